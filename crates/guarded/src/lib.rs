@@ -1,13 +1,13 @@
 //! Memory that generated code accesses. A [`Guarded`] is a list of plain values, like a `Vec`. On request, the list is
-//! placed directly before or after pages that cannot be accessed. An access outside the list then causes a fault
-//! instead of reading or writing other data.
+//! placed directly before or after pages that cannot be accessed. With this placement, an access outside the list
+//! causes a fault instead of reading or writing other data.
 //!
 //! ```text
 //! AtEnd:    | no access, 128 KiB | (rest of a page) values | no access, 128 KiB |
 //! AtStart:  | no access, 128 KiB | values (rest of a page) | no access, 128 KiB |
 //! ```
-//! [`Placement::process`] determines where this memory is placed. Only Unix supports such pages; other hosts always use
-//! the heap.
+//! [`Placement::process`] determines where this memory is placed. Inaccessible pages are available only on Unix. Other
+//! hosts always place the memory on the heap.
 
 // This crate allocates memory and accesses it through a pointer.
 #![allow(unsafe_code)]
@@ -29,13 +29,14 @@ const ALIGN: usize = 64;
 pub enum Placement {
     /// On the heap, aligned to 64 bytes.
     Heap,
-    /// Between pages that cannot be accessed. The last value ends where the inaccessible page after the list begins.
+    /// Between pages that cannot be accessed. The inaccessible page after the list begins where the last value ends.
     AtEnd,
-    /// Between pages that cannot be accessed. The first value starts where the inaccessible page before the list ends.
+    /// Between pages that cannot be accessed. The inaccessible page before the list ends where the first value starts.
     AtStart,
 }
 
-/// Placement of the process: 0 until it is determined, then the placement's index plus one, or [`NONE`].
+/// Placement of the process. 0 means that the placement is not determined yet. Otherwise the value is the placement's
+/// index plus one, or [`NONE`].
 static PROCESS: AtomicU8 = AtomicU8::new(0);
 
 /// The value of [`PROCESS`] if no placement was requested.
@@ -46,8 +47,8 @@ impl Placement {
 
     /// Returns the placement of memory that generated code accesses.
     ///
-    /// The environment variable `RECONVERGE_GUARD` selects the placement: `end`, `start` or `off`. If it is not set,
-    /// builds with debug assertions, such as tests, use [`Placement::AtEnd`], and all other builds use
+    /// The environment variable `RECONVERGE_GUARD` selects the placement: `end`, `start` or `off`. If this variable is
+    /// not set, builds with debug assertions, such as tests, use [`Placement::AtEnd`]. All other builds then use
     /// [`Placement::Heap`].
     pub fn process() -> Placement {
         Placement::requested().unwrap_or(Placement::Heap)
@@ -55,8 +56,9 @@ impl Placement {
 
     /// Returns the placement of memory that a program accesses at computed addresses.
     ///
-    /// If no placement is requested, returns [`Placement::AtEnd`]. Measured on an AMD EPYC with 1,000 bytes of s[]:
-    /// with this placement and on the heap alike, a launch of one block takes 40 us and a launch of 64 blocks 94 us.
+    /// If no placement is requested, returns [`Placement::AtEnd`]. This placement and the heap were measured on an AMD
+    /// EPYC with 1,000 bytes of s[]. In both cases, a launch of one block takes 40 us, and a launch of 64 blocks takes
+    /// 94 us.
     pub fn addressed() -> Placement {
         Placement::requested().unwrap_or(Placement::AtEnd)
     }
@@ -76,7 +78,8 @@ impl Placement {
         requested
     }
 
-    /// Makes this the placement of the process, and overrides the environment variable. Existing memory does not move.
+    /// Makes this placement the placement of the process. This placement overrides the environment variable. Existing
+    /// memory does not move.
     pub fn force(self) {
         PROCESS.store(self.code(), Ordering::Relaxed);
     }
@@ -100,7 +103,7 @@ impl Plain for u32 {
     const ZERO: u32 = 0;
 }
 
-/// A list of values in its own memory, placed according to a [`Placement`].
+/// A list of values in memory that belongs only to this list. A [`Placement`] determines where the memory is.
 pub struct Guarded<T> {
     first: NonNull<T>,
     len: usize,
@@ -116,9 +119,9 @@ enum Held {
     Pages(#[expect(dead_code, reason = "its drop returns the pages")] pages::Pages),
 }
 
-// SAFETY: a list owns its values, as a `Vec` does.
+// SAFETY: the list is the only owner of its values, like a `Vec`.
 unsafe impl<T: Send> Send for Guarded<T> {}
-// SAFETY: a list owns its values, as a `Vec` does.
+// SAFETY: the list is the only owner of its values, like a `Vec`.
 unsafe impl<T: Sync> Sync for Guarded<T> {}
 
 impl<T: Plain> Guarded<T> {
@@ -138,22 +141,22 @@ impl<T: Plain> Guarded<T> {
         list
     }
 
-    /// Returns the requested placement of the values. If the system did not provide the pages, the values are on the
-    /// heap nevertheless.
+    /// Returns the requested placement of the values. If the system has not provided inaccessible pages, the values are
+    /// on the heap, whatever this function returns.
     pub fn placement(&self) -> Placement {
         self.placement
     }
 
-    /// Changes the number of values. New values are zero. All values move to a new allocation, unless they are on the
-    /// heap and the allocation is large enough.
+    /// Changes the number of values. New values are zero. If the values are on the heap and the allocation is large
+    /// enough, the values do not move. In all other cases, they move to a new allocation.
     pub fn resize(&mut self, len: usize) {
         let (old, room) = (self.len, self.room());
         if len == old {
             return;
         }
         if len > room {
-            // On the heap, at least twice the old size is allocated, so that a list that grows value by value is rarely
-            // copied.
+            // A new allocation on the heap has at least twice the old size. So a list that grows value by value is
+            // rarely copied.
             let capacity = if self.placement == Placement::Heap { len.max(2 * room) } else { len };
             let (first, held) = allocate::<T>(capacity, self.placement);
             let mut list = Guarded { first, len, held, placement: self.placement };
@@ -172,7 +175,7 @@ impl<T: Plain> Guarded<T> {
         *self = list;
     }
 
-    /// Turns the list into `len` zeros. Reuses the memory if it has the right size.
+    /// Turns the list into `len` zeros. Reuses the allocation if it has the right size.
     pub fn reset(&mut self, len: usize) {
         self.resize(len);
         self.fill(T::ZERO);
@@ -241,8 +244,8 @@ impl<T> Deref for Guarded<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `first` points to an allocation of at least `len` values. All of them are initialised: `allocate`
-        // fills them with zero bits, which are valid for `Plain` types, and later writes store valid values.
+        // SAFETY: `first` points to an allocation of at least `len` values. All these values are initialised.
+        // `allocate` fills them with zero bits, which are valid for `Plain` types, and later writes store valid values.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -250,7 +253,7 @@ impl<T> Deref for Guarded<T> {
 impl<T> DerefMut for Guarded<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`. The exclusive borrow of the list lasts as long as the slice.
+        // SAFETY: see `deref`. In addition, the exclusive borrow of the list lasts as long as the slice.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }

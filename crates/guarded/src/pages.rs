@@ -4,13 +4,16 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-/// Number of inaccessible bytes before and after a list. It is larger than a 16-bit address plus a 16-bit offset.
+/// Number of inaccessible bytes before a list, and also after a list. This number is larger than a 16-bit address plus
+/// a 16-bit offset.
 const GUARD: usize = 128 << 10;
 
-/// Maximum number of mappings in a process. The system allows some 65,000 memory areas, and each mapping has three.
+/// Maximum number of mappings in a process. The system allows some 65,000 memory areas per process, and each mapping
+/// consists of three areas.
 const MOST: usize = 4096;
 
-/// Maximum number of unused mappings that are kept for later lists, and maximum size of such a mapping in bytes.
+/// Maximum number of unused mappings that the process keeps for later lists. Below, the maximum size of such a mapping
+/// in bytes.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 256 << 10;
 
@@ -22,19 +25,19 @@ static PAGE: LazyLock<usize> = LazyLock::new(|| {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
-/// Unused mappings of earlier lists. Creating a mapping and its pages takes some 30 µs (an AMD EPYC). Reusing one takes
-/// 0.03 µs longer than an allocation on the heap.
+/// Unused mappings of earlier lists. Creating a mapping and its pages takes some 30 µs (an AMD EPYC). Reusing a mapping
+/// takes 0.03 µs longer than allocating memory on the heap.
 ///
-/// Callers only try to lock this mutex: if another thread held the lock when this process was forked, it is never
-/// released.
+/// Callers only try to lock this mutex and do not wait for it. If another thread held the lock when this process was
+/// forked, nothing ever releases the lock.
 static SPARE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
-/// Pages of a list. Dropping them keeps the mapping for later lists.
+/// Pages of a list. When the pages are dropped, later lists can reuse their mapping.
 pub(crate) struct Pages(Option<Mapping>);
 
-/// Accessible pages between inaccessible ones.
+/// Accessible pages between inaccessible pages.
 struct Mapping {
-    /// Pointer to the inaccessible bytes before the accessible ones.
+    /// Pointer to the inaccessible bytes before the accessible bytes.
     base: NonNull<u8>,
     /// Number of accessible bytes.
     bytes: usize,
@@ -59,7 +62,7 @@ impl Pages {
 
     /// Returns the address of the last `bytes` accessible bytes.
     ///
-    /// The pages must have at least `bytes` bytes.
+    /// The pages must have at least `bytes` accessible bytes.
     pub(crate) fn end(&self, bytes: usize) -> NonNull<u8> {
         let all = self.0.as_ref().map_or(bytes, |mapping| mapping.bytes);
         // SAFETY: the pages have at least `bytes` bytes.
@@ -88,7 +91,7 @@ fn spare(bytes: usize) -> Option<Mapping> {
     Some(spare.remove(place))
 }
 
-// SAFETY: a mapping is the only owner of its bytes, which any thread may access.
+// SAFETY: a mapping is the only owner of its bytes. Any thread may access these bytes.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -99,7 +102,7 @@ impl Mapping {
             return None;
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
-        // SAFETY: the system chooses the address, so that no other memory is replaced.
+        // SAFETY: the system chooses an unused address, so the new mapping does not replace other memory.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
         let base = if base == libc::MAP_FAILED { None } else { NonNull::new(base.cast::<u8>()) };
         let Some(base) = base else {

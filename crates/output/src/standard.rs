@@ -1,9 +1,9 @@
 //! The state of standard output at the start of the process.
 //!
-//! If a standard stream is closed at the start, Rust's runtime opens `/dev/null` instead, and writing succeeds.
-//! Afterwards, the flags of descriptor 1 do not show that it was closed, because Python's `subprocess.DEVNULL` has the
-//! same flags. Therefore the loader calls a function before `main`, which checks the descriptor before the runtime
-//! changes it.
+//! If a standard stream is closed at the start of the process, Rust's runtime opens `/dev/null` in its place, and
+//! writing to the stream succeeds. After that, the flags of descriptor 1 do not show that the descriptor was closed,
+//! because Python's `subprocess.DEVNULL` has the same flags. Therefore this module registers a function that the loader
+//! calls before `main`. The function checks the descriptor before the runtime changes it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,14 +22,14 @@ mod early {
     use super::{Ordering, WAS_CLOSED};
 
     extern "C" fn look() {
-        // SAFETY: F_GETFD only reads the flags of a descriptor. It fails if the descriptor is not open.
+        // SAFETY: F_GETFD only reads the flags of a descriptor. The call fails if the descriptor is not open.
         let flags = unsafe { libc::fcntl(1, libc::F_GETFD) };
         WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
     }
 
-    // SAFETY: the loader calls each pointer in this section once, before `main`, as a C function. `look` does not
-    // need Rust's runtime: it calls a C function and stores to an atomic. The C library passes arguments, which a C
-    // function without parameters ignores.
+    // SAFETY: the loader calls each pointer in this section once, before `main`, as a C function. `look` does not need
+    // Rust's runtime: it only calls a C function and stores to an atomic. The C library passes arguments to `look`. A C
+    // function without parameters ignores arguments.
     #[used]
     #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
     #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]

@@ -10,20 +10,21 @@ use std::time::SystemTime;
 /// Temporary paths of the files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Maximum number of random names to try. A second attempt is needed only if a file with the first name exists, which
-/// is extremely unlikely.
+/// Maximum number of random names to try. A second name is needed only if a file with the first name already exists,
+/// which is extremely unlikely.
 const TRIES: usize = 16;
 
 /// An output file that appears only when it is complete.
 ///
-/// Data goes to a new file in the same folder, `.NAME.RANDOM.part`, which [`Whole::finish`] renames. Dropping the value
-/// earlier deletes that file. Existing pipes and devices are written directly.
-/// `RANDOM` comes from the operating system, and the file is created exclusively. An attacker therefore cannot plant
-/// a link with the file's name, and two processes never write the same file, even if their process numbers are equal.
+/// Data is written to a new file `.NAME.RANDOM.part` in the folder of the output file. [`Whole::finish`] gives this
+/// file its final name. If the value is dropped before that, the file is deleted. If a pipe or a device exists at the
+/// path, data is written directly to the pipe or device. `RANDOM` comes from the operating system, and the file is
+/// created exclusively. Therefore an attacker cannot place a link with the file's name beforehand. Also, two processes
+/// never write the same file, even if their process numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
     file: File,
-    /// Temporary path and final path.
+    /// Temporary path and final path of the file. `None` if data is written directly.
     places: Option<(PathBuf, PathBuf)>,
 }
 
@@ -40,7 +41,8 @@ impl Whole {
             return Ok(Whole { file, places: None });
         }
         if before.is_some() {
-            // Fails if the existing file is not writable. A rename would replace the file nevertheless.
+            // This call fails if the existing file is not writable. Without this check, a rename would replace the
+            // file.
             OpenOptions::new().write(true).open(&path)?;
         }
         let whole = Whole::replace(&path)?;
@@ -50,7 +52,7 @@ impl Whole {
         Ok(whole)
     }
 
-    /// Creates a file that will appear at `path` and replace anything with this name, including a link.
+    /// Creates a file that will appear at `path`. The file will replace anything with this name, including a link.
     ///
     /// # Errors
     /// The folder is not writable.
@@ -74,7 +76,7 @@ impl Whole {
         }
     }
 
-    /// Returns the time of the last write, by the clock of the file system.
+    /// Returns the time at which the file was last written, by the clock of the file system.
     ///
     /// # Errors
     /// The file system does not report the time.
@@ -85,7 +87,7 @@ impl Whole {
     /// Renames the file to its final path.
     ///
     /// # Errors
-    /// The file cannot be written or renamed. It is then deleted.
+    /// The file cannot be written or renamed. In this case, the file is deleted.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some((meanwhile, path)) = &self.places {
@@ -119,7 +121,7 @@ impl Write for Whole {
 impl Drop for Whole {
     fn drop(&mut self) {
         if let Some((meanwhile, _)) = &self.places {
-            // An error is ignored, because `discard_unfinished` may have deleted the file.
+            // This code ignores an error, because `discard_unfinished` may already have deleted the file.
             let _ = fs::remove_file(meanwhile);
             unfinished().retain(|other| other != meanwhile);
         }
@@ -140,12 +142,12 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prevents other threads from creating and finishing files. See [`discard_unfinished`].
+/// While this value exists, other threads cannot create or finish output files. See [`discard_unfinished`].
 #[derive(Debug)]
 pub struct Unfinished(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, Vec<PathBuf>>);
 
-/// Deletes all files that are being written, for a process that ends at once. While the returned value exists, no
-/// other thread creates or finishes a file.
+/// Deletes all files that are being written. A process that ends at once calls this function. While the returned value
+/// exists, no other thread creates or finishes a file.
 pub fn discard_unfinished() -> Unfinished {
     let unfinished = unfinished();
     unfinished.iter().for_each(|file| drop(fs::remove_file(file)));

@@ -1,8 +1,8 @@
 //! The functions that the WebAssembly module exports. The module does not import any functions.
 //!
-//! A caller allocates a block for the request, fills it, and calls `answer`, which takes ownership of the block. The
-//! reply is also a block. Its first four bytes are the number of bytes that follow. The caller reads the reply and
-//! releases its block.
+//! A caller allocates a block for the request, fills the block, and calls `answer`. `answer` takes ownership of this
+//! block, and returns the reply in another block. The first four bytes of the reply's block are the number of bytes
+//! that follow. The caller reads the reply and releases its block.
 //!
 //! ```text
 //! allocate(length) -> block          memory for a request
@@ -11,26 +11,29 @@
 //! release(reply)
 //! ```
 
-// The page calls these functions across the module's boundary. Each function states what its caller must ensure.
+// The page calls these functions from outside the WebAssembly module. The comment on each function states what the
+// caller must ensure.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, Once, PoisonError};
 
 use reconverge_isa::limits::{EXPANSION, FILE, LANES, MEMORY};
 
-/// Limits in a browser. A WebAssembly module can use up to 4 GiB of memory, and a person waits for the reply.
+/// Limits in a browser. The limits are low because a WebAssembly module can use at most 4 GiB of memory, and because a
+/// person waits for the reply.
 const LIMITS: [(&reconverge_isa::limits::Limit, u64); 4] =
     [(&LANES, 1 << 22), (&MEMORY, 1 << 28), (&FILE, 1 << 24), (&EXPANSION, 1 << 22)];
 
 /// Message of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Before the first request, sets the limits and installs a hook that keeps the message of a panic.
+/// Before the first request, sets the limits and installs a hook. If a request panics, the hook stores the panic's
+/// message.
 fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
         for (limit, value) in LIMITS {
-            // Each value is valid for its limit.
+            // Each limit accepts its value, so `set` does not fail.
             let _ = limit.set(value);
         }
         std::panic::set_hook(Box::new(|panic| {
@@ -39,7 +42,7 @@ fn prepare() {
     });
 }
 
-/// Returns a block that contains the number of bytes, followed by the bytes.
+/// Returns a block that contains first the number of bytes and then the bytes.
 fn block(bytes: &[u8]) -> *mut u8 {
     let length = (bytes.len() as u32).to_le_bytes();
     Box::into_raw([&length, bytes].concat().into_boxed_slice()).cast()
@@ -51,10 +54,10 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Answers a request. Returns a block that contains the length of the reply, followed by the reply.
+/// Answers a request. Returns a block that contains first the length of the reply and then the reply.
 ///
 /// # Safety
-/// `request` is a block of `length` bytes from [`allocate`]. The caller does not use it again.
+/// `request` is a block of `length` bytes from [`allocate`]. The caller must not use the block after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn answer(request: *mut u8, length: usize) -> *mut u8 {
     prepare();
@@ -72,10 +75,11 @@ pub extern "C" fn panicked() -> *mut u8 {
 /// Releases a reply.
 ///
 /// # Safety
-/// `reply` comes from [`answer`]. The caller does not use it again.
+/// `reply` comes from [`answer`]. The caller must not use it after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn release(reply: *mut u8) {
-    // SAFETY: the caller passes a reply of `answer`. It starts with the number of bytes that follow this number.
+    // SAFETY: the caller passes a reply of `answer`. The reply starts with a number: how many bytes come after this
+    // number.
     unsafe {
         let length = u32::from_le_bytes(reply.cast::<[u8; 4]>().read()) as usize + 4;
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(reply, length)));

@@ -1,4 +1,4 @@
-//! The engine's machines with their chips, its limits, and the kernels of `bench`.
+//! Describes the engine: its machines with their chips, and its limits. Also runs the kernels of `bench`.
 
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{LANES, MEMORY};

@@ -31,7 +31,7 @@ pub struct PlayError {
     pub of: FaultyPart,
     /// The problem, in one sentence.
     pub message: String,
-    /// Line of the launch file, counted from 1, if it is known.
+    /// Line of the launch file, counted from 1. `None` if the line is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The diagnostics of the source.
@@ -46,7 +46,7 @@ struct ErrorReply<'a> {
 }
 
 impl PlayError {
-    /// Returns an error in a part of the request.
+    /// Returns an error in the part `of` of the request.
     pub fn of(of: FaultyPart, message: impl ToString) -> PlayError {
         PlayError { of, message: in_place(&message.to_string()), line: None, diagnostics: Vec::new() }
     }
@@ -66,7 +66,7 @@ impl PlayError {
         PlayError { diagnostics, ..PlayError::of(FaultyPart::Source, message) }
     }
 
-    /// Returns the error of a source or of words that cannot be opened.
+    /// Returns the error for a source or for words that cannot be opened.
     pub fn open(part: FaultyPart, source: &str, error: &OpenError) -> PlayError {
         match error {
             OpenError::Source(errors) => PlayError::source(source, errors),
@@ -74,8 +74,8 @@ impl PlayError {
         }
     }
 
-    /// Returns the error of a launch file that cannot be parsed. `added` is the number of lines that were inserted
-    /// before the text of the request.
+    /// Returns the error of a launch file that cannot be parsed. `added` is the number of lines that the playground
+    /// inserted before the text of the request.
     pub fn launch_file(error: &LaunchFileError, added: usize) -> PlayError {
         let (message, line) = match error {
             LaunchFileError::Field { error, line } => {
@@ -90,7 +90,7 @@ impl PlayError {
 
     /// Returns the bytes of the reply.
     pub(crate) fn to_json(&self) -> Vec<u8> {
-        // The error has only texts and numbers, so the conversion to JSON does not fail.
+        // The error contains only texts and numbers, so the conversion to JSON does not fail.
         serde_json::to_vec(&ErrorReply { error: self }).unwrap_or_default()
     }
 }
@@ -110,7 +110,8 @@ impl From<TargetError> for PlayError {
 /// An example of a parameter, for messages.
 const PARAMETER: &str = ", for example param = [{ name = \"out\", buffer = \"u32[64]\" }]";
 
-/// Rewrites the remedies in a message for the playground. Its user edits a launch file and has no command-line options.
+/// Rewrites the advice in a message for the playground. The user of the playground edits a launch file and has no
+/// command-line options.
 pub(crate) fn in_place(message: &str) -> String {
     let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
     let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");

@@ -10,11 +10,11 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::text::Source;
 use reconverge_workbench::{Known, Opened, open};
 
-/// Returns a launch file that states a machine. If `launch` does not state one, inserts the machine of the source at
-/// its start. Also returns the number of inserted bytes. Returns `None` if neither the launch file nor the source
-/// states a machine.
+/// Returns a launch file that states a machine. If `launch` does not state a machine, inserts the source's machine at
+/// the start of `launch`. Also returns the number of inserted bytes. Returns `None` if neither the launch file nor the
+/// source states a machine.
 pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
-    // A launch file that cannot be parsed is returned unchanged. Its error is reported later.
+    // If the launch file cannot be parsed, it is returned unchanged. The caller reports the error later.
     if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
         return Some((Cow::Borrowed(launch), 0));
     }
@@ -48,7 +48,7 @@ pub(crate) fn read(source: &str) -> Result<Source<'_>, Vec<Diagnostic>> {
 /// Opens a source for a launch. The launch may state the machine, the chip and the program type.
 ///
 /// # Errors
-/// The source does not assemble, or is not for this machine or chip.
+/// The source does not assemble, or it is not for the machine or chip that the launch states.
 pub(crate) fn opened(source: &str, launch: &LaunchFile) -> Result<Opened, OpenError> {
     let chip = launch.common.chip.clone();
     let stage = launch.stage().ok().flatten();

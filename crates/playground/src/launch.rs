@@ -1,4 +1,4 @@
-//! Runs the launch of a source, compares its results with the expected ones, and records the run for the page.
+//! Runs the launch of a source, compares the results with the expected results, and records the run for the page.
 
 use reconverge_isa::Program;
 use reconverge_isa::limits::LANES;
@@ -18,10 +18,11 @@ use crate::given::{opened, read, with_machine};
 /// than a second.
 const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
 
-/// Maximum number of instructions, over all groups, of a run that the page records without a request of the user.
+/// The page records a run without a request of the user only if the run has at most this number of instructions, summed
+/// over all groups.
 const AT_ONCE: u64 = 2_000_000;
 
-/// The folder of a launch in the playground, which does not contain files.
+/// Stands for the folder of a launch file. In the playground, this folder contains no files.
 struct InPlace;
 
 impl Files for InPlace {
@@ -30,13 +31,14 @@ impl Files for InPlace {
     }
 }
 
-/// Parses a launch file. If it does not state a machine, uses the machine of the source.
+/// Parses a launch file. If the launch file does not state a machine, uses the machine that the source states.
 ///
 /// # Errors
-/// The text cannot be parsed, or no machine is stated.
+/// The text cannot be parsed, or neither the launch file nor the source states a machine.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
-        // If the macros of the source cannot be expanded, reports this error first: the source may state the machine.
+        // If the macros of the source cannot be expanded, reports this error first, because the source may state the
+        // machine after expansion.
         read(source).map_err(|errors| PlayError::source(source, &errors))?;
         let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
         return Err(PlayError::of(FaultyPart::Launch, message));
@@ -47,8 +49,8 @@ fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     Ok(parsed)
 }
 
-/// Returns the number of threads in all blocks of a Tesla kernel. The command line does not limit this number, but in
-/// the playground a person waits for the threads.
+/// Returns the number of threads in all blocks of a Tesla kernel. The command line does not limit this number. The
+/// playground limits it, because a person waits until all threads have run.
 fn threads(launch: &str) -> u64 {
     let Ok(fields) = LaunchFile::fields(launch) else { return 0 };
     let sizes = ["grid", "block"].into_iter().filter_map(|name| fields.get(name)?.as_array());
@@ -89,9 +91,9 @@ pub struct TrapShown {
     pub message: String,
     /// The line of the source.
     pub line: Option<usize>,
-    /// Details: instruction, registers and the nearest memory.
+    /// Details about the trap: the instruction, its registers, and the nearest memory.
     pub details: Vec<String>,
-    /// Whether the program was stopped because it may be endless.
+    /// Whether the watchdog stopped the program because the program may be endless.
     pub endless: bool,
 }
 
@@ -100,27 +102,27 @@ pub struct TrapShown {
 pub struct LaunchReply {
     /// The machine.
     pub isa: &'static str,
-    /// The chip, if it is stated.
+    /// The chip, or `None` if neither the source nor the launch file states the chip.
     pub chip: Option<String>,
-    /// Outputs, findings and fidelity of the run, in the form of the run's page.
+    /// Outputs, findings and fidelity of the run, in the form that the page of the run uses.
     pub outcome: ReportOutcome,
-    /// Number of instructions issued to groups.
+    /// Number of issued instructions, summed over the groups.
     pub group_instructions: u64,
-    /// Number of instructions executed, summed over the active lanes.
+    /// Number of active lanes of each instruction, summed over all instructions.
     pub lane_instructions: u64,
     /// Number of branches that split the lanes of a group.
     pub divergent_branches: u64,
-    /// The conditions on counts in the launch file that hold in this run.
+    /// Conditions on counts in the launch file. The list contains the conditions that hold in this run.
     pub held: Vec<String>,
-    /// Whether all results are as expected; `None` if the launch does not state expected results.
+    /// Whether all results equal the expected results, or `None` if the launch does not state expected results.
     pub passed: Option<bool>,
-    /// The trap that ended the run.
+    /// The trap that ended the run, or `None` if the run did not trap.
     pub trap: Option<TrapShown>,
-    /// Whether the run is short enough to be recorded without a request of the user.
+    /// Whether the run is so short that the page records the run without a request of the user.
     pub short: bool,
 }
 
-/// Runs a launch and compares its results with the expected ones.
+/// Runs a launch and compares its results with the expected results.
 ///
 /// # Errors
 /// The source does not assemble, or the launch is not possible. A trap is a result, not an error.
@@ -143,7 +145,7 @@ pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
             details: trapped.details("program"),
             endless: trapped.is_endless(),
         });
-        // A run that the watchdog stops is recorded only if the user requests it.
+        // If the watchdog stops a run, the page records this run only if the user requests it.
         reply.short = !trapped.is_endless();
     }
     match launch.judged(ran, "program") {

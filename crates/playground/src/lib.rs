@@ -1,14 +1,15 @@
 //! The engine of the playground. [`answer`] takes a request and returns a reply, both in JSON.
 //!
-//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module, whose
-//! functions are in `abi`. The module `abi` is compiled only for that target. `reconverge serve` and its tests call
-//! [`answer`] natively. The replies have the same bytes on both targets.
+//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module. The module
+//! `abi` contains the functions that the WebAssembly module exports, and is compiled only for that target. `reconverge
+//! serve` and its tests call [`answer`] natively. The replies have the same bytes in a browser and natively.
 //!
-//! * [`request`]: the requests, one variant for each. A reply is `{"reply": …}` or `{"error": …}` ([`error`]).
+//! * [`request`]: the requests. The enum has one variant per request. A reply is `{"reply": …}` or `{"error": …}`
+//!   ([`error`]).
 //! * [`source`]: messages, explanations and proposals for a source text in an editor.
 //! * [`place`]: positions in a text, counted in UTF-16 code units.
-//! * [`launch`]: runs the launch file of a source, compares the results with the expected ones, and records the run for
-//!   the page.
+//! * [`launch`]: runs the launch file of a source, compares the results with the expected results, and records the run
+//!   for the page.
 //! * [`words`]: disassembles words and assembles the text again.
 //! * [`describe`]: returns machines, chips and limits, and runs kernels of `bench`.
 //!
@@ -42,8 +43,8 @@ struct Replied<T> {
     reply: T,
 }
 
-/// Answers a request, which is the bytes of a JSON object in the form of [`PlayRequest`]. Returns the bytes of the
-/// reply.
+/// Answers a request. `request` contains the bytes of a JSON object in the form of [`PlayRequest`]. Returns the bytes
+/// of the reply.
 pub fn answer(request: &[u8]) -> Vec<u8> {
     let answered = serde_json::from_slice(request).map_err(PlayError::request).and_then(answered);
     answered.unwrap_or_else(|error| error.to_json())

@@ -9,15 +9,15 @@ use serde::Serialize;
 pub struct SourcePlace {
     /// `error`, `warning` or `info`.
     pub severity: &'static str,
-    /// First UTF-16 code unit.
+    /// First UTF-16 code unit of the part.
     pub from: usize,
-    /// One past the last UTF-16 code unit.
+    /// One past the last UTF-16 code unit of the part.
     pub to: usize,
     /// Line, counted from 1.
     pub line: usize,
-    /// The problem, followed by the expected text if it is known.
+    /// A description of the problem. If the expected text is known, the description ends with this text.
     pub message: String,
-    /// Name of the violated rule, for lint findings.
+    /// Name of the violated rule. `None` unless the message is a finding of lint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
     /// Fixes for the problem.
@@ -38,12 +38,13 @@ pub struct SourceFix {
     pub text: String,
 }
 
-/// Returns the number of UTF-16 code units before a byte of a text.
+/// Returns the number of UTF-16 code units before the byte at index `byte` of a text.
 pub(crate) fn units(text: &str, byte: usize) -> usize {
     text[..text.floor_char_boundary(byte)].encode_utf16().count()
 }
 
-/// Returns the byte after a number of UTF-16 code units, or the end of the text if the text has fewer.
+/// Returns the index of the byte after the first `units` UTF-16 code units. If the text has fewer code units, returns
+/// the end of the text.
 pub(crate) fn byte(text: &str, units: usize) -> usize {
     let mut left = units;
     let at = text.char_indices().find(|(_, character)| match left.checked_sub(character.len_utf16()) {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// A request: a JSON object whose field `request` is the name of a variant in snake case. `source` is the text of a
 /// program, and `launch` is the text of a launch file. The launch file may omit `isa` if the source states the machine.
-/// Its field `program` has no effect.
+/// The field `program` of the launch file has no effect.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlayRequest {
@@ -47,7 +47,7 @@ pub enum PlayRequest {
         /// The position in UTF-16 code units.
         at: usize,
     },
-    /// Runs the launch and compares its results with the expected ones.
+    /// Runs the launch and compares its results with the expected results.
     Run {
         /// The program.
         source: String,
@@ -70,7 +70,7 @@ pub enum PlayRequest {
 }
 
 impl PlayRequest {
-    /// Returns whether the request runs a program, which can take an unlimited time.
+    /// Returns whether the request runs a program. Running a program can take an unlimited time.
     pub fn runs(&self) -> bool {
         matches!(self, PlayRequest::Kernel { .. } | PlayRequest::Run { .. } | PlayRequest::Record { .. })
     }
@@ -80,7 +80,7 @@ impl PlayRequest {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WordsGiven {
-    /// The machine, if the file does not state it.
+    /// The machine. Needed only if the file does not state the machine.
     #[serde(default)]
     pub isa: Option<String>,
     /// The chip.

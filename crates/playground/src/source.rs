@@ -1,5 +1,6 @@
-//! Requests of the page's editor about a source text: messages with fixes, explanations, proposals.
-//! `reconverge_language` answers them. This module converts its positions to UTF-16 code units.
+//! Requests of the page's editor about a source text: messages with fixes, explanations, proposals. The crate
+//! `reconverge_language` computes the replies. This module converts the positions in these replies to UTF-16 code
+//! units.
 
 use reconverge_isa::Span;
 use reconverge_language::{
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::given::with_machine;
 use crate::place::{SourceFix, SourcePlace, byte, place, units};
 
-/// Maximum number of messages for which fixes are tried. Each trial assembles the fixed source.
+/// Maximum number of messages for which the playground tries fixes. To try a fix, it assembles the fixed source.
 const MENDED: usize = 8;
 
 /// Maximum number of proposals in a reply.
@@ -21,7 +22,7 @@ const PROPOSED: usize = 400;
 pub struct Diagnosed {
     /// The machine.
     pub isa: &'static str,
-    /// The chip, if it is stated.
+    /// The chip, or `None` if neither the source nor the launch file states the chip.
     pub chip: Option<String>,
     /// The messages about the source, in text order.
     pub source: Vec<SourcePlace>,
@@ -71,7 +72,8 @@ pub fn diagnose(source: &str, launch: &str) -> Diagnosed {
     }
 }
 
-/// Returns the messages about a launch file. If the launch file does not state a machine, the source's machine is used.
+/// Returns the messages about a launch file. If the launch file does not state a machine, the checks use the machine
+/// that the source states.
 fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
     let Some((text, added)) = with_machine(launch, source) else { return Vec::new() };
     let places = launch_markers(&text).into_iter().map(|mut marker| {
@@ -100,18 +102,18 @@ pub fn hover(source: &str, launch: &str, at: usize) -> Option<Hovered> {
     Some(Hovered { from, to, markdown: explained.markdown })
 }
 
-/// A text that is valid at a position.
+/// A proposal: a text that is valid at a position of the source.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShownProposal {
     /// `mnemonic`, `form`, `directive`, `word`, `register` or `name`.
     pub kind: &'static str,
-    /// The text that a list shows.
+    /// The text that the editor shows in its list of proposals.
     pub label: String,
-    /// A remark next to the label. The text may be empty.
+    /// A remark that the editor shows next to the label. The text may be empty.
     pub detail: String,
-    /// First UTF-16 code unit of the replaced part.
+    /// First UTF-16 code unit of the part that the proposal replaces.
     pub from: usize,
-    /// The replacement.
+    /// The text that replaces this part.
     pub text: String,
 }
 
@@ -141,7 +143,7 @@ mod unit {
 
     #[test]
     fn places_count_as_a_browser_does() {
-        // The comment contains a character of four bytes and two UTF-16 code units.
+        // The comment in this source contains a character that has four bytes and two UTF-16 code units.
         let source = "; 𝄞\n.isa tesla\nmovv b32 $r0 0x4\nexit nop\n";
         let diagnosed = diagnose(source, "");
         let place = &diagnosed.source[0];

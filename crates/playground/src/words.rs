@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::{FaultyPart, PlayError};
 use crate::request::WordsGiven;
 
-/// The text of a file of words.
+/// The text of the program in a file of words.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disassembled {
     /// The machine.
@@ -24,7 +24,8 @@ pub struct Disassembled {
 pub struct RoundTripped {
     /// The programs of the file.
     pub programs: Vec<ProgramBack>,
-    /// The first difference of the whole file, or `None` if the assembled file equals the given one.
+    /// The first difference between the given file and the file that was assembled again, or `None` if both files are
+    /// equal.
     pub difference: Option<String>,
 }
 
@@ -37,7 +38,7 @@ pub struct ProgramBack {
     pub words: usize,
     /// The disassembled text.
     pub text: String,
-    /// The first different word, or `None` if the assembled words equal the given ones.
+    /// The first word that differs between the given words and the assembled words, or `None` if all words are equal.
     pub difference: Option<String>,
 }
 

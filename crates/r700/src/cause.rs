@@ -12,8 +12,8 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Reason why a program traps. Some causes trap only in strict mode. In lenient mode, the program then continues with a
-/// defined effect.
+/// Reason why a program traps. Some causes trap only in strict mode. For such a cause, the program continues in lenient
+/// mode, with a defined effect.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words of the instruction have no meaning.
@@ -22,40 +22,40 @@ pub enum Cause {
     /// The control flow of the program is malformed.
     #[error(transparent)]
     Flow(#[from] FlowFault),
-    /// A CALL_FS, but the launch has no fetch program.
+    /// The program runs CALL_FS, but the launch has no fetch program.
     #[error("CALL_FS has no fetch program to go to")]
     NoFetchProgram,
-    /// An access to a register outside the allocation. It traps only in strict mode. In lenient mode, reads return R0
-    /// and writes are dropped.
+    /// The program accesses a register that is not allocated. This access traps only in strict mode. In lenient mode, a
+    /// read returns R0, and a write has no effect.
     #[error("register {register} is outside the {declared} that NUM_GPRS declares")]
     Register {
-        /// The register, after indexing.
+        /// Number of the register, including the index.
         register: i32,
         /// NUM_GPRS, the number of allocated registers.
         declared: u8,
     },
-    /// A use of an AR component that the clause has not written. It traps only in strict mode. In lenient mode, the
-    /// component is 0.
+    /// The program uses a component of AR that the clause has not written. This use traps only in strict mode. In
+    /// lenient mode, the component is 0.
     #[error("AR.{0} is used, but no MOVA of this clause has written it")]
     AddressRegister(char),
-    /// A use of aL outside every DX9 loop. It traps only in strict mode. In lenient mode, aL is 0.
+    /// The program uses aL outside every DX9 loop. This use traps only in strict mode. In lenient mode, aL is 0.
     #[error("aL is used outside every loop that has an index")]
     LoopIndex,
-    /// An access to a global register that the launch does not have. It traps only in strict mode. In lenient mode,
-    /// reads return R0 and writes are dropped.
+    /// The program accesses a global register that the launch does not have. This access traps only in strict mode. In
+    /// lenient mode, a read returns R0, and a write has no effect.
     #[error("global register {register} is outside the {declared} of the launch")]
     GlobalRegister {
-        /// The register, after indexing.
+        /// Number of the register, including the index.
         register: i32,
         /// Number of global registers.
         declared: usize,
     },
-    /// A read of PV or PS for a slot that the previous group did not use. It traps only in strict mode. In lenient
-    /// mode, it returns the older value.
+    /// An instruction reads PV or PS for a slot that the previous group did not use. This read traps only in strict
+    /// mode. In lenient mode, the read returns the latest earlier result of the slot.
     #[error("{0} is read, but the group before has not defined it")]
     Previous(&'static str),
-    /// A read of a constant that the clause has not locked. It traps only in strict mode. In lenient mode, the constant
-    /// is 0.
+    /// An instruction reads a constant that the clause has not locked. This read traps only in strict mode. In lenient
+    /// mode, the constant is 0.
     #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]
     NotLocked {
         /// Constant set, 0 or 1.
@@ -65,10 +65,11 @@ pub enum Cause {
         /// KCACHE_MODE of the set.
         mode: KcacheMode,
     },
-    /// A group follows an UPDATE_EXECUTE_MASK in the same clause. This traps only in strict mode.
+    /// A group runs after an UPDATE_EXECUTE_MASK in the same clause. Such a group traps only in strict mode.
     #[error("a group follows UPDATE_EXECUTE_MASK in the same clause")]
     ExecuteMaskNotLast,
-    /// An instruction that belongs in another kind of program. It traps only in strict mode. In lenient mode, it runs.
+    /// The program contains an instruction that only other kinds of programs may contain. The instruction traps only in
+    /// strict mode. In lenient mode, the instruction runs.
     #[error("{name} does not belong in a {stage:?} program")]
     WrongStage {
         /// The instruction.
@@ -76,7 +77,8 @@ pub enum Cause {
         /// The program's kind.
         stage: Stage,
     },
-    /// A fetch from a resource that is not bound. It traps only in strict mode. In lenient mode, it returns zeros.
+    /// An instruction fetches from a resource that is not bound. This fetch traps only in strict mode. In lenient mode,
+    /// the fetch returns zeros.
     #[error("{what} {id} is not bound")]
     NoResource {
         /// Kind of resource.
@@ -84,14 +86,15 @@ pub enum Cause {
         /// Number of the resource.
         id: u8,
     },
-    /// A SAMPLE_*_G without SET_GRADIENTS in its clause. It traps only in strict mode. In lenient mode, the gradients
-    /// are zero.
+    /// A SAMPLE_*_G runs in a clause that has not run SET_GRADIENTS. This SAMPLE_*_G traps only in strict mode. In
+    /// lenient mode, the gradients are zero.
     #[error("gradients are used, but no SET_GRADIENTS of this clause has loaded them")]
     Gradients,
     /// A DATA_FORMAT that a buffer fetch cannot convert.
     #[error("data format {0} has no conversion")]
     Format(u32),
-    /// A store outside its buffer. It traps only in strict mode. In lenient mode, it is dropped.
+    /// An instruction stores outside its buffer. The store traps only in strict mode. In lenient mode, the store has no
+    /// effect.
     #[error("{what} of lanes {lanes} is outside its buffer")]
     MemoryBounds {
         /// The instruction.
@@ -99,8 +102,8 @@ pub enum Cause {
         /// The lanes whose store is outside the buffer.
         lanes: Mask,
     },
-    /// A read of a dword of the local data share that no lane of the launch has written. It traps only in strict mode.
-    /// In lenient mode, it returns 0.
+    /// An instruction reads a dword of the local data share that no lane of the launch has written. This read traps
+    /// only in strict mode. In lenient mode, the read returns 0.
     #[error("LOCAL_DS_READ by lane {}: nothing has written bank {bank}, dword {dword} before", .lane.0)]
     Unwritten {
         /// The bank.
@@ -110,9 +113,9 @@ pub enum Cause {
         /// Number of the lane in its wavefront.
         lane: Lane,
     },
-    /// Two wavefronts access the same dword of the local data share, and at least one of them writes. R700 has no
-    /// instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the accesses happen in
-    /// the order of the wavefronts' numbers.
+    /// Two wavefronts access the same dword of the local data share, and at least one of the two accesses is a write.
+    /// R700 has no instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the
+    /// accesses happen in the order of the wavefronts' numbers.
     #[error(
         "race on bank {bank}, dword {dword} of the local data share: {} and {}, and nothing orders wavefronts",
         .accesses[0], .accesses[1]
@@ -152,7 +155,7 @@ impl fmt::Display for ShareAccess {
 }
 
 impl Cause {
-    /// Converts a hazard of an access to a dword of the local data share into the cause of a trap.
+    /// Converts a hazard into the cause of a trap. The hazard belongs to an access to a dword of the local data share.
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,
@@ -175,7 +178,7 @@ impl Cause {
         }
     }
 
-    /// Returns the affected lanes, or `None` if all active lanes are affected.
+    /// Returns the lanes that cause the trap, or `None` if all active lanes cause it.
     pub(crate) fn lanes(&self) -> Option<Mask> {
         match self {
             Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),

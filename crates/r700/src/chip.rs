@@ -1,7 +1,7 @@
 //! The chips, and the differences between them that programs can observe.
 //!
-//! Sources: wavefront widths from Mesa `r600_asm.c` (`stack_entry_size`); doubles and the index register from Mesa's
-//! opcode table and `r600_asm.c`.
+//! Sources: Mesa `r600_asm.c` (`stack_entry_size`) for the wavefront widths; Mesa's opcode table and `r600_asm.c` for
+//! doubles and the index register.
 
 /// The encoding of a chip's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ pub enum Family {
 pub struct Chip {
     /// Name of the chip, in lower case.
     pub name: &'static str,
-    /// Other names of the chip, in upper case: products with the same instruction set, and names of families.
+    /// Other names of the chip, in upper case. These are products with the same instruction set, and names of families.
     pub aliases: &'static [&'static str],
     /// Encoding of the chip's instructions.
     pub family: Family,
@@ -35,7 +35,7 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// Returns this chip with these other names.
+    /// Returns this chip with `aliases` as its other names.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }
@@ -63,7 +63,7 @@ impl Chip {
     /// The default chip: RV770.
     pub const RV770: Chip = CHIPS[0];
 
-    /// Returns whether every program runs in the same way on both chips.
+    /// Returns whether every program runs in the same way on this chip and on `other`.
     pub(crate) fn is_like(&self, other: &Chip) -> bool {
         let Chip { name: _, aliases: _, family, wave_width, fp64, indexes_by_loop } = *self;
         (family, wave_width) == (other.family, other.wave_width)

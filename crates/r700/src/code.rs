@@ -1,8 +1,8 @@
 //! A decoded program: control-flow instructions by address, decoded clauses, assigned slots, and resolved literals and
 //! opcodes.
 //!
-//! Only instructions that are reachable from the first one are decoded, because the gaps between clauses may contain
-//! any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
+//! The decoder decodes only instructions that are reachable from the first instruction, because the gaps between
+//! clauses may contain any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
 mod decode;
 
@@ -27,16 +27,17 @@ pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select}
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    /// For each address, the index of its instruction in `cf`, or [`UNREACHED`] if no instruction is decoded at the
-    /// address.
+    /// For each address, the index of its instruction in `cf`. If no instruction was decoded at the address, the entry
+    /// is [`UNREACHED`].
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
-    /// The ALU instructions of all clauses. One list is much faster to create than one list per clause.
+    /// The ALU instructions of all clauses, in one list. Creating one list is much faster than creating one list per
+    /// clause.
     ops: Vec<AluOp>,
     groups: Vec<GroupSpan>,
 }
 
-/// Entry of [`Code::place`] for an address that is not reachable as control flow.
+/// Entry of [`Code::place`] for an address that control flow cannot reach.
 const UNREACHED: u32 = u32::MAX;
 
 /// One control-flow instruction.
@@ -72,7 +73,8 @@ pub struct AluClause {
     pub whole_quad_mode: bool,
     /// The two windows into constant buffers.
     pub kcache: [Window; 2],
-    /// ALT_CONST: whether the constants are those of the other stage.
+    /// ALT_CONST: whether the clause reads the constants of the other stage (vertex or pixel) instead of those of its
+    /// own stage.
     pub alt_const: bool,
     /// Words of the clause, including literals, as 64-bit words of the program.
     pub slots: Range<u32>,
@@ -109,7 +111,7 @@ pub struct Window {
     pub mode: KcacheMode,
 }
 
-/// ALU instructions that are issued together.
+/// The ALU instructions of a group. The chip issues them together.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
     /// Address of the group's first slot.
@@ -128,7 +130,7 @@ pub struct AluOp {
     pub opcode: &'static Opcode,
     /// Slot of the instruction: 0 to 3 are x to w, 4 is t.
     pub slot: u8,
-    /// Operands. The instruction reads the first `opcode.sources` of them.
+    /// Operands. The instruction reads only the first `opcode.sources` operands.
     pub sources: [Source; 3],
     /// DST_GPR.
     pub dst_gpr: u8,
@@ -136,15 +138,16 @@ pub struct AluOp {
     pub dst_chan: u8,
     /// DST_REL.
     pub dst_rel: bool,
-    /// WRITE_MASK: whether the register is written. OP3 instructions always write it.
+    /// WRITE_MASK: whether the instruction writes the register. OP3 instructions always write the register.
     pub write: bool,
-    /// The factor that OMOD applies to the result, or 1.0 if there is none.
+    /// The factor that OMOD applies to the result, or 1.0 if OMOD is not set.
     pub omod: f32,
     /// CLAMP.
     pub clamp: bool,
     /// INDEX_MODE.
     pub index_mode: IndexModeR700,
-    /// PRED_SEL: the predicate a lane must have.
+    /// PRED_SEL: the value of the predicate for which a lane runs the instruction, or `None` if every active lane runs
+    /// it.
     pub pred_sel: Option<bool>,
     /// UPDATE_PRED.
     pub update_pred: bool,
@@ -170,9 +173,9 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* whose result becomes the predicate, if the group has a PRED_SET*. This is the PRED_SET*
-    /// that is computed last. Instructions that write through an index are computed before the others. If an operation
-    /// takes a pair of slots, its result is that of the instruction in the lower slot.
+    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. The result is
+    /// the PRED_SET* that is computed last. Instructions that write through an index are computed before all others. If
+    /// an operation takes a pair of slots, the instruction in the lower slot has the operation's result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -187,7 +190,7 @@ impl<'a> Group<'a> {
 pub struct Source {
     /// Origin of the value.
     pub operand: Operand,
-    /// Whether the instruction's index is added to the number of the register or constant.
+    /// Whether the index of the instruction is added to the number of the operand's register or constant.
     pub rel: bool,
     /// SRC_ABS.
     pub abs: bool,
@@ -279,7 +282,7 @@ pub struct MemoryExport {
     pub inst: ExportInst,
     /// Whether x of INDEX_GPR is added to the base.
     pub indexed: bool,
-    /// Whether the instruction reads memory into registers instead of writing it (R600 only).
+    /// Whether the instruction reads memory into registers instead of writing registers to memory (R600 only).
     pub read: bool,
     /// Whether the instruction requests an acknowledge.
     pub ack: bool,
@@ -303,16 +306,16 @@ pub struct MemoryExport {
 
 impl MemoryExport {
     /// Returns the number of register components from which COMP_MASK selects. For a stream, this number is four for
-    /// any element size. For other memory, it is the number of dwords in an element. (Mesa `r600_shader.c`,
-    /// `emit_streamout`, which writes y alone with elements of one dword)
+    /// any element size. For other memory, this number is the number of dwords in an element. (Source: Mesa
+    /// `r600_shader.c`. There, `emit_streamout` writes y alone with elements of one dword.)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
 
     /// Returns the dword of element 0. For streams and rings, ARRAY_BASE is a number of dwords for any element size.
-    /// For other memory, it is a number of elements. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`,
-    /// which write elements of several dwords to streams and rings; the manual, p. 45, describes only elements of one
-    /// dword)
+    /// For other memory, ARRAY_BASE is a number of elements. (Source: Mesa `r600_shader.c`. There, `emit_streamout` and
+    /// `emit_gs_ring_writes` write elements of several dwords to streams and rings. The manual, p. 45, describes only
+    /// elements of one dword.)
     pub fn first_dword(&self) -> u64 {
         let space = self.space();
         let by_dword = space.is_stream() || space == Space::Ring;
@@ -399,19 +402,21 @@ pub enum FetchOp {
 /// The second word of a vertex fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct VertexFormat {
-    /// The word in the form with a destination register. If the fetch has a semantic, the register is not used.
+    /// The second word, decoded as the form that names a destination register. If the fetch has a semantic, this
+    /// register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID, if the fetch finds its destination register by a semantic.
+    /// SEMANTIC_ID. The table of semantics maps it to the destination register. `None` if the word names the register
+    /// itself.
     pub semantic: Option<u8>,
 }
 
 /// Reason why words are not a valid instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeFault {
-    /// The instruction extends past the last word, or starts at an address where no instruction was expected.
+    /// The instruction extends past the last word, or starts at an address where the program has no instruction.
     #[error("no instruction is here")]
     Cut,
-    /// A field holds a value without a meaning.
+    /// A field has a value that the manual does not define.
     #[error(transparent)]
     Word(#[from] WordError),
     /// No instruction has this number on this chip.
@@ -428,7 +433,8 @@ pub enum CodeFault {
         /// Name of the instruction.
         name: &'static str,
     },
-    /// A group has no LAST mark before the clause ends, or its literals extend past the end of the clause.
+    /// No instruction of the group has the LAST bit before the clause ends, or the group's literals extend past the end
+    /// of the clause.
     #[error("the clause ends inside a group")]
     OpenGroup,
     /// A group has more than five instructions.
@@ -467,7 +473,7 @@ pub struct CodeOptions {
 }
 
 impl CodeOptions {
-    /// Returns the settings for `chip` as drivers configure it.
+    /// Returns the settings with which drivers configure `chip`.
     pub const fn new(chip: Chip) -> CodeOptions {
         CodeOptions { chip, prefer_vector: true }
     }
@@ -476,7 +482,8 @@ impl CodeOptions {
 impl Code {
     /// Decodes the instructions of `words` that are reachable from instruction `start`.
     ///
-    /// An invalid instruction is stored as its [`CodeFault`] ([`Code::faults`]). It traps only if it is executed.
+    /// If an instruction is invalid, the program stores a [`CodeFault`] in its place ([`Code::faults`]). An invalid
+    /// instruction traps only if it is executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
         let mut reader =
             Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
@@ -520,8 +527,8 @@ impl Code {
         (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
-    /// Returns the address of a control-flow instruction and the addresses of the groups or fetches of its clause, in
-    /// this order.
+    /// Returns a list of addresses: first the address of a control-flow instruction, then the addresses of the groups
+    /// or fetches of its clause.
     pub fn places(&self, addr: u32, op: &CfOp) -> Vec<u32> {
         let mut places = vec![addr];
         match op {
@@ -545,7 +552,7 @@ impl Code {
     /// Returns the control-flow instruction at `addr`.
     ///
     /// # Errors
-    /// If the instruction is invalid, or the program cannot reach it.
+    /// If the instruction is invalid, or the program cannot reach this address.
     pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
         match self.at(addr) {
             Some(Ok(cf)) => Ok(cf),
@@ -585,7 +592,7 @@ pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
     Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
 }
 
-/// Returns whether every active lane passes the condition, whatever the values of the constants are.
+/// Returns whether every active lane passes the condition for any values of the constants.
 pub(crate) fn always_passes(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode
 }

@@ -1,9 +1,9 @@
-//! The table of control-flow instructions, with the operation, the chips and the fidelity of each. [`mem_fidelity`] and
-//! [`tex_fidelity`] return the fidelity of fetches from memory and textures. Each instruction has one row. The match
-//! does not have a catch-all arm, so an instruction without a row does not compile.
+//! The table of control-flow instructions. Each instruction has one row with its operation, its chips and the fidelity
+//! of its emulation. The match does not have a catch-all arm, so the module does not compile if an instruction has no
+//! row. [`mem_fidelity`] and [`tex_fidelity`] return the fidelity of fetches from memory and textures.
 //!
-//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. [`crate::rules`] has the interpretations that these
-//! sources leave open.
+//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. Where these sources leave questions open,
+//! [`crate::rules`] lists the chosen interpretations.
 
 use reconverge_simt::Fidelity::{self, Recommended, Specified};
 
@@ -16,14 +16,14 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 pub enum Stage {
     /// A pixel shader (PS).
     Pixel,
-    /// A vertex shader (VS), an export shader (ES), or a fetch program that one of them calls.
+    /// A vertex shader (VS), an export shader (ES), or a fetch program that a VS or an ES calls.
     Vertex,
     /// A geometry shader (GS).
     Geometry,
 }
 
-/// Properties of a control-flow instruction, apart from its number and name. Covers all instructions with a 7-bit
-/// CF_INST except the exports.
+/// Properties of a control-flow instruction, apart from its number and name. Every instruction with a 7-bit CF_INST has
+/// such a row, except the exports.
 #[derive(Clone, Copy, Debug)]
 pub struct CfRow {
     /// The operation.
@@ -36,7 +36,7 @@ pub struct CfRow {
     pub stage: Option<Stage>,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed interpretation on which the instruction depends, if any.
+    /// The disputed rule on which the result of the instruction depends, if any.
     pub rule: Option<Rule>,
 }
 
@@ -103,8 +103,8 @@ pub fn cf(inst: CfInst) -> CfRow {
     }
 }
 
-/// Describes the effect of a control-flow instruction on the flow of lanes. The text is empty if there is no effect.
-/// (MAN pp. 47 to 54, 120)
+/// Describes the effect of a control-flow instruction on the flow of lanes. The text is empty if the instruction does
+/// not affect the flow. (MAN pp. 47 to 54, 120)
 pub fn effect(inst: CfInst) -> &'static str {
     match inst {
         CfInst::NOP | CfInst::TEX | CfInst::VTX | CfInst::VTX_TC | CfInst::WAIT_ACK => "",
@@ -162,7 +162,7 @@ pub fn effect(inst: CfInst) -> &'static str {
     }
 }
 
-/// Describes the effect of an ALU clause on the flow of lanes, apart from its predicates. (MAN pp. 47 to 54)
+/// Describes how an ALU clause changes the flow of lanes, apart from the effect of its predicates. (MAN pp. 47 to 54)
 pub fn form_effect(form: AluForm) -> &'static str {
     match form {
         AluForm::ALU => "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch.",
@@ -201,22 +201,23 @@ impl CfRow {
     }
 }
 
-/// Returns whether R600 has an export instruction. R700 has all of them.
+/// Returns whether R600 has an export instruction. R700 has all export instructions.
 pub fn export_in_r600(inst: ExportInst) -> bool {
     inst != ExportInst::MEM_EXPORT
 }
 
-/// Returns whether R600 has a texture instruction. R700 has all of them.
+/// Returns whether R600 has a texture instruction. R700 has all texture instructions.
 pub fn tex_in_r600(inst: TexInst) -> bool {
     inst != TexInst::KEEP_GRADIENTS
 }
 
 /// Returns the fidelity of a memory instruction of a fetch clause. Returns `None` if no source describes the
-/// instruction; such an instruction does not run.
+/// instruction. Such an instruction traps.
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
-        // Only MEM_INST and MEM_OP are confirmed. The layout of the other fields is provisional.
+        // The sources confirm only MEM_INST and MEM_OP. The layout of all other fields of these instructions is
+        // provisional.
         MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
         MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
     }
@@ -259,15 +260,15 @@ pub(crate) struct SampleKind {
 }
 
 impl SampleKind {
-    /// Returns the coordinate that is the reference value of a comparison. It is z if w is the level of detail, and
-    /// otherwise w (Mesa).
+    /// Returns the number of the coordinate with which a comparison compares texels. This coordinate is z if w is the
+    /// level of detail or its bias, and otherwise w (Mesa).
     pub(crate) fn reference_component(&self) -> usize {
         if self.biased || self.lod == Lod::Register { 2 } else { 3 }
     }
 }
 
 /// Returns the kind of a SAMPLE instruction, or `None` for other instructions. The `_G_L` and `_G_LZ` forms state their
-/// level of detail, so the gradients have no effect.
+/// level of detail. So the gradients have no effect on these forms.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {

@@ -1,9 +1,9 @@
 //! Explains one instruction: its text, its fields, its computation and its effect on the flow of lanes.
 //!
-//! The same words mean different things in the control-flow program, in an ALU clause and in a fetch clause. [`at`]
-//! finds out from the program which of these contains the instruction. [`readings`] returns every legal interpretation
-//! of words without a program. The sentences about opcodes come from [`crate::words`], those about the flow of lanes
-//! from [`crate::control`].
+//! The meaning of words depends on where they are: in the control-flow program, in an ALU clause or in a fetch clause.
+//! [`at`] finds the part of the program that contains the instruction. [`readings`] returns every legal interpretation
+//! of words without a program. [`crate::words`] contains the sentences about opcodes. [`crate::control`] contains the
+//! sentences about the flow of lanes.
 
 use reconverge_isa::word::Kind;
 use reconverge_isa::{FieldValue, WordInfo};
@@ -38,7 +38,8 @@ pub struct Explained {
     pub doc: &'static str,
 }
 
-/// The part of a program that contains an instruction. The words of the instruction do not show which part it is.
+/// The part of a program that contains an instruction. The words of an instruction do not show in which part the
+/// instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The control-flow program. Its instructions have two words.
@@ -58,15 +59,16 @@ pub struct Reading {
     pub words: Vec<u32>,
     /// Text as the disassembler prints it, one line per slot of a group.
     pub text: Vec<String>,
-    /// The fields of the words. Together they have every bit.
+    /// The fields of the words. Every bit of the words belongs to one of these fields.
     pub fields: Vec<Explained>,
-    /// The computation, in sentences.
+    /// Sentences that describe the computation.
     pub meaning: Vec<String>,
-    /// Effect on the flow of lanes.
+    /// Sentences that describe the effect on the flow of lanes.
     pub flow: Vec<String>,
-    /// Bits and values without a meaning. The list is empty for a legal instruction.
+    /// Sentences about bits and values that have no meaning. The list is empty for a legal instruction.
     pub findings: Vec<String>,
-    /// Whether a field that the instruction does not read has a value other than 0. This is rare in real code.
+    /// Whether the instruction has a value other than 0 in a field that it does not read. Such values are rare in real
+    /// code.
     pub unread: bool,
     /// Pages of the documents that describe the instruction.
     pub source: &'static str,
@@ -99,9 +101,10 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
 /// Returns the possible interpretations of `words`.
 ///
 /// Two words can be a control-flow instruction or an ALU instruction, and four words can be a fetch. An ALU group with
-/// its literals has two words for each slot and each pair of literals. Illegal interpretations are omitted if a legal
-/// one exists. Interpretations in which an unread field is not 0 are omitted if another interpretation does not have
-/// such a field. The result is empty if no instruction has this number of words.
+/// its literals has two words for each slot and two words for each pair of literals. If a legal interpretation exists,
+/// the result omits illegal interpretations. If some interpretation has 0 in every unread field, the result omits the
+/// interpretations that have another value in an unread field. The result is empty if no instruction has this number of
+/// words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -121,8 +124,8 @@ pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     all
 }
 
-/// Returns the number of instructions of a group with these words, or `None` if the words do not form a group. LAST is
-/// not required if there is only one instruction.
+/// Returns the number of instructions in the group that these words encode, or `None` if the words do not form a group.
+/// A single instruction does not need the LAST bit.
 fn slots_of(words: &[u32]) -> Option<usize> {
     let (pairs, []) = words.as_chunks::<2>() else { return None };
     let last = pairs.iter().position(|pair| pair[0] >> 31 != 0);
@@ -346,7 +349,8 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Returns a sentence about the disputed interpretation on which an instruction depends, if any.
+/// Returns a sentence about the disputed rule on which the effect of an instruction depends. Returns `None` if there is
+/// no such rule.
 fn disputed(rule: Option<crate::rules::Rule>) -> Option<String> {
     let info = RULES.iter().find(|info| Some(info.rule) == rule)?;
     Some(format!("Sources disagree (D{}): {} {}", info.rule.number(), info.question, info.reading))
@@ -359,7 +363,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
     let mut reading = Reading {
         words: words.to_vec(),
         source: "R700-Family Instruction Set Architecture, pp. 67 to 70 (operands, literals, groups), chapter 4 (ALU clauses)",
-        // The fields are added slot by slot.
+        // The caller adds the fields of each slot.
         ..Reading::of("ALU", &[], text, Place::Alu, chip)
     };
     let of_word = |shift: usize| move |field: Explained| Explained { word: field.word + shift, ..field };
@@ -375,7 +379,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
             reading.fields.extend(pair.iter().zip(2 * slot..).map(|(value, word)| literal(*value, word)));
         }
     }
-    // If the words are one instruction from the middle of a group, LAST is not set, but decoding requires it.
+    // A single instruction from the middle of a group does not have the LAST bit. The decoder requires this bit.
     let mut closed = words.to_vec();
     closed[2 * (slots - 1)] |= 1 << 31;
     match code::group_of(&closed, chip) {
@@ -667,7 +671,7 @@ static TEX_DWORD0_R600: WordInfo = TexDword0R700::INFO.without_last();
 static SWIZ_R700: WordInfo = CfAllocExportDword1Swiz::INFO.without_last();
 static BUF_R700: WordInfo = CfAllocExportDword1Buf::INFO.without_last();
 
-/// Returns the word formats of the instruction `words` at `place`. A further word is padding.
+/// Returns the formats of the words of the instruction `words` at `place`. Words after the last format are padding.
 pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo> {
     let by_family = |r600, r700| if chip.family == Family::R700 { r700 } else { r600 };
     let second = words.get(1).copied().unwrap_or(0);
@@ -702,8 +706,8 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
     }
 }
 
-/// Returns every field of the instruction `words` at `place`. Words are in order, and the fields of a word start with
-/// bit 0. Every bit belongs to exactly one entry of the result.
+/// Returns every field of the instruction `words` at `place`. The result lists the words in order, and the fields of
+/// each word from bit 0 upwards. Every bit belongs to exactly one entry of the result.
 pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
     let formats = formats(words, place, chip);
     let mut all = Vec::new();
@@ -750,7 +754,8 @@ pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
     all
 }
 
-/// Returns the name of an opcode or the meaning of a selector, which the word formats hold as numbers.
+/// Returns the name of an opcode or the meaning of a selector. The word formats contain opcodes and selectors only as
+/// numbers.
 fn text(field: &str, value: u32, place: Place, format: &str) -> Option<String> {
     let name = match (field, place) {
         ("cf_inst", _) if format == CfAluDword0::INFO.name || format == CfAluDword1R700::INFO.name => {

@@ -1,8 +1,9 @@
 //! The divergence machine of a wavefront: active and valid masks, the states of the lanes, the stack, loops and calls.
-//! It does not access registers or memory. Its inputs are lane masks and the fields of control-flow words.
+//! This machine does not access registers or memory. Its inputs are lane masks and the fields of control-flow words.
 //!
-//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120. If
-//! working compilers show that the text cannot be meant literally, a [`Rule`] states the interpretation.
+//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120. In
+//! some cases, working compilers show that the manual's text cannot be meant literally. A [`Rule`] then states the
+//! interpretation.
 //!
 //! Every lane is in one of four states (MAN p. 47):
 //!
@@ -13,12 +14,14 @@
 //!   IX  inactive-break      it has left the loop, or was not active when the loop began
 //! ```
 //!
-//! One stack serves all purposes. A branch entry has one bit per lane, which states whether the lane was active at the
-//! push. Therefore popping a branch entry changes only `A` and `IB` lanes ([`Rule::POP_KEEPS_BREAKS`]). A loop entry
-//! holds the states of all lanes before the loop. A return entry has an address and no mask.
+//! One stack holds branch, loop and return entries. A branch entry has one bit per lane, which states whether the lane
+//! was active at the push. Therefore popping a branch entry changes only `A` and `IB` lanes
+//! ([`Rule::POP_KEEPS_BREAKS`]). A loop entry holds the states of all lanes before the loop. A return entry has an
+//! address and no mask.
 //!
-//! This module does not run clauses. The engines run them for the lanes that [`Flow::test`] or [`Flow::alu_enter`]
-//! returns. BARRIER orders clauses. It has no effect here, because this machine runs clauses in order.
+//! This module does not run clauses. The engines run a clause for the lanes that [`Flow::test`] or [`Flow::alu_enter`]
+//! returns. On the chip, BARRIER makes a clause wait for earlier clauses. BARRIER has no effect here, because the
+//! engines run clauses in order.
 
 mod events;
 mod faults;
@@ -53,14 +56,14 @@ pub struct Flow {
     call_depth: u32,
     deepest: u32,
     done: bool,
-    /// The lanes that ran last. Only events depend on this field.
+    /// The lanes that ran last. Only the events for observers depend on this field.
     ran: LastActive,
 }
 
 type Flows = Result<(), FlowFault>;
 
 impl Flow {
-    /// Returns the state before the first instruction of a wavefront. Valid lanes are active, and the others are
+    /// Returns the state before the first instruction of a wavefront. Valid lanes are active, and all other lanes are
     /// inactive-branch.
     pub fn new(setup: FlowSetup) -> Flow {
         Flow {
@@ -83,7 +86,7 @@ impl Flow {
         self.setup = setup;
     }
 
-    /// Resets to the state of [`Flow::new`], with `lanes` as the valid lanes.
+    /// Resets the flow state to the state that [`Flow::new`] returns, with `lanes` as the valid lanes.
     pub fn restart(&mut self, lanes: Mask) {
         let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done, ran } = self;
         setup.valid = lanes;
@@ -95,7 +98,7 @@ impl Flow {
         (*call_depth, *deepest, *done, *ran) = (0, 0, false, LastActive::default());
     }
 
-    // Queries of the flow state.
+    // Methods that query the flow state.
 
     /// Returns the address of the next control-flow instruction, in 64-bit words from the start of the program or fetch
     /// program.
@@ -149,7 +152,7 @@ impl Flow {
         self.registers.and_then(|registers| registers.index)
     }
 
-    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop, aL keeps this value until a loop begins or
+    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop, aL keeps the set value until a loop begins or
     /// ends.
     pub fn set_loop_index(&mut self, index: i32) {
         match &mut self.registers {
@@ -179,8 +182,8 @@ impl Flow {
         self.call_depth
     }
 
-    /// Returns the number of subentries in an entry of the stack. This is 8 on chips with wavefronts of 16 or 32 lanes,
-    /// and 4 on chips with wider wavefronts (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack. This number is 8 on chips with wavefronts of 16 or 32
+    /// lanes, and 4 on chips with wider wavefronts (MAN p. 51).
     #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)
@@ -192,8 +195,8 @@ impl Flow {
         self.stack.counts().stack_use(self.setup.wave_width)
     }
 
-    /// Returns the open entries of the stack, or `None` if it is empty. A program that ends with open entries has not
-    /// closed all its branches, loops and calls.
+    /// Returns the open entries of the stack, or `None` if the stack is empty. If a program ends with open entries, it
+    /// has not closed all its branches, loops and calls.
     pub fn open(&self) -> Option<Open> {
         let count = |wanted: &str| self.stack.iter().filter(|entry| entry.kind().starts_with(wanted)).count();
         let open = Open { pushes: count("PUSH"), loops: count("LOOP"), calls: count("CALL") };
@@ -205,7 +208,7 @@ impl Flow {
         self.deepest
     }
 
-    // Conditions of control-flow words.
+    // Methods that test the conditions of control-flow words.
 
     /// Returns the lanes that pass the condition test of a control-flow word (MAN 3.6.3, p. 49).
     ///
@@ -218,13 +221,13 @@ impl Flow {
     ///
     /// # Errors
     /// In strict mode, fails if VALID_PIXEL_MODE and WHOLE_QUAD_MODE are both set. In lenient mode, WHOLE_QUAD_MODE has
-    /// no effect then.
+    /// no effect if VALID_PIXEL_MODE is set.
     #[inline(always)]
     pub fn test(&self, control: &Control) -> Result<Mask, FlowFault> {
         self.passing(self.states.active, control)
     }
 
-    /// Returns the result of [`Flow::test`] if the active lanes were `active`.
+    /// Returns the result that [`Flow::test`] would return if the active lanes were `active`.
     #[inline(always)]
     fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
         if !self.boolean(control.cond) {
@@ -238,14 +241,14 @@ impl Flow {
         }
     }
 
-    /// Returns whether COND lets any lane pass.
+    /// Returns whether the condition COND lets any lane pass.
     #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
-        // The check for ACTIVE comes first, because nearly all instructions have it.
+        // The check for ACTIVE comes first, because nearly all instructions have this condition.
         cond == Condition::Active || self.constant(cond)
     }
 
-    /// Computes [`Flow::boolean`] for conditions other than ACTIVE, which are rarer.
+    /// Computes [`Flow::boolean`] for conditions other than ACTIVE. These conditions are rare.
     #[inline(never)]
     fn constant(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
@@ -257,22 +260,22 @@ impl Flow {
         }
     }
 
-    /// Returns all lanes of those quads that contain one of `lanes`. A quad is four consecutive lanes.
+    /// Returns all lanes of every quad that contains one of `lanes`. A quad consists of four consecutive lanes.
     fn quads_of(&self, lanes: Mask) -> Mask {
         let first = 0x1111_1111_1111_1111;
         let any = (lanes.0 | lanes.0 >> 1 | lanes.0 >> 2 | lanes.0 >> 3) & first;
         Mask(any * 0xf) & Mask::first(self.setup.wave_width.into())
     }
 
-    /// Updates the lane states after a condition test. Active lanes that fail become inactive-branch. In
-    /// WHOLE_QUAD_MODE, lanes can pass without being active. Such a lane resumes if it was inactive-branch
+    /// Updates the lane states after a condition test. Active lanes that fail the test become inactive-branch. In
+    /// WHOLE_QUAD_MODE, a lane can pass the test without being active. Such a lane resumes if it was inactive-branch
     /// ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     #[inline]
     fn keep(&mut self, pass: Mask) {
         self.states.active = pass - self.states.out_of_round();
     }
 
-    // Operations on the stack.
+    // Methods that push and pop entries of the stack.
 
     #[inline(always)]
     fn push(&mut self, entry: Entry) -> Flows {
@@ -290,13 +293,14 @@ impl Flow {
         Err(FlowFault::StackOverflow { needed, declared, full, sub, subentries_an_entry, program: None })
     }
 
-    /// Returns STACK_SIZE if it is a fault to use more of the stack.
+    /// Returns STACK_SIZE if the use of more entries is a fault. Otherwise returns `None`.
     #[inline(always)]
     fn declared(&self) -> Option<u32> {
         self.setup.stack_size.filter(|_| self.setup.strict)
     }
 
-    /// Returns the maximum number of stack entries: as declared, or the largest number that can be declared.
+    /// Returns the maximum number of stack entries: the declared number, or without one the largest number that can be
+    /// declared.
     #[inline(always)]
     fn stack_limit(&self) -> u32 {
         self.declared().unwrap_or(FlowSetup::MOST_STACK)
@@ -307,8 +311,8 @@ impl Flow {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
-    /// Pops `count` branch entries. The last popped entry determines which lanes are active
-    /// ([`Rule::POP_KEEPS_BREAKS`]). Changes nothing if one of the entries is not a branch entry.
+    /// Pops `count` branch entries. The entry that is popped last determines which lanes are active
+    /// ([`Rule::POP_KEEPS_BREAKS`]). If one of the entries is not a branch entry, returns a fault and changes nothing.
     #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
         let count = usize::from(count);
@@ -327,8 +331,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Returns the lanes that were active at the innermost push on the stack, or when the innermost loop began. If the
-    /// stack has no such entry, returns the lanes that were valid at launch.
+    /// Returns the lanes that were active when the innermost branch or loop entry of the stack was pushed. If the stack
+    /// has no such entry, returns the lanes that were valid at launch.
     #[inline(always)]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
@@ -339,8 +343,8 @@ impl Flow {
         mask.unwrap_or(self.setup.valid)
     }
 
-    /// Returns the depth of the stack up to and including the entry of the innermost loop. Returns `None` if no loop
-    /// began in the current subroutine.
+    /// Returns the number of stack entries up to and including the entry of the innermost loop. Returns `None` if no
+    /// loop began in the current subroutine.
     #[inline]
     fn loop_entry(&self) -> Option<usize> {
         let top = self.stack.iter().rposition(|entry| !matches!(entry, Entry::Branch { .. }))?;
@@ -359,17 +363,18 @@ impl Flow {
         Ok(())
     }
 
-    // Control-flow instructions, in the order of their numbers. Each function sets the program counter to the next
-    // instruction.
+    // Methods that execute control-flow instructions, in the order of the instructions' numbers. Each function sets the
+    // program counter to the address at which the wavefront continues.
 
     /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction that other modules execute (clauses, exports,
-    /// EMIT and CUT): continues with the next instruction. (MAN p. 37)
+    /// EMIT and CUT): only continues with the next instruction. (MAN p. 37)
     #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
     }
 
-    /// Ends the program after an instruction with END_OF_PROGRAM, even if the instruction has jumped. (MAN p. 37)
+    /// Ends the program after an instruction with END_OF_PROGRAM. The program also ends if this instruction has jumped.
+    /// (MAN p. 37)
     #[inline]
     pub fn end_of_program(&mut self) {
         self.done = true;
@@ -377,8 +382,8 @@ impl Flow {
 
     /// 0x04 LOOP_START: begins a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
     ///
-    /// Page 120 words one condition as "initial loop index is zero". The sentences around this condition and the table
-    /// of the page name the loop count instead.
+    /// Page 120 states one condition as "initial loop index is zero". The sentences around this condition and the table
+    /// on the same page name the loop count instead of the loop index.
     pub fn loop_start(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -402,7 +407,7 @@ impl Flow {
         self.start(control, registers, constant.count() > 0)
     }
 
-    /// 0x06 LOOP_START_DX10: begins a loop that ends only by breaks ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// 0x06 LOOP_START_DX10: begins a loop that only LOOP_BREAK and ALU_BREAK end ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
         let limit = self.setup.dx10_loop_limit;
         let registers = LoopRegisters {
@@ -414,8 +419,8 @@ impl Flow {
         self.start(control, registers, limit != Some(0))
     }
 
-    /// Starts a loop. Lanes that do not pass become inactive-break, so that LOOP_END cannot resume them. If no lane
-    /// passes, pushes nothing, pops POP_COUNT entries, and jumps over the loop.
+    /// Starts a loop. Lanes that do not pass the condition become inactive-break, so that LOOP_END cannot resume them.
+    /// If no lane passes, pushes nothing, pops POP_COUNT entries, and jumps over the loop.
     fn start(&mut self, control: &Control, registers: LoopRegisters, any_round: bool) -> Flows {
         let pass = self.test(control)? - self.states.out_of_round();
         if !any_round || pass.is_empty() {
@@ -428,12 +433,12 @@ impl Flow {
         self.next()
     }
 
-    /// 0x05 LOOP_END: resumes all lanes that have not left the loop, counts the iteration, and continues with the lanes
-    /// that pass. If no lane passes, restores the state before the loop. POP_COUNT is ignored.
+    /// 0x05 LOOP_END: resumes all lanes that have not left the loop, and counts the iteration. Lanes that pass the
+    /// condition run another iteration. If no lane passes, restores the state before the loop. POP_COUNT is ignored.
     ///
     /// # Errors
-    /// In strict mode, fails if ADDR is not the instruction after the LOOP_START. (MAN p. 120: each of the two
-    /// instructions has the address after the other one.)
+    /// In strict mode, fails if ADDR is not the instruction after the LOOP_START. (MAN p. 120: LOOP_START has the
+    /// address after LOOP_END, and LOOP_END has the address after LOOP_START.)
     #[inline(always)]
     pub fn loop_end(&mut self, control: &Control) -> Flows {
         let (saved, saved_registers, body) = match self.stack.last() {
@@ -460,7 +465,7 @@ impl Flow {
                     another_round &= registers.trip > 0;
                 }
                 LoopKind::Dx10 => {
-                    // A trip count of 0 means that the number of iterations is not limited.
+                    // If the trip count is 0, the number of iterations is not limited.
                     if let Some(rounds) = registers.trip.checked_sub(1) {
                         registers.trip = rounds;
                         another_round &= rounds > 0;
@@ -479,13 +484,13 @@ impl Flow {
         }
     }
 
-    /// Handles a LOOP_END whose ADDR is not the body of its loop. This is a fault in strict mode.
+    /// Handles a LOOP_END whose ADDR is not the body of its loop. In strict mode, such a LOOP_END is a fault.
     #[cold]
     fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
         if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }
     }
 
-    /// 0x09 LOOP_BREAK: lanes that pass leave the loop.
+    /// 0x09 LOOP_BREAK: lanes that pass the condition leave the loop.
     pub fn loop_break(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_BREAK", control, |states| {
@@ -493,10 +498,11 @@ impl Flow {
         })
     }
 
-    /// 0x08 LOOP_CONTINUE: lanes that pass become inactive-continue until the next iteration.
+    /// 0x08 LOOP_CONTINUE: lanes that pass the condition become inactive-continue until the next iteration.
     ///
-    /// A lane in inactive-break stays in this state. In WHOLE_QUAD_MODE, such a lane can pass the test together with
-    /// its quad, but a lane that has left the loop does not return ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// A lane in inactive-break stays in this state. In WHOLE_QUAD_MODE, such a lane can pass the condition together
+    /// with its quad. However, a lane that has left the loop does not return to the loop
+    /// ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_CONTINUE", control, |states| {
@@ -504,9 +510,9 @@ impl Flow {
         })
     }
 
-    /// Continues with the next instruction. If every lane is in inactive-continue or inactive-break, pops the branch
-    /// entries of the loop's body and jumps to the LOOP_END at ADDR instead. Jumping as soon as no lane is active would
-    /// skip the else side of an enclosing `if`. POP_COUNT is ignored.
+    /// Continues with the next instruction, unless every lane is in inactive-continue or inactive-break. If every lane
+    /// is, pops the branch entries of the loop's body and jumps to the LOOP_END at ADDR. A jump whenever no lane is
+    /// active would skip the else side of an enclosing `if`. POP_COUNT is ignored.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
@@ -519,7 +525,7 @@ impl Flow {
         }
     }
 
-    /// 0x0a JUMP: pops POP_COUNT entries and jumps if no lane passes ([`Rule::POP_ONLY_WHEN_JUMPING`]).
+    /// 0x0a JUMP: if no lane passes the condition, pops POP_COUNT entries and jumps ([`Rule::POP_ONLY_WHEN_JUMPING`]).
     #[inline(always)]
     pub fn jump(&mut self, control: &Control) -> Flows {
         if self.test(control)?.any() {
@@ -529,8 +535,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x0b PUSH: saves the active mask and keeps the lanes that pass. If no lane passes, pushes nothing, pops
-    /// POP_COUNT entries and jumps. (MAN p. 53)
+    /// 0x0b PUSH: saves the active mask. Lanes that pass the condition stay active. If no lane passes, pushes nothing,
+    /// pops POP_COUNT entries and jumps. (MAN p. 53)
     pub fn push_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if pass.is_empty() {
@@ -542,8 +548,8 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask and keeps the lanes that fail. Jumps if no
-    /// lane fails.
+    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask. Lanes that fail the condition stay active.
+    /// Jumps if no lane fails.
     pub fn push_else(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.push_branch(control.whole_quad_mode)?;
@@ -551,8 +557,8 @@ impl Flow {
         if self.states.active.is_empty() { self.jump_to(control.addr) } else { self.next() }
     }
 
-    /// 0x0d ELSE: swaps active and inactive-branch among the lanes that were active at the innermost push. If no lane
-    /// is active afterwards, pops POP_COUNT entries and jumps.
+    /// 0x0d ELSE: changes only lanes that were active at the innermost push. Active lanes become inactive-branch, and
+    /// inactive-branch lanes become active. If no lane is active afterwards, pops POP_COUNT entries and jumps.
     #[inline(always)]
     pub fn else_(&mut self, control: &Control) -> Flows {
         self.flip(control)?;
@@ -581,7 +587,7 @@ impl Flow {
         Ok(())
     }
 
-    /// 0x0e POP: pops POP_COUNT entries. Lanes that then fail the test become inactive-branch. (MAN p. 54)
+    /// 0x0e POP: pops POP_COUNT entries. Then, lanes that fail the condition become inactive-branch. (MAN p. 54)
     #[inline]
     pub fn pop(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP", control.pop_count)?;
@@ -590,13 +596,13 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0f POP_JUMP: pops POP_COUNT entries, then jumps if no lane passes.
+    /// 0x0f POP_JUMP: pops POP_COUNT entries, then jumps if no lane passes the condition.
     pub fn pop_jump(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_JUMP", control.pop_count)?;
         if self.test(control)?.any() { self.next() } else { self.jump_to(control.addr) }
     }
 
-    /// 0x10 POP_PUSH: pops POP_COUNT entries, then acts as PUSH with a POP_COUNT of 0.
+    /// 0x10 POP_PUSH: pops POP_COUNT entries, then acts as a PUSH whose POP_COUNT is 0.
     pub fn pop_push(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_PUSH", control.pop_count)?;
         self.push_(&control.pop(0))
@@ -608,8 +614,9 @@ impl Flow {
         self.push_else(&control.pop(0))
     }
 
-    /// 0x12 CALL: if a lane passes and the maximum depth allows the call, saves the next address and jumps. A call
-    /// beyond the maximum depth is skipped. No mask is saved. (MAN p. 53)
+    /// 0x12 CALL: if a lane passes the condition and the maximum depth allows the call, saves the address after the
+    /// CALL and jumps. If the call would exceed the maximum depth, CALL does nothing. CALL does not save a mask. (MAN
+    /// p. 53)
     pub fn call(&mut self, control: &Control) -> Flows {
         if control.pop_count != 0 && self.setup.strict {
             return Err(FlowFault::CallPops { pop_count: control.pop_count });
@@ -623,8 +630,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x13 CALL_FS: calls the fetch program of the launch. ADDR is ignored. Without a fetch program, the call returns
-    /// at once, but it still needs an entry on the stack.
+    /// 0x13 CALL_FS: calls the fetch program of the launch. ADDR is ignored. If the launch has no fetch program, the
+    /// call returns at once. The call needs an entry on the stack even then.
     pub fn call_fs(&mut self, control: &Control) -> Flows {
         if self.in_fetch_program() {
             return Err(FlowFault::NestedFetchProgram);
@@ -647,7 +654,8 @@ impl Flow {
         }
     }
 
-    /// 0x14 RETURN: jumps to the instruction after the call if every active lane passes, or if no lane is active.
+    /// 0x14 RETURN: jumps to the instruction after the call if every active lane passes the condition, or if no lane is
+    /// active.
     pub fn return_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if (self.states.active - pass).any() {
@@ -665,8 +673,8 @@ impl Flow {
         }
     }
 
-    /// 0x18 KILL: lanes that pass are no longer valid. Jumps if no lane is valid
-    /// ([`Rule::KILL_JUMPS_WHEN_NONE_IS_VALID`]). The active state does not change. (MAN p. 47)
+    /// 0x18 KILL: lanes that pass the condition are no longer valid. Jumps if no lane is valid
+    /// ([`Rule::KILL_JUMPS_WHEN_NONE_IS_VALID`]). KILL does not change which lanes are active. (MAN p. 47)
     pub fn kill(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.kill_lanes(pass);
@@ -679,11 +687,11 @@ impl Flow {
         self.valid = self.valid - lanes;
     }
 
-    // Effects of ALU clauses.
+    // Methods that change the flow state for ALU clauses.
 
-    /// Starts an ALU clause. ALU_PUSH_BEFORE pushes even if no lane is active
-    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. These are the active lanes, or
-    /// in WHOLE_QUAD_MODE every lane of a quad with an active lane.
+    /// Starts an ALU clause. ALU_PUSH_BEFORE pushes an entry even if no lane is active
+    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. These lanes are the active
+    /// lanes, or in WHOLE_QUAD_MODE every lane of a quad with an active lane.
     #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {
@@ -711,8 +719,8 @@ impl Flow {
 
     /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` is the set of lanes that the instruction disables. Active
     /// lanes in this set become inactive-continue in ALU_CONTINUE, inactive-break in ALU_BREAK, and inactive-branch in
-    /// other forms. Other lanes keep their state. Returns whether the active lanes diverge: some stay active and some
-    /// do not.
+    /// other forms. Lanes outside this set keep their state. Returns whether the active lanes diverge, so that some
+    /// stay active and some do not.
     #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;
@@ -729,8 +737,8 @@ impl Flow {
         skip.any() && self.states.active.any()
     }
 
-    /// Ends an ALU clause: pops entries or swaps the sides of a branch as the form requires, and continues with the
-    /// next instruction. An ALU clause never jumps.
+    /// Ends an ALU clause. Pops entries or swaps the sides of a branch, as the form requires. Continues with the next
+    /// instruction. An ALU clause never jumps.
     #[inline(always)]
     pub fn alu_leave(&mut self, form: AluForm) -> Flows {
         match form {

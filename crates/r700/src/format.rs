@@ -1,19 +1,19 @@
-//! Memory formats of fetches: the positions of the components, and their conversion to numbers.
+//! Memory formats of fetches: the positions of the components, and the conversion of components to numbers.
 //!
 //! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). Packed components have the order that Mesa
-//! and DECAF use. A name lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. Formats whose
-//! components are whole bytes are in memory order.
+//! and DECAF use. The name of a format lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. If
+//! every component has whole bytes, the components are in memory order.
 
 use half::f16;
 
 /// Encoding of the bits of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// An integer, whose conversion NUM_FORMAT selects.
+    /// An integer. NUM_FORMAT selects its conversion to a number.
     Integer,
     /// A float of 32, 16, 11 or 10 bits. Floats of 11 and 10 bits have no sign.
     Float,
-    /// The first component is a float, the second an integer (`X24_8_32_FLOAT`).
+    /// The first component is a float, and the second component is an integer (`X24_8_32_FLOAT`).
     FloatThenInteger,
     /// The components are three mantissas with a shared exponent (`5_9_9_9_SHAREDEXP`).
     SharedExponent,
@@ -22,8 +22,8 @@ enum Kind {
 /// Layout of the components of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Width of each component in bits, or 0 for a missing component. The components x to w follow each other from the
-    /// least significant bit upward.
+    /// For each component, its width in bits, or 0 if the format has no such component. Component x starts at the least
+    /// significant bit. Each further component starts directly above the component before it.
     bits: [u8; 4],
     kind: Kind,
     /// Size of an element in bytes.
@@ -31,8 +31,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Returns the first bit and the number of bits of a component, and whether it is a float. No bits: the component is
-    /// missing. Returns `None` if it shares its exponent with others.
+    /// Returns the first bit of a component, its number of bits, and whether it is a float. The number of bits is 0 if
+    /// the format has no such component. Returns `None` if the component shares its exponent with other components.
     pub(crate) fn part(self, component: usize) -> Option<(u32, u8, bool)> {
         let float = match self.kind {
             Kind::Float => true,
@@ -44,7 +44,7 @@ impl Layout {
         Some((first, self.bits[component], float))
     }
 
-    /// Returns the value of a missing component.
+    /// Returns the value of a component that the format does not have.
     pub(crate) fn fill(self, component: usize, number: Number) -> u32 {
         match component {
             0..3 => 0,
@@ -53,7 +53,7 @@ impl Layout {
         }
     }
 
-    /// Returns, for each component, whether all its bits are set in `bits`, a mask of the bits of an element.
+    /// `bits` is a mask of the bits of an element. Returns, for each component, whether all its bits are set in `bits`.
     pub(crate) fn whole(self, bits: u128) -> [bool; 4] {
         if self.kind == Kind::SharedExponent {
             return [bits as u32 == u32::MAX; 4];
@@ -68,7 +68,8 @@ impl Layout {
     }
 }
 
-/// Conversion of an integer component to a number. NUM_FORMAT_ALL, FORMAT_COMP_ALL and SRF_MODE_ALL select it.
+/// Conversion of an integer component to a number. NUM_FORMAT_ALL, FORMAT_COMP_ALL and SRF_MODE_ALL select the
+/// conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// A fraction in [0, 1].
@@ -100,7 +101,8 @@ impl Number {
         Number::SignedScaled,
     ];
 
-    /// Returns the value of a missing component that a select reads as one. This is 1 in the type of this conversion.
+    /// Returns the value 1 in the number type of this conversion. A component has this value if the format does not
+    /// have the component or DST_SEL selects the constant 1.
     pub fn one(self) -> u32 {
         match self {
             Number::UnsignedInt | Number::SignedInt => 1,
@@ -125,8 +127,8 @@ pub enum Swap {
     In64,
 }
 
-/// Returns the layout of DATA_FORMAT `number`. Returns `None` if a buffer fetch cannot convert the format. These are
-/// block-compressed and packed-chroma formats, 24-bit floats, and reserved numbers.
+/// Returns the layout of DATA_FORMAT `number`. Returns `None` if a buffer fetch cannot convert the format. Buffer
+/// fetches cannot convert block-compressed and packed-chroma formats, 24-bit floats, and reserved numbers.
 pub fn layout(number: u32) -> Option<Layout> {
     use Kind::{Float, Integer};
     let (bits, kind): ([u8; 4], Kind) = match number {
@@ -177,7 +179,8 @@ pub fn layout(number: u32) -> Option<Layout> {
     Some(Layout { bits, kind, bytes })
 }
 
-/// Reverses bytes as ENDIAN_SWAP specifies. Bytes at the end that do not fill a unit do not change.
+/// Reverses bytes as ENDIAN_SWAP specifies. If the bytes at the end do not fill a whole unit, these bytes do not
+/// change.
 pub fn swap(bytes: &mut [u8], swap: Swap) {
     let unit = match swap {
         Swap::None => return,
@@ -192,8 +195,8 @@ pub fn swap(bytes: &mut [u8], swap: Swap) {
 
 /// Returns the four components of an element.
 ///
-/// `bytes` holds at least `layout.bytes` bytes, in little-endian order. A missing w is 1, and other missing components
-/// are 0 (no source for these values).
+/// `bytes` holds at least `layout.bytes` bytes, in little-endian order. If the format does not have w, w is 1. If the
+/// format does not have x, y or z, the missing component is 0 (no source for these values).
 pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     let mut element = [0u8; 16];
     let length = layout.bytes as usize;
@@ -223,7 +226,8 @@ pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     values
 }
 
-/// Returns whether [`swap`] changes every element of `bytes` bytes in the same way, without unchanged bytes at the end.
+/// Returns whether elements of `bytes` bytes consist of whole swap units. If so, [`swap`] leaves no bytes at the end
+/// unchanged.
 pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     match swap {
         Swap::None => true,
@@ -233,7 +237,8 @@ pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     }
 }
 
-/// Applies [`swap`] to rows of lanes. [`swaps_all`] must hold. Row n contains word n of each lane's element.
+/// Applies [`swap`] to rows of lanes. Row n contains word n of each lane's element. The result is correct only if
+/// [`swaps_all`] returns `true` for the elements.
 #[inline(always)]
 pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
     match swap {
@@ -256,7 +261,7 @@ pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
 }
 
 /// Applies [`convert`] to rows of lanes. Row n of the words contains word n of each lane's element, and row n of the
-/// values contains component n. Only the `wanted` components are set.
+/// values contains component n. Sets only the components in `wanted`.
 #[inline(always)]
 pub(crate) fn convert_rows<const N: usize>(
     layout: Layout,
@@ -324,7 +329,7 @@ fn float_bits(raw: u32, width: u8) -> u32 {
     match width {
         32 => raw,
         16 => f16::from_bits(raw as u16).to_f32().to_bits(),
-        // These floats have five bits of exponent as in binary16, no sign, and six or five bits of mantissa.
+        // These floats have no sign. Their exponent has five bits, as in binary16. Their mantissa has six or five bits.
         11 => f16::from_bits((raw << 4) as u16).to_f32().to_bits(),
         _ => f16::from_bits((raw << 5) as u16).to_f32().to_bits(),
     }

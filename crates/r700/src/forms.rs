@@ -1,4 +1,4 @@
-//! Returns the legal forms of a mnemonic, from the tables of the opcodes.
+//! Lists the legal forms of a mnemonic. The source of the forms are the tables of opcodes.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
@@ -11,7 +11,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxIns
 /// Flags of a control-flow instruction.
 const FLAGS: &str = "[VALID_PIX] [WHOLE_QUAD] [NO_BARRIER] [END_OF_PROGRAM]";
 
-/// Returns the forms of a mnemonic on `chip`. The list is empty for other words.
+/// Returns the forms of a mnemonic on `chip`. The list is empty if `mnemonic` is not a mnemonic.
 pub fn forms(mnemonic: &str, chip: Chip) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {
@@ -127,7 +127,7 @@ pub fn mnemonics() -> Vec<&'static str> {
     names
 }
 
-/// Returns the manual's description of a value.
+/// Returns the manual's description of a field's value.
 fn about<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc)

@@ -1,10 +1,10 @@
 //! Control-flow graph of a program: the [`Graph`] of its instructions, and the edges ([`Way`]) out of each control-flow
-//! instruction with their effects on the stack. The stack size is computed from the edges, and the legality checks use
-//! them.
+//! instruction with their effects on the stack. The stack size is computed from these edges. The legality checks also
+//! use them.
 //!
 //! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, for any
-//! conditions and constants. Lanes diverge at groups that update the execute mask. The next control-flow instruction
-//! decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
+//! conditions and constants. Lanes diverge at groups that update the execute mask. The control-flow instruction after
+//! such a group decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -17,11 +17,11 @@ use crate::words::CfInst;
 /// One edge out of a control-flow instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Address of the next control-flow instruction. For a RETURN, it is `None`: the next instruction is the one after
-    /// the call.
+    /// Address of the control-flow instruction to which the edge leads. `None` for a RETURN, which leads to the
+    /// instruction after the call.
     pub(crate) to: Option<u32>,
     pub(crate) kind: EdgeKind,
-    /// Effects on the stack, in order.
+    /// Effects of the edge on the stack, in order.
     pub(crate) effects: Vec<Effect>,
 }
 
@@ -52,16 +52,18 @@ impl Way {
     }
 }
 
-/// Returns the edges out of the control-flow instruction at `addr`. There are none if the program ends there.
+/// Returns the edges out of the control-flow instruction at `addr`. The list is empty if the program ends at this
+/// instruction.
 pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
-    // An instruction with END_OF_PROGRAM takes effect before the program ends.
+    // An instruction with END_OF_PROGRAM changes the stack before the program ends.
     if cf.end_of_program {
         return Vec::new();
     }
     effects(cf, addr)
 }
 
-/// Returns [`ways`] without regard to END_OF_PROGRAM. The edge to the next instruction, if any, comes first.
+/// Returns the edges that [`ways`] would return if the instruction did not have END_OF_PROGRAM. If there is an edge to
+/// the next instruction, this edge comes first.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
@@ -90,9 +92,10 @@ pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
 struct Row {
     /// The outgoing edges.
     ways: Vec<Way>,
-    /// Kind of the only edge that remains if no lane can ever pass the condition. `None` means that all edges remain.
+    /// Kind of the only edge that remains if the condition is FALSE, so that no lane can pass. `None` means that all
+    /// edges remain.
     unpassed: Option<EdgeKind>,
-    /// Whether the instruction can make waiting lanes active.
+    /// Whether the instruction can make inactive lanes active.
     wakes: bool,
 }
 
@@ -140,7 +143,7 @@ fn row(inst: CfInst, control: &Control, addr: u32) -> Row {
             let ways = vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])];
             of(ways).unpassed(EdgeKind::Next)
         }
-        // The fetch program is a separate program, so the call returns within this edge.
+        // The fetch program is a separate program. So this edge contains both the call and the return.
         CfInst::CALL_FS => of(vec![next(&[Effect::Call(control.call_count), Effect::Return])]),
         CfInst::RETURN => {
             let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
@@ -166,21 +169,22 @@ fn push(whole_quad_mode: bool) -> Cost {
     if whole_quad_mode { Cost::WholeQuadPush } else { Cost::Push }
 }
 
-/// The control-flow instructions of a program with their outgoing edges. Calls and returns are paired.
+/// The control-flow instructions of a program with their outgoing edges. The edges of a RETURN lead to the instructions
+/// after the matching calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     /// Start addresses of the program and of its subroutines.
     pub(crate) entries: Vec<u32>,
     /// Outgoing edges of each reachable control-flow instruction, by address. The list of an instruction is empty if
-    /// the program ends there or if its words are invalid.
+    /// the program ends at the instruction or if its words are invalid.
     pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 
 impl Ways {
     /// Returns the control-flow instructions and edges of a program that begins at `start`.
     ///
-    /// If a RETURN is reachable from the start of a subroutine, it has an edge to the instruction after each call of
-    /// this subroutine.
+    /// If a RETURN is reachable from the start of a subroutine, the RETURN has an edge to the instruction after each
+    /// call of this subroutine.
     pub(crate) fn of(code: &Code, start: u32) -> Ways {
         let (mut reached, mut found, mut calls) = (NumberSet::new(), Vec::new(), Vec::new());
         let mut open = vec![start];
@@ -222,7 +226,7 @@ impl Ways {
         ways
     }
 
-    /// Returns the addresses that are reachable from `entry` within its subroutine.
+    /// Returns the addresses that are reachable from `entry` without leaving its subroutine.
     pub(crate) fn within(&self, entry: u32) -> NumberSet {
         let mut found = NumberSet::new();
         let mut open = vec![entry];
@@ -245,10 +249,10 @@ fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
 
 /// Returns the graph of a program that begins at `start`.
 ///
-/// The nodes are the control-flow instructions. A control-flow instruction that starts a clause is followed by the ALU
-/// groups or fetches of the clause. The wavefront jumps over the clause if no lane runs it. The fetch program that
-/// CALL_FS calls is a separate program. An edge to an address without a valid instruction leads to a node without
-/// edges.
+/// The nodes are the control-flow instructions. If a control-flow instruction starts a clause, the ALU groups or
+/// fetches of the clause follow it as nodes. If no lane runs the clause, the wavefront jumps over the clause. The fetch
+/// program that CALL_FS calls is a separate program. An edge to an address without a valid instruction leads to a node
+/// without edges.
 pub fn graph(code: &Code, start: u32) -> Graph {
     let ways = Ways::of(code, start);
     let places = |addr: &u32| code.cf(*addr).map_or(vec![*addr], |cf| code.places(*addr, &cf.op));
@@ -284,7 +288,7 @@ impl Nodes {
         node
     }
 
-    /// Adds a clause with instructions at `places`.
+    /// Adds a clause whose instructions have the addresses `places`.
     fn clause(&mut self, addr: u32, places: &[u32], next: &[Edge]) {
         let edge = |kind: EdgeKind| move |to: &u32| Edge { to: *to, kind };
         let over = next.iter().map(|edge| edge.to).collect::<Vec<_>>();
@@ -303,8 +307,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. After a group that updates the execute mask, the wavefront may jump over the remaining
-    /// groups, because no lane runs them.
+    /// Adds a clause of groups. If a group updates the execute mask, possibly no lane runs the groups after it, and the
+    /// wavefront may jump over them.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

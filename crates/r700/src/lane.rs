@@ -1,36 +1,36 @@
-//! The computations of one lane. These are pure functions on 32-bit registers, one for each operation. They have no
+//! The computations of one lane: one pure function on 32-bit registers for each operation. The functions have no
 //! branches, so that a loop over lanes can be vectorised.
 //!
-//! All functions here treat floats in the same way (MAN chapter 4; comments state the points that the manual leaves
-//! open):
+//! All functions of this module treat floats in the same way (MAN chapter 4; comments state the points that the manual
+//! leaves open):
 //!
 //! * floats are binary32, results are rounded to nearest even, and operations are not fused;
-//! * a denormal operand is treated as a zero with the same sign, and a denormal result becomes a zero with the same
-//!   sign ([`flush`]);
+//! * a denormal operand is treated as a zero with the operand's sign, and a denormal result becomes a zero with the
+//!   result's sign ([`flush`]);
 //! * functions that only select an operand (MAX, MIN, CND*) return the operand's bits unchanged;
-//! * if an operand is a NaN, the result is this NaN, quieted; if several operands are NaNs, the first one determines
-//!   the result (no source); a NaN that an operation on numbers creates is [`NAN`];
+//! * if an operand is a NaN, the result is this NaN, quieted; if several operands are NaNs, the result is the first of
+//!   these NaNs (no source); if no operand is a NaN and the result is a NaN, the result is [`NAN`];
 //! * the products of `MUL`, `MULADD`, `DOT4` and `MUL_LIT` are *legacy*: if a factor is zero, the product is +0,
 //!   whatever the other factor is;
 //! * in comparisons, -0 equals +0. If an operand is a NaN, only "not equal" holds.
 //!
 //! Transcendental functions are computed in double precision and rounded once
-//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware's tables are not published, so results may differ by two
-//! units in the last place.
+//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware computes these functions with tables that are not
+//! published. So the hardware's results may differ from the results of this module by two units in the last place.
 //!
-//! Functions have the names of the manual's opcodes in lower case. The arguments `a`, `b`, `c` are src0, src1, src2
-//! after the input modifiers [`abs`] and [`neg`] have been applied.
+//! Functions have the names of the manual's opcodes in lower case. The arguments `a`, `b`, `c` are the operands src0,
+//! src1, src2, to which the input modifiers [`abs`] and [`neg`] have already been applied.
 
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The NaN that an operation on numbers creates.
+/// The NaN that an operation returns if no operand is a NaN.
 pub const NAN: u32 = 0x7fc0_0000;
 
-/// 1.0, which a float comparison returns if it holds.
+/// 1.0. A float comparison returns this word if the comparison holds.
 pub const ONE: u32 = 0x3f80_0000;
 
-/// All bits set, which a comparison with an integer result returns if it holds.
+/// All bits set. A comparison with an integer result returns this word if the comparison holds.
 pub const TRUE: u32 = u32::MAX;
 
 /// The largest finite number.
@@ -38,7 +38,7 @@ pub const FLT_MAX: u32 = 0x7f7f_ffff;
 
 const SIGN: u32 = 0x8000_0000;
 
-// Modifiers of operands and results.
+// Functions for the modifiers of operands and results.
 
 /// SRC_ABS: clears the sign bit.
 #[inline(always)]
@@ -52,26 +52,26 @@ pub fn neg(a: u32) -> u32 {
     a ^ SIGN
 }
 
-/// Returns a zero with the same sign if the word is a denormal, and otherwise the word unchanged.
+/// If the word is a denormal, returns a zero with the same sign. Otherwise returns the word unchanged.
 #[inline(always)]
 pub fn flush(a: u32) -> u32 {
     if a & 0x7f80_0000 == 0 { a & SIGN } else { a }
 }
 
-/// Multiplies the rounded `a` by `factor` and flushes the result. OMOD has the factors 2, 4 and 0.5, and so do the
-/// variants _M2, _M4 and _D2 of MULADD.
+/// Multiplies `a`, which is already rounded, by `factor` and flushes the product. OMOD has the factors 2, 4 and 0.5.
+/// The variants _M2, _M4 and _D2 of MULADD have the same factors.
 #[inline(always)]
 pub fn scale(a: u32, factor: f32) -> u32 {
     let product = flush((number(a) * factor).to_bits());
     if is_nan(a) { quiet(a) } else { product }
 }
 
-/// CLAMP: clamps to [0, 1]. With `dx10_clamp` (SQ_PGM_RESOURCES bit 21), a NaN becomes 0. Without it, a NaN is returned
-/// unchanged.
+/// CLAMP: clamps to [0, 1]. If `dx10_clamp` (SQ_PGM_RESOURCES bit 21) is set, a NaN becomes 0. Otherwise a NaN is
+/// returned unchanged.
 ///
-/// With the bit, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa compiles the
-/// test's `clamp(nan, 0.0, 1.0)` to a MOV with CLAMP (Mesa 22.3.6, `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`).
-/// The result without the bit is inferred.
+/// Source: if the bit is set, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa
+/// compiles the test's `clamp(nan, 0.0, 1.0)` to a MOV with CLAMP (Mesa 22.3.6,
+/// `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). No source states the result if the bit is clear.
 #[inline(always)]
 pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     let x = f32::from_bits(a);
@@ -86,7 +86,7 @@ pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     }
 }
 
-// Helpers of the functions below.
+// Helper functions for the functions below.
 
 /// Returns the operand as a number. A denormal is returned as a zero.
 #[inline(always)]
@@ -104,14 +104,14 @@ fn quiet(a: u32) -> u32 {
     a | 0x0040_0000
 }
 
-/// Converts the result of an operation on one operand to a word: applies the NaN rule, then flushes.
+/// Converts the result of an operation on one operand to a word. Applies the NaN rule, then flushes.
 #[inline(always)]
 fn result1(value: f32, a: u32) -> u32 {
     let made = if value.is_nan() { NAN } else { flush(value.to_bits()) };
     if is_nan(a) { quiet(a) } else { made }
 }
 
-/// Converts the result of an operation on two operands to a word: applies the NaN rule, then flushes.
+/// Converts the result of an operation on two operands to a word. Applies the NaN rule, then flushes.
 #[inline(always)]
 fn result2(value: f32, a: u32, b: u32) -> u32 {
     let made = result1(value, b);
@@ -218,7 +218,8 @@ functions! {
     int_to_flt(a) -> u32 = (a as i32 as f32).to_bits(), "The signed integer as a float, rounded to nearest even.";
     uint_to_flt(a) -> u32 = (a as f32).to_bits(), "The unsigned integer as a float, rounded to nearest even.";
 
-    // Transcendental functions. RECIP and RECIPSQRT have three variants, which differ only for infinite results.
+    // Transcendental functions. RECIP and RECIPSQRT have three variants each. The variants differ only if the result is
+    // infinite.
     recip_ieee(a) -> u32 = result1(1.0 / number(a), a), "1 / a.";
     recip_clamped(a) -> u32 = clamped(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±FLT_MAX.";
     recip_ff(a) -> u32 = finite(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±0.";
@@ -270,7 +271,8 @@ pub fn recip_int(a: u32) -> u32 {
     if (a as i32) < 0 { magnitude.wrapping_neg() } else { magnitude }
 }
 
-// Transcendental functions. RECIP and RECIPSQRT have three variants, which differ only for infinite results.
+// Transcendental functions. RECIP and RECIPSQRT have three variants each. The variants differ only if the result is
+// infinite.
 
 #[inline(always)]
 pub(crate) fn rounded(value: f64, a: u32) -> u32 {
@@ -297,7 +299,8 @@ pub fn exp_ieee(a: u32) -> u32 {
 /// Returns log2(a). The result is -infinity for ±0, and a NaN for numbers below 0.
 pub fn log_ieee(a: u32) -> u32 {
     let x = number(a);
-    // The platform-independent log2 receives only positive numbers. The results for other operands are computed here.
+    // The platform-independent log2 receives only positive numbers. This function computes the results for all other
+    // operands itself.
     let value = if x == 0.0 {
         f64::NEG_INFINITY
     } else if x < 0.0 {
@@ -327,8 +330,8 @@ pub fn recipsqrt_ieee(a: u32) -> u32 {
     rounded(value, a)
 }
 
-/// Returns the angle from -1/4 to 1/4 revolutions that has the same sine as `turns` revolutions. The angle is first
-/// reduced exactly to [-1/2, 1/2], and then folded to the range in which sin(x) is well conditioned.
+/// Returns the angle from -1/4 to 1/4 revolutions that has the same sine as `turns` revolutions. The function first
+/// reduces the angle exactly to [-1/2, 1/2], and then mirrors it into the range in which sin(x) is well conditioned.
 #[inline(always)]
 pub(crate) fn folded(turns: f64) -> f64 {
     let nearest = turns - turns.round_ties_even();
@@ -352,8 +355,9 @@ pub fn sin(a: u32) -> u32 {
     rounded(sin_turns(f64::from(number(a))), a)
 }
 
-/// Returns the angle plus a quarter of a revolution, whose sine is the cosine. The angle is reduced first: if it is
-/// large, adding a quarter would have no effect because of rounding.
+/// Returns an angle a quarter of a revolution above the magnitude of `turns`. The sine of this angle is the cosine of
+/// `turns`. The function first reduces the angle, because adding a quarter to a large angle would have no effect after
+/// rounding.
 #[inline(always)]
 pub(crate) fn quarter_on(turns: f64) -> f64 {
     let turns = turns.abs();
@@ -375,13 +379,13 @@ pub fn cos_radians(a: u32) -> u32 {
     rounded(libm::cos(f64::from(number(a))), a)
 }
 
-// Predicates. A PRED_SET* decides whether the lane executes, and writes a result to the destination
+// Predicates. A PRED_SET* decides whether the lane executes, and writes a word to the destination register
 // ([`Rule::PRED_SET_WRITES_ZERO_FOR_TRUE`]).
 
 /// Result of a PRED_SET* for a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predicate {
-    /// Whether the test holds, so that the lane executes afterwards.
+    /// Whether the lane executes after the instruction.
     pub execute: bool,
     /// The word that the destination register receives.
     pub value: u32,
@@ -393,16 +397,16 @@ pub fn pred_set(execute: bool) -> Predicate {
     Predicate { execute, value: float_flag(!execute) }
 }
 
-/// PRED_SET*_PUSH. `a` is the lane's counter of nested skips, which is 0.0 while the lane executes. `condition` is the
-/// comparison of b with zero.
+/// PRED_SET*_PUSH. `a` is the lane's counter of nested skips. The counter is 0.0 while the lane executes. `condition`
+/// is the result of comparing src1 with zero.
 #[inline(always)]
 pub fn pred_set_push(a: u32, condition: bool) -> Predicate {
     let execute = number(a) == 0.0 && condition;
     Predicate { execute, value: if execute { 0 } else { add(a, ONE) } }
 }
 
-/// PRED_SET_INV. A counter of 1.0 becomes 0.0, and the lane executes. A counter of 0.0 becomes 1.0. Others do not
-/// change.
+/// PRED_SET_INV. A counter of 1.0 becomes 0.0, and the lane executes. A counter of 0.0 becomes 1.0. A counter with any
+/// other value does not change.
 #[inline(always)]
 pub fn pred_set_inv(a: u32) -> Predicate {
     let execute = number(a) == 1.0;
@@ -430,7 +434,7 @@ pub fn pred_set_restore(a: u32) -> Predicate {
     Predicate { execute, value: if execute { 0 } else { a } }
 }
 
-// Operations over the four vector slots. Index 0 of each array is slot x.
+// Operations on the operands of the four vector slots. Index 0 of each array is slot x.
 
 /// DOT4: returns the sum of legacy products, ((x + y) + z) + w. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 #[inline(always)]
@@ -445,15 +449,17 @@ pub fn dot4_ieee(a: [u32; 4], b: [u32; 4]) -> u32 {
     add(add(add(product(0), product(1)), product(2)), product(3))
 }
 
-/// MAX4: returns the largest src0 of the four slots, as [`max`] compares them.
+/// MAX4: returns the largest src0 of the four slots. [`max`] defines the comparison.
 #[inline(always)]
 pub fn max4(a: [u32; 4]) -> u32 {
     max(max(max(a[0], a[1]), a[2]), a[3])
 }
 
-/// CUBE: selects the face for the direction (X, Y, Z). In slots x to w, src0 is Z, Z, X, Y and src1 is Y, X, Z, Z.
+/// CUBE: selects the cube face to which the direction (X, Y, Z) points. In slots x to w, src0 is Z, Z, X, Y and src1 is
+/// Y, X, Z, Z.
 ///
-/// Returns tc, sc, twice the major axis, and the face number as a float. ([`Rule::CUBE_SC_SIGN`])
+/// Returns the values tc, sc, twice the major axis, and the face number as a float, in slots x to w.
+/// ([`Rule::CUBE_SC_SIGN`])
 #[inline(always)]
 pub fn cube(a: [u32; 4], _b: [u32; 4]) -> [u32; 4] {
     let (x, y, z) = (a[2], a[3], a[0]);

@@ -1,19 +1,19 @@
 //! The computations of one lane on doubles. A double is a binary64. Results are rounded to nearest even, and denormal
-//! operands and results are flushed to zero. Here a double is one value. The interpreter assigns its halves to
-//! registers ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
+//! operands and results are flushed to zero. In these functions, a double is one value. The interpreter assigns the
+//! halves of this value to registers ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
 //!
 //! Source: MAN chapter 8. Comments state the points that this chapter leaves open.
 
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The NaN that an operation on numbers creates (no source).
+/// The NaN that an operation returns if no operand is a NaN (no source).
 pub const NAN: u64 = 0x7ff8_0000_0000_0000;
 
 const SIGN: u64 = 1 << 63;
 const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
 
-/// Returns a zero with the same sign if the number is a denormal, and otherwise the number unchanged.
+/// If the number is a denormal, returns a zero with the same sign. Otherwise returns the number unchanged.
 #[inline(always)]
 pub fn flush(a: u64) -> u64 {
     if a & EXPONENT == 0 { a & SIGN } else { a }
@@ -29,8 +29,8 @@ fn is_nan(a: u64) -> bool {
     a & !SIGN > EXPONENT
 }
 
-/// Converts the result of an operation to a word: applies the NaN rule, by which the first NaN operand is the result,
-/// quieted; then flushes.
+/// Converts the result of an operation to a word. If an operand is a NaN, the result is the first NaN operand, quieted.
+/// Then flushes the result.
 #[inline(always)]
 fn result(value: f64, operands: &[u64]) -> u64 {
     match operands.iter().find(|operand| is_nan(**operand)) {
@@ -61,7 +61,7 @@ pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
 /// FREXP_64: returns the exponent and the mantissa of a = mantissa * 2^exponent. The magnitude of the mantissa is in
 /// [1/2, 1).
 ///
-/// For a zero, returns exponent 0 and the zero itself. For an infinity or a NaN, returns exponent -1 and a NaN (no
+/// If `a` is a zero, returns exponent 0 and `a`. If `a` is an infinity or a NaN, returns exponent -1 and a NaN (no
 /// source for this chip).
 pub fn frexp_64(a: u64) -> (i32, u64) {
     let a = flush(a);
@@ -77,8 +77,9 @@ pub fn frexp_64(a: u64) -> (i32, u64) {
 
 /// LDEXP_64: returns a * 2^`exponent`, by adding to the exponent field. (MAN p. 175)
 ///
-/// If the exponent field of `a` is 0x7ff, returns `a` unchanged. If it is 0, returns a zero. If the sum is 0x7ff or
-/// more, returns an infinity. If the sum is 0 or less, returns a zero. Zeros and infinities have the sign of `a`.
+/// If the exponent field of `a` is 0x7ff, returns `a` unchanged. If the field is 0, returns a zero. Otherwise the new
+/// exponent field is the sum of the field and `exponent`. If the sum is 0x7ff or more, returns an infinity. If the sum
+/// is 0 or less, returns a zero. Zeros and infinities have the sign of `a`.
 pub fn ldexp_64(a: u64, exponent: i32) -> u64 {
     let field = (a >> 52 & 0x7ff) as i64;
     match (field, field + i64::from(exponent)) {
@@ -100,7 +101,7 @@ pub fn fract_64(a: u64) -> u64 {
 pub fn flt32_to_flt64(a: u32) -> u64 {
     let wide = f64::from(f32::from_bits(crate::lane::flush(a)));
     if wide.is_nan() {
-        // The payload of the NaN moves to the highest bits of the wider mantissa.
+        // The NaN's payload moves to the bits directly below the quiet bit of the double's mantissa.
         return u64::from(a >> 31) << 63 | NAN | u64::from(a & 0x3f_ffff) << 29;
     }
     wide.to_bits()

@@ -1,7 +1,7 @@
 //! The data of a launch: constants, resources and initial registers of a program.
 //!
-//! A launch with more lanes than the chip's wavefront is split into wavefronts, which run in the order of their lanes.
-//! Sources: MAN p. 33 to 37; Mesa `r600d.h` for the positions of register fields.
+//! A launch with more lanes than the chip's wavefront is split into wavefronts. The wavefronts run in the order of
+//! their lanes. Sources: MAN p. 33 to 37; Mesa `r600d.h` for the positions of register fields.
 
 use std::sync::{Arc, LazyLock};
 
@@ -39,12 +39,13 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Compares resources for [`Environment::lowers_alike`].
+    /// Returns whether lowering depends on no difference between these resources and `other` (see
+    /// [`Environment::lowers_alike`]).
     fn lowers_alike(&self, other: &Resources) -> bool {
         let Resources {
             constant_buffers: _,
             constant_file: _,
-            // Lowered code does not contain the loop constants. The flow state reads them.
+            // Lowered code does not contain the loop constants, because the flow state reads them.
             loop_constants: _,
             booleans: _,
             vertex_buffers,
@@ -70,21 +71,21 @@ impl Resources {
 pub struct Input {
     /// The register.
     pub gpr: u8,
-    /// The components x, y, z, w for each lane. Lanes past the end of the list receive 0. The list is shared, so that a
-    /// launch is cheap to copy.
+    /// The components x, y, z, w for each lane. Lanes past the end of the list receive 0. Copies of a launch share the
+    /// list, so a copy is cheap.
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// The fetch program that CALL_FS calls. Its addresses are relative to its own first word.
+/// The fetch program that CALL_FS calls. Its addresses are relative to the first word of the fetch program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgram {
-    /// The words. They are shared, so that an environment is cheap to copy and to compare.
+    /// The words of the program. Environments share the words, so it is cheap to copy and to compare environments.
     pub words: Arc<[u32]>,
     /// First instruction of the fetch program, in 64-bit words.
     pub start: u32,
 }
 
-/// Properties that all runs of a loaded program have in common.
+/// Properties that are the same for all runs of a loaded program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Environment {
     /// The chip.
@@ -95,7 +96,7 @@ pub struct Environment {
     pub start: u32,
     /// NUM_GPRS: number of registers per lane, 0 to 128.
     pub num_gprs: u8,
-    /// NUM_CLAUSE_TEMP_GPRS: the number of topmost register numbers that are clause temporaries.
+    /// NUM_CLAUSE_TEMP_GPRS: how many of the highest register numbers are clause temporaries.
     pub clause_temps: u8,
     /// STACK_SIZE, in entries. `None` means 255, the largest size that a program can declare.
     pub stack_size: Option<u32>,
@@ -107,13 +108,13 @@ pub struct Environment {
     pub resources: Resources,
     /// Resources that instructions with ALT_CONST read, if any.
     pub alternate: Option<Box<Resources>>,
-    /// The fetch program. If it is missing, CALL_FS returns at once.
+    /// The fetch program. If it is `None`, CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,
     /// Number that a vertex fetch of type VERTEX_DATA adds to its index.
     pub base_vertex: u32,
     /// Number that a vertex fetch of type INSTANCE_DATA adds to its index.
     pub base_instance: u32,
-    /// SQ_VTX_SEMANTIC. A fetch with the semantic at position i of this list writes register i + 1.
+    /// SQ_VTX_SEMANTIC: the list of semantics. A fetch with the semantic at index i of this list writes register i + 1.
     pub semantics: Vec<u8>,
     /// Dwords of scratch memory per lane.
     pub scratch_dwords: usize,
@@ -121,9 +122,10 @@ pub struct Environment {
     pub record_dwords: usize,
     /// Maximum nesting depth of calls.
     pub call_limit: u32,
-    /// Iterations after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// Number of iterations after which a LOOP_START_DX10 loop ends, or `None` for no limit. The hardware has no such
+    /// limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub dx10_loop_limit: Option<u32>,
-    /// Whether MULADD_64 keeps its product exact ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
+    /// Whether MULADD_64 adds the exact product instead of the rounded product ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
     pub fused_muladd_64: bool,
     /// Whether LDEXP_64 takes the integer as src0, as the manual states ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
     pub ldexp_64_integer_first: bool,
@@ -141,37 +143,38 @@ pub struct Columns {
 /// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
-    /// Environment of the program. It is shared, so that a launch is cheap to copy.
+    /// Environment of the program. Copies of a launch share the environment, so a copy is cheap.
     pub environment: Arc<Environment>,
     /// Number of lanes, 1 or more.
     pub lanes: usize,
-    /// Number of the first lane. It is not 0 if the launch is a part of a larger launch. The lists of a launch and of
-    /// its outcome begin with this lane.
+    /// Number of the first lane. This number is not 0 if the launch is a part of a larger launch. The lists of a launch
+    /// and of its outcome begin with the first lane.
     pub first_lane: usize,
-    /// For each lane, whether it is inside the primitive. `None` means that all lanes are inside. Lanes outside start
-    /// inactive and are not valid.
+    /// For each lane, whether it is inside the primitive. `None` means that all lanes are inside. Lanes outside the
+    /// primitive start inactive and are not valid.
     pub covered: Option<Vec<bool>>,
-    /// Initial values of registers, in one list per register. Registers that neither this list nor `columns` contains
-    /// are 0.
+    /// Initial values of registers, in one list per register. If a register is neither in this list nor in `columns`,
+    /// its initial value is 0.
     pub inputs: Vec<Input>,
-    /// Initial values of further registers, in one list per component.
+    /// Initial values of registers that are not in `inputs`, in one list per component.
     pub columns: Vec<Columns>,
-    /// Registers and components whose initial values the program may read. Other registers may keep the words of an
-    /// earlier wavefront. If this is `None`, all registers have the initial values that the launch states.
+    /// Registers and components whose initial values the program may read. All other register components may contain
+    /// words of an earlier wavefront. If this field is `None`, all registers have the initial values that the launch
+    /// states.
     pub read: Option<Arc<[(u8, u8)]>>,
-    /// Whether exports are returned in one list per component, in
-    /// [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
-    /// [`Outcome::exports`](crate::outcome::Outcome::exports).
+    /// Whether the outcome has exports in one list per component
+    /// ([`Outcome::columns`](crate::outcome::Outcome::columns)) instead of one list per target
+    /// ([`Outcome::exports`](crate::outcome::Outcome::exports)).
     pub by_column: bool,
     /// Whether the outcome reports [the fidelity of the executed code](crate::outcome::Outcome::fidelity).
     pub reports: bool,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
-    /// Global registers, which all wavefronts share: the rows of x to w for each register.
+    /// Global registers, which all wavefronts share. For each register, there are four rows: x to w.
     pub global: Vec<[[u32; LANES]; 4]>,
 }
 
-/// Reason why a launch does not fit the machine.
+/// Reason why the machine cannot run a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
     /// [`Launch::lanes`] exceeds [`limits::LANES`]. [`run_in_pieces`](crate::run::run_in_pieces) can run more lanes.
@@ -200,8 +203,8 @@ pub enum LaunchError {
 }
 
 impl Environment {
-    /// Returns the environment for a program of `stage` on `chip`, with as few restrictions as possible. It has 124
-    /// registers and 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
+    /// Returns the environment for a program of `stage` on `chip`, with as few restrictions as possible: 124 registers,
+    /// 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
     pub fn new(chip: Chip, stage: Stage) -> Environment {
         Environment {
             chip,
@@ -228,7 +231,7 @@ impl Environment {
         }
     }
 
-    /// Returns an error if the registers do not fit the machine.
+    /// Returns an error if the machine does not have the number of registers.
     ///
     /// # Errors
     /// [`LaunchError::Registers`].
@@ -237,7 +240,7 @@ impl Environment {
         if gprs.max(clause_temps) > 128 { Err(LaunchError::Registers { gprs, clause_temps }) } else { Ok(()) }
     }
 
-    /// Takes NUM_GPRS, STACK_SIZE and DX10_CLAMP from a SQ_PGM_RESOURCES register.
+    /// Sets NUM_GPRS, STACK_SIZE and DX10_CLAMP to the values in an SQ_PGM_RESOURCES register.
     pub fn set_pgm_resources(&mut self, register: u32) {
         self.num_gprs = (register & 0xff).min(128) as u8;
         self.stack_size = Some(register >> 8 & 0xff);
@@ -251,8 +254,9 @@ impl Environment {
             && self.fetch_program == other.fetch_program
     }
 
-    /// Returns whether lowering produces the same program for both environments. Only the values of constants and the
-    /// contents of vertex buffers may differ. Images are equal only if both environments share them.
+    /// Returns whether lowering produces the same program for both environments. The environments may differ only in
+    /// the values of constants and in the contents of vertex buffers. Two images count as equal only if both
+    /// environments share one image.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment {
             chip,
@@ -286,8 +290,8 @@ impl Environment {
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
             && chip.is_like(&other.chip)
-            // A comparison of slices calls memcmp. For two empty slices, whose addresses are not mapped, glibc's memcmp
-            // takes 0.15 us on processors with AVX-512.
+            // A comparison of slices calls memcmp. Empty slices have addresses that are not mapped. For such addresses,
+            // glibc's memcmp takes 0.15 us on processors with AVX-512.
             && semantics.iter().eq(&other.semantics)
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)
@@ -317,8 +321,8 @@ impl Environment {
         Some(Arc::new(Code::new(&fetch.words, fetch.start, self.code_options())))
     }
 
-    /// Returns the number of register rows. Each allocated register has four rows, and so has each clause temporary, in
-    /// this order.
+    /// Returns the number of register rows. The allocated registers come first, then the clause temporaries. Each has
+    /// four rows.
     pub(crate) fn register_rows(&self) -> usize {
         let allocated = usize::from(self.num_gprs) + usize::from(self.clause_temps);
         allocated.max(1) * 4
@@ -356,7 +360,7 @@ impl Launch {
         Launch::of(Environment::new(chip, stage).into(), lanes, Vec::new())
     }
 
-    /// Returns a launch of `lanes` lanes with these initial registers in an environment.
+    /// Returns a launch of `lanes` lanes in an environment, with the initial registers `inputs`.
     pub fn of(environment: Arc<Environment>, lanes: usize, inputs: Vec<Input>) -> Launch {
         Launch {
             environment,
@@ -373,8 +377,8 @@ impl Launch {
         }
     }
 
-    /// Returns a launch of `lanes` lanes in an environment. Initial registers and exports have one list per component.
-    /// For `read`, see [`Launch::read`].
+    /// Returns a launch of `lanes` lanes in an environment. The lists of initial registers and exports are per
+    /// component. For `read`, see [`Launch::read`].
     pub fn of_columns(
         environment: Arc<Environment>,
         lanes: usize,
@@ -389,7 +393,7 @@ impl Launch {
         Arc::make_mut(&mut self.environment)
     }
 
-    /// Checks the launch before anything is allocated for it.
+    /// Checks the launch. The caller must do so before it allocates anything for the launch.
     ///
     /// # Errors
     /// See [`LaunchError`].

@@ -1,4 +1,5 @@
-//! Checks that the hardware defines the behaviour of a program: its slots, read ports, constants, clauses and exports.
+//! Checks that the hardware defines the behaviour of a program. The checks cover slots, read ports, constants, clauses
+//! and exports.
 //!
 //! Every rule has a name and a source. Words that do not form a valid instruction violate the rule `decode`.
 
@@ -88,7 +89,7 @@ pub struct Known {
     pub start: u32,
     /// Kind of the program.
     pub stage: Option<Stage>,
-    /// The registers that have a value at the start of the program.
+    /// The register components that have a value at the start of the program.
     pub inputs: Option<Components>,
     /// STACK_SIZE, in entries.
     pub stack_size: Option<u32>,
@@ -96,13 +97,13 @@ pub struct Known {
     pub registers: Option<u32>,
 }
 
-/// Returns the findings in a program of which only the words are known, in the order of their addresses.
+/// Returns the findings in a program, in the order of their addresses. Nothing but the words of the program is known.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     lint_with(words, chip, &Known::default())
 }
 
 /// Returns the findings in a program, in the order of their addresses. The rules `stack-size`, `stage`, `registers` and
-/// `unwritten` need certain facts. If a fact is not known, its rule has no findings.
+/// `unwritten` each need a fact. If this fact is not known, the rule has no findings.
 pub fn lint_with(words: &[u32], chip: Chip, known: &Known) -> Vec<Finding> {
     let code = Code::new(words, known.start, CodeOptions::new(chip));
     let ways = Ways::of(&code, known.start);
@@ -132,7 +133,8 @@ struct Lint<'a> {
     found: Vec<Finding>,
 }
 
-/// Computes the facts that hold before each reachable control-flow instruction. `first` are the facts at the start.
+/// Computes the facts that hold before each reachable control-flow instruction. `first` are the facts at the start of
+/// the program.
 ///
 /// `step` computes the facts after an instruction from the facts before it. `join` merges the facts of paths that meet.
 /// `leads` returns the target of an edge, or `None` if the edge must be ignored.
@@ -166,8 +168,8 @@ impl Lint<'_> {
         self.found.push(Finding { rule, pc: addr, message: what.into() });
     }
 
-    /// Returns the operations of a control-flow instruction and of the instructions in its clause. They are in order,
-    /// and each has its address.
+    /// Returns the operations of a control-flow instruction and of the instructions in its clause. The list is in
+    /// program order and contains the address of each instruction.
     fn uses_of<'u>(uses: &'u UsesAt, code: &Code, addr: u32, op: &CfOp) -> Vec<(u32, &'u Uses)> {
         let of = |pc: u32| uses.get(&pc).into_iter().flat_map(move |list| (pc..).zip(list));
         code.places(addr, op).into_iter().flat_map(of).collect()
@@ -181,11 +183,11 @@ impl Lint<'_> {
             _ => return,
         };
         let all = || code.instructions().map(|(_, cf)| cf);
-        // A vertex program before a geometry program writes to a ring instead, and some programs write only to memory.
-        // A program with a RETURN may be a subroutine, whose caller exports.
+        // If a geometry shader runs after a vertex program, the vertex program writes to a ring instead of exporting.
+        // Some programs write only to memory. A program with a RETURN may be a subroutine, whose caller exports.
         let other = |cf: &Cf| match &cf.op {
             CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
-            // The rule `stage` reports an export that belongs to another kind of program.
+            // If a program of this kind may not contain the export, the rule `stage` reports it, so this rule does not.
             CfOp::Export(_, export) => (export.kind == ExportKind::Pixel) != (kind == ExportKind::Pixel),
             CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) => false,
         };
@@ -246,7 +248,7 @@ impl Lint<'_> {
             },
             CfOp::Fetch(..) | CfOp::Alu(_) => return,
         };
-        // A compute kernel runs as a program of a kind that is not known, so it is not checked.
+        // No source states the hardware stage in which a compute kernel runs, so compute kernels are not checked.
         if !fits && stage != Stage::Compute {
             self.find(&STAGE, addr, format!("{name} in a program of stage {stage}"));
         }
@@ -294,7 +296,7 @@ impl Lint<'_> {
                 self.find(&LOOP_EXIT, addr, format!("no LOOP_END is at {target}"));
             }
             CfInst::CALL if pop_count != 0 => self.find(&CALL_POP, addr, format!("POP_COUNT is {pop_count}")),
-            // No rule applies to other instructions.
+            // No rule checks other instructions.
             _ => {}
         }
     }
@@ -349,7 +351,8 @@ impl Lint<'_> {
                 matches!(op.opcode.meaning, Meaning::Bits1(_) | Meaning::Bits2(_) | Meaning::Bits3(_))
                     && name.ends_with("INT")
                     && !name.starts_with("FLT_TO");
-            // CND*_INT tests its first operand as an integer and returns one of the others, which may be floats.
+            // CND*_INT tests its first operand as an integer. It returns the second or the third operand, which may be
+            // a float.
             let chooses = matches!(op.opcode.meaning, Meaning::Bits3(_));
             let mut integers = sources.iter().take(if chooses { 1 } else { 3 });
             let modified = op.clamp && !chooses || op.omod != 1.0;
@@ -378,7 +381,7 @@ impl Lint<'_> {
         {
             self.find(&KILL_STAGE, group.addr, format!("KILL in a program of stage {stage}"));
         }
-        // A comparison of doubles occupies two slots, and each counts as a PRED_SET.
+        // A comparison of doubles occupies two slots. Each of these slots counts as a PRED_SET.
         if predicates > 0
             && predicates + kills > 1
             && !group.ops.iter().all(|op| matches!(op.opcode.meaning, Meaning::Double(_)))
@@ -499,8 +502,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Returns, for a message, the BANK_SWIZZLE values with which the instruction at `addr` fits the other instructions
-    /// of its group.
+    /// Returns text for a message: the BANK_SWIZZLE values with which the instruction at `addr` can read its operands
+    /// together with the other instructions of its group.
     fn banks(&self, group: Group<'_>, addr: u32) -> String {
         let words: Vec<[u32; 2]> = (group.addr..)
             .take(group.ops.len())
@@ -516,7 +519,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Returns the unit that counts as one constant: a component on R600, and a pair of components on R700.
+    /// Returns the number of the constant unit that contains component `chan`. A unit is one component on R600, and a
+    /// pair of components on R700.
     fn component(&self, chan: u8) -> u8 {
         match self.chip.family {
             Family::R600 => chan,

@@ -1,7 +1,7 @@
 //! The meaning of each ALU opcode: the function of [`lane`] or [`lane64`] that computes it, and its fidelity.
 //!
-//! Each opcode has one line, in the order of the numbers. The match does not have a catch-all arm, so an opcode without
-//! a meaning does not compile.
+//! Each opcode has one line, in the order of the opcode numbers. The match does not have a catch-all arm, so the module
+//! does not compile if an opcode has no meaning.
 
 use std::sync::LazyLock;
 
@@ -21,11 +21,11 @@ use crate::words::{Op2, Op3};
 pub enum Meaning {
     /// The opcode computes nothing and writes nothing.
     Nothing,
-    /// Computes a float from one operand. OMOD and CLAMP apply to it.
+    /// Computes a float from one operand. OMOD and CLAMP apply to the float.
     Float1(fn(u32) -> u32),
-    /// Computes a float from two operands. OMOD and CLAMP apply to it.
+    /// Computes a float from two operands. OMOD and CLAMP apply to the float.
     Float2(fn(u32, u32) -> u32),
-    /// Computes a float from three operands and multiplies it by a factor. CLAMP applies to it.
+    /// Computes a float from three operands and multiplies it by a factor. CLAMP applies to the product.
     Float3(fn(u32, u32, u32) -> u32, f32),
     /// Computes bits from one operand.
     Bits1(fn(u32) -> u32),
@@ -35,8 +35,8 @@ pub enum Meaning {
     Bits3(fn(u32, u32, u32) -> u32),
     /// Computes a predicate from up to two operands.
     PredSet(fn(u32, u32) -> Predicate),
-    /// Tests up to two operands, and removes the lanes for which the test holds from the valid mask. The result is 1.0
-    /// for these lanes and 0.0 for others.
+    /// Tests up to two operands. Lanes for which the test holds are no longer valid. The result is 1.0 for these lanes
+    /// and 0.0 for all other lanes.
     Kill(fn(u32, u32) -> bool),
     /// Computes a value for AR.
     Mova(fn(u32) -> i32),
@@ -65,7 +65,8 @@ impl Meaning {
         }
     }
 
-    /// Returns whether the only effect of the opcode is one value, computed from the operands of its own slot.
+    /// Returns whether the opcode has no effect except one result, and computes this result only from operands of its
+    /// own slot.
     pub fn is_result_only(self) -> bool {
         match self {
             Meaning::Float1(_)
@@ -91,7 +92,7 @@ impl Meaning {
     }
 }
 
-/// The double-precision operations. Each occupies two or four slots.
+/// The double-precision operations. Each operation occupies two or four slots.
 #[derive(Clone, Copy, Debug)]
 pub enum Double {
     /// The sum of two doubles, in two slots.
@@ -129,7 +130,7 @@ impl Double {
     }
 }
 
-/// Number of an opcode, by word format.
+/// Number of an opcode in one of the two word formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AluCode {
     /// ALU_INST of the format with two operands.
@@ -163,7 +164,7 @@ pub struct Opcode {
     pub unit: Unit,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed interpretation on which the opcode depends, if any.
+    /// The disputed rule on which the result of the opcode depends, if any.
     pub rule: Option<Rule>,
 }
 
@@ -348,7 +349,7 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     })
 }
 
-/// Returns the meaning of an OP3 opcode, which is the same in both families.
+/// Returns the meaning of an OP3 opcode. OP3 opcodes have the same meaning in both families.
 #[rustfmt::skip]
 pub fn op3(code: Op3) -> Opcode {
     let this = AluCode::Op3(code);

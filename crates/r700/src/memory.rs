@@ -1,9 +1,9 @@
 //! The memory that a program can access. Each lane has its own scratch memory and records. Wavefronts share the scatter
 //! buffer, the global registers and the local data share. Vertex fetches read buffers.
 //!
-//! Addresses are numbers of dwords, except in vertex buffers. On the hardware, the driver chooses the positions of the
-//! lanes' records in memory. Here each lane has a separate record. Source: MAN p. 35 (data share) and p. 45 (memory
-//! exports); Mesa `r600d.h` (resource words).
+//! Addresses are numbers of dwords, except in vertex buffers. On the hardware, the driver chooses where in memory the
+//! lanes' records are. In this emulation, each lane has a separate record. Source: MAN p. 35 (data share) and p. 45
+//! (memory exports); Mesa `r600d.h` (resource words).
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub(crate) use crate::code::Space;
 use crate::format::{Number, Swap};
 use crate::words::DataFormat;
 
-/// A memory space with separate dwords for each lane of a wavefront. It grows when it is written, up to a limit.
+/// A memory space with separate dwords for each lane of a wavefront. The space grows up to a limit when a lane writes
+/// to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Private {
     rows: Vec<[u32; LANES]>,
@@ -33,22 +34,22 @@ impl Private {
         self.rows.clear();
     }
 
-    /// Returns a dword of a lane, or 0 if it was not written.
+    /// Returns a dword of a lane, or 0 if the dword was not written.
     pub fn read(&self, lane: Lane, dword: usize) -> u32 {
         self.rows.get(dword).map_or(0, |row| row[lane.index()])
     }
 
-    /// Stores a dword, and returns whether it is within the limit. A store past the limit is dropped.
+    /// Stores a dword. Returns whether the dword is within the limit. A store past the limit has no effect.
     pub fn write(&mut self, lane: Lane, dword: usize, value: u32) -> bool {
         self.row_mut(dword).map(|row| row[lane.index()] = value).is_some()
     }
 
-    /// Returns the dword of every lane, or `None` if the dword is past the highest written one.
+    /// Returns dword `dword` of every lane, or `None` if it is past the highest dword that was written.
     pub(crate) fn row(&self, dword: usize) -> Option<&[u32; LANES]> {
         self.rows.get(dword)
     }
 
-    /// Returns the dword of every lane for modification, or `None` if the dword is past the limit.
+    /// Returns dword `dword` of every lane for modification, or `None` if it is past the limit.
     pub(crate) fn row_mut(&mut self, dword: usize) -> Option<&mut [u32; LANES]> {
         if dword >= self.limit {
             return None;
@@ -64,7 +65,8 @@ impl Private {
         self.limit
     }
 
-    /// Returns the number of dwords per lane that are in use, which is one more than the highest written dword.
+    /// Returns the number of dwords per lane that are in use. This number is one more than the index of the highest
+    /// dword that was written.
     pub fn used(&self) -> usize {
         self.rows.len()
     }
@@ -75,18 +77,19 @@ impl Private {
     }
 }
 
-/// The local data share, which has four banks of dwords. The low two bits of a thread's number select its bank.
+/// The local data share. It has four banks of dwords. The low two bits of a thread's number select the thread's bank.
 ///
-/// A thread writes only its own area, and reads any area (MAN p. 35). Only one source states the size of 16 KB.
+/// A thread writes only its own area, but can read any area (MAN p. 35). Only one source states the share's size of 16
+/// KB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataShare {
     /// The dwords. The list is empty until the first write, because most programs do not use the share.
     words: Vec<u32>,
-    /// The accesses so far, if the run searches for races.
+    /// The accesses so far. `None` unless the run searches for races.
     pub(crate) races: Option<Box<Races>>,
 }
 
-/// State that the wavefronts of a launch share. They run in order, as on one SIMD.
+/// State that the wavefronts of a launch share. The wavefronts run in order, as on one SIMD.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Simd {
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
@@ -97,8 +100,8 @@ pub struct Simd {
     pub share: DataShare,
 }
 
-/// Maximum number of wavefronts that the search for races can distinguish. A stamp of an access has 32 bits, of which
-/// the number of the wavefront may occupy 24.
+/// Maximum number of wavefronts that the search for races can distinguish. The stamp of an access has 32 bits. The
+/// number of the wavefront may occupy 24 of these bits.
 const MOST_WAVEFRONTS: u32 = 1 << 24;
 
 /// Number of dwords in a bank of the local data share.
@@ -108,8 +111,8 @@ impl DataShare {
     /// Starts a search for races among `wavefronts` wavefronts.
     pub(crate) fn check(&mut self, wavefronts: usize) {
         let mut races = Races::default();
-        // The time in a stamp never advances, because R700 has no instruction that orders wavefronts. Therefore few
-        // bits of a stamp are enough for the time.
+        // A stamp also contains a time. This time never advances, because R700 has no instruction that orders
+        // wavefronts. Therefore few bits of a stamp are enough for the time.
         let groups = u32::try_from(wavefronts).unwrap_or(u32::MAX).min(MOST_WAVEFRONTS);
         races.begin(groups, 16 * BANK_DWORDS, 0, false, true);
         self.races = Some(Box::new(races));
@@ -120,13 +123,13 @@ impl DataShare {
         4 * (bank * BANK_DWORDS as u32 + dword)
     }
 
-    /// Returns a dword, or `None` outside the bank.
+    /// Returns a dword, or `None` if it is outside the bank.
     pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
         (bank < 4 && dword < BANK_DWORDS)
             .then(|| self.words.get(bank * BANK_DWORDS + dword).copied().unwrap_or(0))
     }
 
-    /// Stores a dword, and returns whether it is inside the bank. A store outside the bank is dropped.
+    /// Stores a dword. Returns whether the dword is inside the bank. A store outside the bank has no effect.
     pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
         let inside = bank < 4 && dword < BANK_DWORDS;
         if inside {
@@ -186,7 +189,7 @@ impl Spaces {
         }
     }
 
-    /// Returns [`Spaces::private`] for modification.
+    /// Returns the space that each lane has separately for modification, or `None` for the scatter buffer.
     pub(crate) fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
         match space {
             Space::Scratch => Some(&mut self.scratch),
@@ -201,7 +204,7 @@ impl Spaces {
 /// A buffer that vertex fetches read: a vertex resource with its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VertexBuffer {
-    /// The memory, from the resource's base to its last byte. It is shared, so that a launch is cheap to copy.
+    /// The memory, from the resource's base to its last byte. Copies of a launch share the memory, so a copy is cheap.
     pub bytes: Arc<[u8]>,
     /// Distance between elements in bytes, 0 to 2047.
     pub stride: u32,
@@ -216,8 +219,7 @@ pub struct VertexBuffer {
 }
 
 impl VertexBuffer {
-    /// Returns a buffer with elements of four dwords, in the form in which drivers bind constant buffers for vertex
-    /// fetches.
+    /// Returns a buffer with elements of four dwords. Drivers bind constant buffers in this form for vertex fetches.
     pub fn constants(words: &[u32]) -> VertexBuffer {
         VertexBuffer {
             bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
@@ -229,7 +231,7 @@ impl VertexBuffer {
         }
     }
 
-    /// Returns whether elements of both buffers have the same positions and formats.
+    /// Returns whether the elements of this buffer and of `other` have the same positions and formats.
     pub(crate) fn is_read_alike(&self, other: &VertexBuffer) -> bool {
         let VertexBuffer { bytes: _, stride, nan_outside, format, number, swap } = self;
         (*stride, *nan_outside, *format) == (other.stride, other.nan_outside, other.format)
@@ -261,8 +263,8 @@ impl VertexBuffer {
             | swap << 30
     }
 
-    /// Returns the buffer that the seven words of a vertex resource describe. `bytes` is its memory, starting at the
-    /// base. Bytes past the size that the words state are removed.
+    /// Returns the buffer that the seven words of a vertex resource describe. `bytes` is the buffer's memory, starting
+    /// at the base. If `bytes` is longer than the size that the words state, the excess bytes are removed.
     pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {
         let [_, size, layout, ..] = words;
         bytes.truncate((size as usize).saturating_add(1));
@@ -282,8 +284,8 @@ impl VertexBuffer {
     }
 }
 
-/// Returns the number conversion that NUM_FORMAT, FORMAT_COMP and SRF_MODE select. NUM_FORMAT 3 has no meaning, and is
-/// treated as SCALED.
+/// Returns the number conversion that NUM_FORMAT, FORMAT_COMP and SRF_MODE select. The manual does not define
+/// NUM_FORMAT 3. This function treats it as SCALED.
 pub(crate) fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
     match (num_format, signed) {
         (0, false) => Number::UnsignedNorm,

@@ -11,10 +11,10 @@ use crate::flow::Open;
 use crate::launch::Launch;
 use crate::rules::Rule;
 
-/// Fidelity of a run: the executed instructions, and the disputed interpretations on which it depended.
+/// Fidelity of a run: the executed instructions, and the disputed rules on which the result depended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// ALU and fetch instructions by name, counted once per issue to a wavefront.
+    /// ALU and fetch instructions by name. Each issue of an instruction to a wavefront counts once.
     pub report: Report,
     /// The rules that affected the result.
     pub rules: SortedSet<Rule>,
@@ -41,9 +41,9 @@ pub struct Exported {
     pub kind: ExportKind,
     /// Number of the target: ARRAY_BASE plus the index of the register in the burst.
     pub base: u16,
-    /// Components x, y, z, w for each lane. A component is 0 if the lane did not write it.
+    /// Components x, y, z, w for each lane. A component is 0 if the lane did not write the component.
     pub values: Vec<[u32; 4]>,
-    /// Components that each lane wrote, as a bit mask. Bit 0 is x.
+    /// For each lane, the components that the lane wrote, as a bit mask. Bit 0 is x.
     pub written: Vec<u8>,
 }
 
@@ -66,7 +66,7 @@ pub struct ExportedColumns {
     pub kind: ExportKind,
     /// Number of the target: ARRAY_BASE plus the index of the register in the burst.
     pub base: u16,
-    /// For each of x, y, z and w, one word per lane. A word is 0 if the lane did not write it.
+    /// For each of x, y, z and w, one word per lane. A word is 0 if the lane did not write the component.
     pub components: [Vec<u32>; 4],
     /// Whether any lane wrote to the target.
     pub written: bool,
@@ -77,7 +77,7 @@ pub struct ExportedColumns {
 pub struct Emission {
     /// Number of the wavefront's first lane, including [`Launch::first_lane`].
     pub first_lane: usize,
-    /// The lanes of the wavefront that emitted.
+    /// The lanes of the wavefront that ran the instruction.
     pub lanes: Mask,
     /// Whether the lanes emitted a vertex.
     pub vertex: bool,
@@ -85,8 +85,9 @@ pub struct Emission {
     pub cut: bool,
 }
 
-/// Memory after a run. A space that each lane has separately is a list of dwords for each lane. Its length is the
-/// number of dwords that the lane's wavefront used. If no lane has written to the space, there are no lists.
+/// Memory after a run. For a space that each lane has separately, there is a list of dwords for each lane. The length
+/// of a list is the number of dwords that the lane's wavefront used. If no lane has written to the space, there are no
+/// lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryOutcome {
     /// Scratch memory.
@@ -108,9 +109,10 @@ pub struct MemoryOutcome {
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
-    /// Export targets with one list per component, if the launch requests exports in this form.
+    /// Export targets with one list per component. Empty unless the launch requests exports in this form
+    /// ([`Launch::by_column`]).
     pub columns: Vec<ExportedColumns>,
-    /// For each lane, whether a KILL removed it or it was not covered.
+    /// For each lane, whether the lane was not covered or a KILL removed it.
     pub killed: Vec<bool>,
     /// Memory after the run.
     pub memory: MemoryOutcome,
@@ -123,17 +125,18 @@ pub struct Outcome {
     /// Number of stack entries that the wavefront with the deepest stack needed.
     pub stack_needed: u32,
     /// In strict mode, the stack entries of the first wavefront that ended with entries on its stack. Such entries are
-    /// reported but do not trap.
+    /// reported but do not cause a trap.
     pub finding: Option<Open>,
 }
 
 impl Outcome {
-    /// Returns the export target, if anything was written to it.
+    /// Returns the export target, or `None` if nothing was written to the target.
     pub fn export(&self, kind: ExportKind, base: u16) -> Option<&Exported> {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
 
-    /// Clears the outcome and makes it ready for `lanes` lanes. The caller must then call [`Outcome::drop_unused`].
+    /// Clears the outcome and prepares it for a launch of `lanes` lanes. The caller must later call
+    /// [`Outcome::drop_unused`].
     pub(crate) fn begin(&mut self, lanes: usize) {
         let Outcome {
             exports,
@@ -163,13 +166,13 @@ impl Outcome {
         (*stack_needed, *finding) = (0, None);
     }
 
-    /// Drops the targets of an earlier launch that were not added again since [`Outcome::begin`].
+    /// Drops targets of an earlier launch if the current launch has not added them again since [`Outcome::begin`].
     pub(crate) fn drop_unused(&mut self) {
         self.exports.retain(|exported| !exported.values.is_empty());
         self.columns.retain(|columns| !columns.components[0].is_empty());
     }
 
-    /// Returns the export target. If it does not exist, adds it with zeros for `lanes` lanes.
+    /// Returns the export target. If the target does not exist, adds it with zeros for `lanes` lanes.
     pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
         let place =
             self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
@@ -185,7 +188,8 @@ impl Outcome {
         found
     }
 
-    /// Returns the columns of an export target. If they do not exist, adds them with zeros for `lanes` lanes.
+    /// Returns the columns of an export target. If the target has no columns, adds columns with zeros for `lanes`
+    /// lanes.
     pub(crate) fn columns_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut ExportedColumns {
         let place = self.columns.iter().position(|columns| (columns.kind, columns.base) == (kind, base));
         let place = place.unwrap_or_else(|| {
@@ -200,7 +204,7 @@ impl Outcome {
         found
     }
 
-    /// Adds the counts of an outcome of later lanes.
+    /// Adds the counts of `other`, the outcome of later lanes.
     pub(crate) fn add_counts(&mut self, other: &Outcome) {
         self.statistics.add(&other.statistics);
         self.fidelity.add(&other.fidelity);

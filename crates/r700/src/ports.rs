@@ -1,5 +1,5 @@
-//! The slots and the read ports of an ALU group. Determines the slot of each instruction, the register that each source
-//! reads in each cycle, and BANK_SWIZZLE values with which all instructions can read.
+//! The slots and the read ports of an ALU group. Determines the slot of each instruction, and the register that each
+//! source reads in each cycle. Also determines BANK_SWIZZLE values with which every instruction can read its operands.
 //!
 //! In each of three cycles, a group can read one register per component. (MAN 4, Mesa `check_vector`, `check_scalar`;
 //! r700.md 4.6)
@@ -13,7 +13,7 @@ pub(crate) const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1,
 /// The cycle in which slot t fetches source 0, 1 or 2, indexed by BANK_SWIZZLE and source.
 pub(crate) const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-/// Returns the OP2 opcode with this number. Returns an opcode of R600 even if R700 does not have it.
+/// Returns the OP2 opcode with this number. Returns an R600 opcode even if `family` does not have it.
 pub(crate) fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }
@@ -35,8 +35,8 @@ pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
 }
 
 /// Computes the slot of each instruction of a group: 0 to 4 for x to t, or 5 if another instruction already has the
-/// slot. An instruction that can run in a vector slot or in slot t takes its vector slot if that slot is free (r700.md
-/// 4.2).
+/// slot. If an instruction can run in a vector slot or in slot t, it takes its vector slot if that slot is free, and
+/// otherwise slot t (r700.md 4.2).
 pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
@@ -63,7 +63,7 @@ pub(crate) struct Reads {
     constants: [bool; 3],
 }
 
-/// The register that each cycle reads for each component.
+/// For each cycle and each component, the register that the group reads.
 type Ports = [[Option<u32>; 4]; 3];
 
 /// Returns the reads of each instruction of a group.
@@ -88,7 +88,7 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Adds the reads of this instruction, with a BANK_SWIZZLE, to the reads of other instructions in `ports`. Returns
+    /// Adds the reads of this instruction with BANK_SWIZZLE `bank` to `ports`, the reads of other instructions. Returns
     /// `None` if two reads need the same port for different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
@@ -100,11 +100,13 @@ impl Reads {
         for (source, register) in self.registers.iter().enumerate() {
             let &Some((gpr, chan)) = register else { continue };
             let cycle = cycles[source];
-            // Slot t reads its constants in the first cycles, so these cycles cannot read a register.
+            // Slot t reads its constants in the first cycles, one constant per cycle. So slot t cannot read a register
+            // in these cycles.
             if self.trans && cycle < constants {
                 return None;
             }
-            // If the first two sources of a vector slot name the same register, the slot reads it only once.
+            // If the first and the second source of a vector slot name the same register, the slot reads the register
+            // only once.
             if !self.trans && source == 1 && *register == self.registers[0] {
                 continue;
             }
@@ -123,8 +125,8 @@ impl Reads {
     }
 }
 
-/// Returns a BANK_SWIZZLE for each instruction. Values in `given` are kept, and the others are as low as possible.
-/// Returns `None` if no choice lets all instructions read.
+/// Returns a BANK_SWIZZLE for each instruction. Instructions with a value in `given` keep this value. All other values
+/// are as low as possible. Returns `None` if no choice lets every instruction read its operands.
 pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32>> {
     fn rest(reads: &[Reads], given: &[Option<u32>], ports: &Ports, found: &mut Vec<u32>) -> bool {
         let (Some((first, others)), Some((own, after))) = (reads.split_first(), given.split_first()) else {
@@ -145,7 +147,8 @@ pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32
     rest(reads, given, &Ports::default(), &mut found).then_some(found)
 }
 
-/// Returns each BANK_SWIZZLE with which instruction `place` fits if the other instructions keep their values.
+/// Returns each BANK_SWIZZLE with which instruction `place` can read its operands while the other instructions keep
+/// their values.
 pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'static str> {
     let Some(own) = reads.get(place) else { return Vec::new() };
     let fits = |bank: &u32| {
@@ -159,12 +162,12 @@ pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'sta
     own.banks().filter(fits).map(|bank| name(bank)).collect()
 }
 
-/// Returns the name of a BANK_SWIZZLE in the text.
+/// Returns the name of a BANK_SWIZZLE in assembler text.
 pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }
 
-/// Describes, for a message, why a group has no BANK_SWIZZLE values with which all its reads have a port.
+/// Returns text for a message: why no BANK_SWIZZLE values give all reads of a group a port.
 pub(crate) fn conflict(reads: &[Reads]) -> String {
     let mut all: Vec<(u32, u32)> =
         reads.iter().flat_map(|read| read.registers).flatten().map(|(gpr, chan)| (chan, gpr)).collect();

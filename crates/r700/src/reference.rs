@@ -1,8 +1,8 @@
 //! The reference interpreter runs one wavefront, one instruction per step. Its code follows the manual and favours
 //! clarity over speed.
 //!
-//! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group, all operands are
-//! read before any result is written (MAN chapter 4). PV and PS are the results of the previous group.
+//! A step is one control-flow instruction, one ALU group, or one fetch instruction. A group reads all operands before
+//! it writes any result (MAN chapter 4). PV and PS are the results of the previous group.
 
 pub(crate) mod export;
 pub(crate) mod fetch;
@@ -151,7 +151,7 @@ impl Wave {
                 self.acknowledges = self.acknowledges.min(control.addr);
                 self.flow.nop();
             }
-            // Decoding turns these instructions into [`CfOp::Fetch`], so this arm is not reached.
+            // The decoder turns these instructions into [`CfOp::Fetch`], so control never reaches this arm.
             CfWork::Fetch { .. } => self.flow.nop(),
         }
         self.fidelity.rules.extend(row.rule);

@@ -1,9 +1,10 @@
 //! Questions on which the manual, the working compilers and other interpreters of this machine code disagree or are
-//! silent. Each is a named rule, with the interpretation that this machine follows and the reason.
+//! silent. Each question is a named rule, with the interpretation that this machine follows and the reason for this
+//! interpretation.
 //!
 //! docs/r700.md, section 11, lists the rules by their numbers D1 to D36. For completeness, the list also contains
-//! interpretations that concern only the encoding or the assembler (D8, D9, D19, D26, D29). A run reports on which of
-//! the other rules it depended (`Outcome::fidelity`).
+//! interpretations that concern only the encoding or the assembler (D8, D9, D19, D26, D29). For all other rules, the
+//! outcome of a run states whether the result depended on them (`Outcome::fidelity`).
 //!
 //! Short names of sources: MAN is AMD's "R700-Family Instruction Set Architecture" guide (PDF pages). Mesa is the r600
 //! driver of Mesa 22.3.6. LLVM is the R600 back end of LLVM 14. DECAF and CEMU interpret vendor-compiled programs of
@@ -14,9 +15,9 @@
 pub enum Weight {
     /// Two production compilers depend on the interpretation.
     Compilers,
-    /// One source states the interpretation, or several that are not independent.
+    /// Only one source states the interpretation, or several sources that are not independent of each other state it.
     OneSource,
-    /// No source states the interpretation. It is a recommendation.
+    /// No source states the interpretation. The interpretation is a recommendation.
     Recommended,
 }
 
@@ -37,7 +38,7 @@ pub struct RuleInfo {
 
 macro_rules! rules {
     ($( $name:ident = $number:literal, $weight:ident, $question:literal, $reading:literal, $why:literal; )*) => {
-        /// A disagreement between sources, by its number.
+        /// A rule: a disagreement between sources, identified by its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(non_camel_case_types)]
         pub enum Rule { $( #[doc = $reading] $name = $number ),* }

@@ -1,4 +1,4 @@
-//! Runs a launch: all wavefronts at once, or the launch in pieces.
+//! Runs a launch as a whole or in pieces.
 
 use std::mem::take;
 use std::ops::Range;
@@ -22,12 +22,12 @@ use crate::wave::{Origin, Wave};
 /// Reason why a launch has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A program loaded for an environment. Loading decodes and checks the program. It is lowered once, when an engine
-/// first needs the lowered form. It can run any number of launches. A clone shares all data.
+/// A program loaded for an environment. Loading decodes and checks the program. An engine lowers the program when it
+/// first needs the lowered form, and only once. A loaded program can run any number of launches. Clones share all data.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
-    /// The program and its environment, with a launch that has no lanes.
+    /// The program and its environment, as the origin of a launch that has no lanes.
     origin: Origin,
     fast: Arc<Forms<(), Fast>>,
 }
@@ -36,7 +36,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// If the environment does not fit the machine.
+    /// If the machine does not have the number of registers that the environment states.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -47,8 +47,9 @@ impl Loaded {
         Ok(Loaded { words: program.words.as_slice().into(), origin, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. The program is decoded again only if the environment affects
-    /// decoding. It is lowered again unless both environments [lower alike](Environment::lowers_alike).
+    /// Returns the same program for another environment. The program is decoded again only if the two environments
+    /// decode it differently. The program is lowered again unless both environments [lower
+    /// alike](Environment::lowers_alike).
     ///
     /// # Errors
     /// See [`Loaded::new`].
@@ -63,8 +64,8 @@ impl Loaded {
         }
     }
 
-    /// Works like [`Loaded::with_environment`]. The caller guarantees that both environments [lower
-    /// alike](Environment::lowers_alike).
+    /// Works like [`Loaded::with_environment`], but does not compare the environments. The caller guarantees that both
+    /// environments [lower alike](Environment::lowers_alike).
     ///
     /// # Errors
     /// See [`Loaded::new`].
@@ -85,23 +86,24 @@ impl Loaded {
         (&self.origin.code, self.origin.fetch_code.as_deref())
     }
 
-    /// Runs `lanes` lanes that start with these registers, on the engine that the options select.
+    /// Runs `lanes` lanes on the engine that the options select. `inputs` are the initial registers.
     ///
-    /// On the fast engine, wavefronts that do not share memory run in parallel. They use a rayon pool with
-    /// [`Options::workers`] threads.
+    /// On the fast engine, wavefronts run in parallel if they do not share memory. These wavefronts run on a rayon pool
+    /// with [`Options::workers`] threads.
     ///
     /// # Errors
-    /// If the launch does not fit the machine, if a wavefront traps, or if the engines differ. If several wavefronts
-    /// trap, the trap of the first one is returned.
+    /// If the launch does not fit the machine, if a wavefront traps, or if the engines' results differ. If several
+    /// wavefronts trap, the error is the trap of the first of these wavefronts.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         self.run_watched(Launch::of(self.environment().clone(), lanes, inputs), Watch::Nothing)
     }
 
-    /// Runs a launch with an observer. Uses the environment of [`Loaded::new`] instead of the launch's own.
+    /// Runs a launch with an observer. The environment is that of [`Loaded::new`]. The launch's own environment has no
+    /// effect.
     ///
     /// The observer is notified of the events of one wavefront after another, on one thread. The fast engine reports
-    /// events only if the engine is [`Engine::Fast`] and the observer does not receive data ([`Observer::DATA`]).
-    /// Otherwise the reference interpreter reports them. With [`Engine::Lockstep`], an observer that sets
+    /// events only if the engine is [`Engine::Fast`] and the observer does not receive data ([`Observer::DATA`]). In
+    /// all other cases, the reference interpreter reports events. With [`Engine::Lockstep`], an observer that sets
     /// [`Observer::PATHS`] receives the counts of the fast engine's instructions by path.
     ///
     /// # Errors
@@ -110,7 +112,7 @@ impl Loaded {
         self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
     }
 
-    /// Runs a launch with an observer, in the environment of the launch. That environment must [lower
+    /// Runs a launch with an observer, in the environment of the launch. The launch's environment must [lower
     /// alike](Environment::lowers_alike) with the environment of the program. See [`Loaded::run_watched`].
     ///
     /// # Errors
@@ -121,9 +123,9 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Runs a launch as [`Loaded::run_alike`] does, but without an observer. The outcome replaces `outcome` and reuses
-    /// its memory. In [`Outcome::columns`], targets of the previous outcome may come before other targets. After an
-    /// error, the contents of `outcome` have no meaning.
+    /// Runs a launch as [`Loaded::run_alike`] does, but without an observer. The outcome of the launch replaces the
+    /// contents of `outcome` and reuses their memory. [`Outcome::columns`] may list targets that the previous outcome
+    /// also had before targets that are new. After an error, the contents of `outcome` have no meaning.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -131,10 +133,10 @@ impl Loaded {
         self.observed(launch, outcome, &mut Silent)
     }
 
-    /// Returns the launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Returns a launch that can be stepped. It is before its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// If the launch does not fit the machine.
+    /// If the launch does not fit the machine, for example because it has too many lanes.
     pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
         launch.check()?;
         let (origin, simd) = self.start(Launch { environment: self.environment().clone(), ..launch });
@@ -171,8 +173,9 @@ impl Loaded {
         (origin, simd)
     }
 
-    /// Runs all wavefronts, each until it ends or until all runs must [stop]. `waves` is the number of wavefronts of
-    /// the whole launch, on which the decision to compile depends. The outcome replaces `outcome`.
+    /// Runs all wavefronts, each until it ends or until a [stop] of all runs is requested. `waves` is the number of
+    /// wavefronts of the whole launch. The decision to compile the program depends on this number. The outcome of the
+    /// launch replaces `outcome`.
     fn all<O: Observer>(
         &self,
         origin: &Origin,
@@ -180,12 +183,12 @@ impl Loaded {
         (waves, outcome): (usize, &mut Outcome),
         observer: &mut O,
     ) -> Result<(), RunError> {
-        // `O::DATA` is a constant. Therefore the fast engines are not compiled for observers of data.
+        // `O::DATA` is a constant. Therefore rustc does not generate the fast engine for observers of data.
         if O::DATA {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
         }
-        // Compiled code does not emit events, so it is not used for an observer of events.
+        // Compiled code does not emit events, so the engine does not use compiled code if the observer observes events.
         let engine = origin.options.engine();
         let engine = if O::ENABLED { engine.not_compiled() } else { engine };
         let lower = || Fast::new(&self.origin);
@@ -228,7 +231,7 @@ fn on_reference<O: Observer>(
     Ok(outcome)
 }
 
-/// Adds to the outcome the memory that all wavefronts share.
+/// Adds the memory that all wavefronts share to the outcome.
 fn add_shared(outcome: &mut Outcome, simd: Simd) {
     (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
 }
@@ -256,18 +259,20 @@ pub fn run_watched(
 }
 
 /// Runs a launch with any number of lanes in bounded memory, as a sequence of pieces. Each piece has `piece` lanes,
-/// rounded up to whole wavefronts. A piece has at least one wavefront, and up to [`limits::LANES`] lanes.
+/// rounded up to whole wavefronts. A piece has at least the lanes of one wavefront, and at most [`limits::LANES`]
+/// lanes.
 ///
-/// `inputs` returns the initial registers of a range of lanes. They replace [`Launch::inputs`]. `done` receives the
-/// results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in inputs and
-/// results begin with the first lane of the range. The lane number in an [`Emission`](crate::outcome::Emission) counts
-/// from the start of the whole launch. Memory that wavefronts share persists from piece to piece.
+/// `inputs` returns the initial registers of a range of lanes. These registers replace [`Launch::inputs`]. `done`
+/// receives the results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in
+/// inputs and results begin with the first lane of the range. In an [`Emission`](crate::outcome::Emission), the lane
+/// number counts from the start of the whole launch. Memory that wavefronts share keeps its contents from piece to
+/// piece.
 ///
-/// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. Together
-/// with the results of the pieces, they equal the result of [`run`].
+/// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. These
+/// results and the results of the pieces together equal the result of [`run`].
 ///
 /// # Errors
-/// See [`run`]. If a later piece fails, `done` has received the results of the earlier pieces.
+/// See [`run`]. If a piece fails, `done` has already received the results of the pieces before it.
 pub fn run_in_pieces(
     program: &Program,
     launch: &Launch,
@@ -301,27 +306,28 @@ pub fn run_in_pieces(
 }
 
 /// A launch that can be stepped. A step runs one instruction of the current wavefront on the reference interpreter. The
-/// wavefronts run one after another. [`Run::advance`] runs many instructions at once. A clone is a snapshot.
+/// wavefronts run one after another. [`Run::advance`] runs many instructions in one call. A clone is a snapshot.
 #[derive(Clone, Debug)]
 pub struct Run {
     loaded: Loaded,
     origin: Origin,
-    /// The lowered program. It is set when [`Run::advance`] first runs on the fast engine.
+    /// The lowered program. [`Run::advance`] sets this field when it first runs on the fast engine.
     fast: Option<Arc<Fast>>,
-    /// The current wavefront. After the end of the launch, it is the last wavefront.
+    /// The current wavefront. After the end of the launch, this field is the last wavefront.
     wave: Wave,
     done: bool,
     /// The wavefront that the last step ended.
     ended: Option<Arc<Wave>>,
-    /// Outcome of the wavefronts that have ended. Clones share it until one of them adds to it.
+    /// Outcome of the wavefronts that have ended. Clones of the run share this outcome until one clone adds results to
+    /// it.
     outcome: Arc<Outcome>,
 }
 
 impl Run {
-    /// Returns the launch before its first instruction.
+    /// Returns a launch that can be stepped, before its first instruction.
     ///
     /// # Errors
-    /// If the launch does not fit the machine.
+    /// If the launch does not fit the machine, for example because it has too many lanes.
     pub fn new(program: &Program, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::new(program, &launch.environment, options)?.running(launch)
     }
@@ -336,13 +342,14 @@ impl Run {
         &self.wave
     }
 
-    /// Returns the current wavefront for modification. Debuggers change registers and shared memory with it.
+    /// Returns the current wavefront for modification. Debuggers use this function to change registers and shared
+    /// memory.
     pub fn wave_mut(&mut self) -> &mut Wave {
         &mut self.wave
     }
 
-    /// Returns the wavefront that the last step ended, without the memory that wavefronts share. Returns `None` if the
-    /// step did not end a wavefront.
+    /// Returns the wavefront that the last step ended. The result does not contain the memory that wavefronts share.
+    /// Returns `None` if the step did not end a wavefront.
     pub fn take_ended(&mut self) -> Option<Arc<Wave>> {
         self.ended.take()
     }
@@ -352,7 +359,7 @@ impl Run {
         (!self.done).then_some(self.wave.place)
     }
 
-    /// Returns the trap with its position in the launch.
+    /// Returns the trap as an error that states its position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         self.wave.trapped(trap).into()
     }
@@ -366,7 +373,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the outcome so far. It is complete once a step has returned [`Step::Done`].
+    /// Returns the outcome so far. The outcome is complete once a step has returned [`Step::Done`].
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::clone(&self.outcome);
         let Simd { scatter, global, .. } = self.wave.simd();
@@ -416,7 +423,7 @@ impl Run {
         Some(made.clone())
     }
 
-    /// Replaces the program of the current wavefront and of the wavefronts after it. The current wavefront must be at a
+    /// Replaces the program of the current wavefront and of all later wavefronts. The current wavefront must be at a
     /// control-flow instruction ([`Wave::next_words`]). Invalid words trap when they are executed.
     pub fn set_program(&mut self, program: &Program) {
         let loaded = Loaded::new(program, self.loaded.environment(), &self.origin.options);
@@ -426,8 +433,8 @@ impl Run {
         self.fast = None;
     }
 
-    /// Returns whether wavefronts are known to be independent of earlier wavefronts. This is known only after
-    /// [`Run::advance`] has run on the fast engine.
+    /// Returns whether wavefronts are known to be independent of earlier wavefronts. Before [`Run::advance`] has run on
+    /// the fast engine, the result is `false`.
     pub fn is_independent(&self) -> bool {
         self.fast.as_ref().is_some_and(|fast| !fast.shares(self.wave.simd()))
     }

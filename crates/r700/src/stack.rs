@@ -1,7 +1,8 @@
-//! Computes the maximum stack size that a program can need, from its control flow and without running it.
+//! Computes the maximum stack size that a program can need. The computation uses the control flow of the program and
+//! does not run the program.
 //!
-//! The search follows every path, whatever its conditions are, so the resulting STACK_SIZE is sufficient for any input.
-//! [`StackUse`] defines the costs of entries (MAN p. 51).
+//! The search follows every path, whatever the conditions on the path are. So the resulting STACK_SIZE is sufficient
+//! for any input. [`StackUse`] defines the costs of entries (MAN p. 51).
 
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ use crate::flow::{Cost, FlowSetup, StackUse};
 use crate::graph::{Effect, Way, effects};
 use crate::words::CfInst;
 
-/// A stack entry without the parts that depend on the lanes.
+/// A stack entry, without the data that depends on the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackEntry {
     pub(crate) cost: Cost,
@@ -23,7 +24,7 @@ pub(crate) struct StackEntry {
 }
 
 impl StackEntry {
-    /// Entry for the call of a program that other programs call.
+    /// Entry for a call from another program. A program has this entry on its stack if other programs call it.
     pub(crate) const CALLER: StackEntry =
         StackEntry { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
 
@@ -40,7 +41,7 @@ impl StackEntry {
     }
 }
 
-/// An address in the program, with the stack before this instruction.
+/// Address of an instruction, with the stack before this instruction.
 type At = (u32, Vec<StackEntry>);
 
 /// An event of the search.
@@ -48,7 +49,7 @@ type At = (u32, Vec<StackEntry>);
 pub(crate) enum Met<'a> {
     /// An instruction, with the stack before it.
     Instruction(&'a [StackEntry]),
-    /// An effect that the stack does not allow. The path ends there.
+    /// An effect that is not possible with this stack. The path ends at the instruction with this effect.
     Fault(Effect, &'a [StackEntry]),
     /// The end of the program, with the stack after its last instruction.
     End(&'a [StackEntry]),
@@ -64,11 +65,11 @@ pub(crate) enum Unfinished {
 }
 
 /// Maximum effort of the search. The effort is the number of visited pairs of address and stack, plus the number of
-/// entries in these stacks. For a compiled program, it is about the number of its instructions.
+/// entries in these stacks. For a compiled program, the effort is about the number of its instructions.
 const EFFORT: usize = 1 << 22;
 
 /// Returns the largest stack that a program can need if it begins at `start`. Returns `None` if the stack has no bound
-/// or the search takes too long. A path ends at an instruction that would trap.
+/// or the search takes too long. If an instruction would trap, the path ends at this instruction.
 ///
 /// The result includes the entry of a call to a fetch program. It does not include the entries that the fetch program
 /// pushes.
@@ -77,8 +78,8 @@ pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
 }
 
 /// Follows every path from `start`, beginning with this stack. Returns the largest stack that a path needs, and the
-/// instruction that pushes the last entry of this stack. `watch` is called for each instruction, once for each stack
-/// that can exist before it.
+/// instruction that pushes the last entry of this largest stack. Calls `watch` for each instruction, once for each
+/// stack that can exist before the instruction.
 pub(crate) fn walk(
     code: &Code,
     start: u32,
@@ -120,7 +121,8 @@ impl Search<'_> {
         watch(pc, Met::Instruction(&stack));
         let indexed = matches!(cf.op, CfOp::Control(CfInst::LOOP_START, _));
         for (number, way) in effects(cf, pc).iter().enumerate() {
-            // If the program ends here, all edges have the same effects, so only the first one is reported.
+            // If the program ends after this instruction, all edges have the same effects, so only the effects of the
+            // first edge are reported.
             let said = number == 0 || !cf.end_of_program;
             let mut behind = stack.clone();
             match self.take(way, pc, indexed, &mut behind) {
@@ -132,8 +134,8 @@ impl Search<'_> {
         }
     }
 
-    /// Applies the effects of an edge to the stack. Returns the target, or `None` if the call exceeds the maximum depth
-    /// and is skipped.
+    /// Applies the effects of an edge to the stack. Returns the target of the edge. Returns `None` if the edge is a
+    /// call that is skipped because it exceeds the maximum depth.
     fn take(
         &mut self,
         way: &Way,

@@ -8,22 +8,22 @@ use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Wrap}
 /// A texture resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
-    /// Texels of the texture. The image is shared, so that a launch is cheap to copy.
+    /// Texels of the texture. Copies of a launch share the image, so a copy is cheap.
     pub image: Arc<Image>,
-    /// Whether the texels are integers, which are never filtered.
+    /// Whether the texels are integers. Integers are never filtered.
     pub integer: bool,
-    /// Whether the texels are fractions. If they are, the reference value of a comparison is clamped to [0, 1]. (OpenGL
-    /// 3.0, 3.9.14)
+    /// Whether the texels are fractions. If they are fractions, a comparison clamps its reference value to [0, 1].
+    /// (OpenGL 3.0, 3.9.14)
     pub fractions: bool,
     /// DST_SEL of the resource: the source of each component of a result.
     pub select: [Component; 4],
-    /// Whether the border colour of an integer texture consists of integers. On the chips it consists of floats, which
-    /// are converted to integers.
+    /// Whether the border colour of an integer texture consists of integers. On the chips, this colour consists of
+    /// floats, which the chip converts to integers.
     pub integer_border: bool,
 }
 
 impl Texture {
-    /// Returns whether both textures share an image and read it in the same way.
+    /// Returns whether both textures share an image and the chip reads the image in the same way for both textures.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
@@ -31,14 +31,15 @@ impl Texture {
             && *integer_border == other.integer_border
     }
 
-    /// Returns the border colour in the component order of texels. DST_SEL then moves the components back to their
-    /// positions.
+    /// Returns the border colour in the component order of texels. When DST_SEL later selects components, each
+    /// component of the colour returns to its position.
     ///
-    /// This order is inferred from the results of `texwrap bordercolor` in the list of failures on RV770. The colour is
-    /// right for the orders ZYXW, XXX1, XXXY and 000X. It is wrong for orders that rotate three components (ZXYW), and
-    /// for 0X01. Therefore the chip takes x, y and z of a border texel from the components that DST_SEL names, and
-    /// stores alpha in the component from which DST_SEL reads it. The colour of an integer texture is wrong in every
-    /// order, because the chip interprets it as floats. [`Texture::integer_border`] selects integers instead.
+    /// This order is inferred from the results of `texwrap bordercolor` in the list of failures on RV770. In this test,
+    /// the colour is right for the orders ZYXW, XXX1, XXXY and 000X. The colour is wrong for orders that rotate three
+    /// components (ZXYW), and for 0X01. Therefore the chip takes x, y and z of a border texel from the components that
+    /// DST_SEL names. The chip stores alpha in the component from which DST_SEL reads alpha. The colour of an integer
+    /// texture is wrong in every order, because the chip interprets the colour as floats. [`Texture::integer_border`]
+    /// selects integers instead.
     pub(crate) fn border(&self, color: [u32; 4]) -> [u32; 4] {
         let whole = |bits: u32| {
             let value = f32::from_bits(bits);
@@ -67,8 +68,8 @@ impl Component {
     pub const ALL: [Component; 4] =
         [Component::Texel(0), Component::Texel(1), Component::Texel(2), Component::Texel(3)];
 
-    /// Returns the letter of the component in launch files. The letter 1 denotes the number one in the type of the
-    /// texels.
+    /// Returns the letter that denotes the component in launch files. The letter 1 denotes the number one in the type
+    /// of the texels.
     pub fn letter(self, integer: bool) -> Option<char> {
         "xyzw01".chars().find(|letter| Component::of_letter(*letter, integer) == Some(self))
     }
@@ -108,11 +109,11 @@ impl Texture {
     }
 }
 
-/// A texture sampler: the settings for reading an image, and the comparison of SAMPLE_C*.
+/// A texture sampler: the settings for reading an image, and the comparison function of SAMPLE_C*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureSampler {
-    /// Settings for reading an image. COORD_TYPE of the instruction determines whether coordinates are numbers of
-    /// texels.
+    /// Settings for reading an image. In addition, COORD_TYPE of an instruction determines whether its coordinates are
+    /// numbers of texels.
     pub sampler: Sampler,
     /// DEPTH_COMPARE_FUNCTION.
     pub compare: Compare,
@@ -164,7 +165,8 @@ mod tests {
 
     use super::*;
 
-    /// RV770 fails `texwrap bordercolor` for all integer formats. The driver writes integers for these formats.
+    /// RV770 fails `texwrap bordercolor` for all integer formats, because the driver writes the border colour of these
+    /// formats as integers.
     #[test]
     fn the_border_of_integers_is_that_of_floats_or_of_integers() {
         let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };

@@ -1,10 +1,10 @@
-//! The operands and results of each instruction of a program, as data. For each address, there is a list with the
-//! [`Uses`] of each operation.
+//! The operands and results of each instruction of a program, as data. For each address, there is a list of operations,
+//! with the [`Uses`] of each operation.
 //!
-//! Registers are in the file `R`. The number of a slot in this file is the register times four plus the component. `PV`
-//! and `PS`, `AR`, `aL`, the predicate and the gradients are separate files. Constants (`CB0` to `CB15`, `C`, `BOOL`,
-//! `LOOP`) are read and never written. A slot that an index selects has no number. Literals and inline constants are
-//! not listed.
+//! Registers are in the file `R`. In this file, the number of a slot is four times the register number plus the
+//! component. `PV` and `PS`, `AR`, `aL`, the predicate and the gradients are separate files. Constants (`CB0` to
+//! `CB15`, `C`, `BOOL`, `LOOP`) are read and never written. If an index selects a slot, the slot has no number.
+//! Literals and inline constants are not listed.
 
 use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Fidelity;
@@ -22,11 +22,11 @@ use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp,
 /// File of the registers.
 pub const R: &str = "R";
 
-/// File of the registers that all wavefronts share.
+/// File of the global registers, which all wavefronts share.
 pub(crate) const GLOBAL: &str = "global";
 
-/// Returns the smallest NUM_GPRS that covers every register that a program names, except for its clause temporaries.
-/// (MAN p. 33)
+/// Returns the smallest NUM_GPRS that covers every register that a program names. Clause temporaries do not count. (MAN
+/// p. 33)
 pub fn registers_needed(code: &Code) -> u32 {
     let operations = uses(code);
     let slots = operations
@@ -41,8 +41,8 @@ pub fn registers_needed(code: &Code) -> u32 {
 /// Number of the first of the four clause temporaries that drivers configure.
 pub(crate) const CLAUSE_TEMPORARIES: u32 = 124;
 
-/// Returns the operations of all reachable instructions. The index is the address of the control-flow instruction,
-/// group or fetch.
+/// Returns the operations of all reachable instructions. The key of an entry is the address of the control-flow
+/// instruction, group or fetch.
 pub fn uses(code: &Code) -> UsesAt {
     let places: NumberSet = code.instructions().flat_map(|(addr, cf)| code.places(addr, &cf.op)).collect();
     let mut all = places.map(|_| Vec::new());
@@ -92,7 +92,7 @@ fn burst(first: u8, count: u8) -> impl Iterator<Item = u8> {
 /// A read of aL as an index.
 const LOOP_INDEX: Read = read(slot("aL", 0), Role::Address);
 
-// Uses of control-flow instructions.
+// Functions that return the uses of control-flow instructions.
 
 fn control_uses(inst: CfInst, control: &Control) -> Uses {
     let mut uses = Uses::new(inst.name(), control::cf(inst).exactness);
@@ -120,13 +120,14 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
         | CfInst::VTX_TC_ACK => {
             uses.writes.extend([slot("gradients", 0), slot("gradients", 1), slot("cubemap index", 0)]);
         }
-        // Other instructions only affect masks and the stack.
+        // All other instructions affect only masks and the stack.
         _ => {}
     }
     uses
 }
 
-/// Returns the uses of the start of a clause. It resets the state that is valid only within one clause.
+/// Returns the uses of the start of a clause. The start of a clause resets the state that is valid only within one
+/// clause.
 fn clause_start(clause: &AluClause) -> Uses {
     let mut uses = Uses::new(clause.form.name(), Fidelity::Specified);
     uses.writes.extend((0..4).map(|chan| slot("PV", chan)));
@@ -136,10 +137,11 @@ fn clause_start(clause: &AluClause) -> Uses {
     uses
 }
 
-// Uses of ALU groups.
+// Functions that return the uses of ALU groups.
 
-/// Returns the operations of a group. All instructions read before any of them writes. As an exception, instructions
-/// after an indexed write read the new value ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
+/// Returns the operations of a group. All instructions of a group read their operands before any instruction writes.
+/// There is one exception: instructions after an indexed write read the new value
+/// ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
 fn group_uses(clause: &AluClause, group: Group<'_>) -> Vec<Uses> {
     let deciding = group.deciding();
     group
@@ -198,7 +200,8 @@ fn op_uses(clause: &AluClause, group: Group<'_>, op: &AluOp, decides: bool) -> U
     uses
 }
 
-/// Returns the file of the destination. With a GLOBAL mode, the index selects a register that all wavefronts share.
+/// Returns the file of the destination. If INDEX_MODE is GLOBAL or GLOBAL_AR_X, the index selects a global register,
+/// which all wavefronts share.
 fn register_file(op: &AluOp) -> &'static str {
     if op.dst_rel { indexed_file(op.index_mode) } else { R }
 }
@@ -207,7 +210,7 @@ fn indexed_file(mode: IndexModeR700) -> &'static str {
     if mode.is_global() { GLOBAL } else { R }
 }
 
-/// Returns the read of the index that a mode uses, if any.
+/// Returns the read of the index that INDEX_MODE selects, or `None` if it selects no index.
 fn index(mode: IndexModeR700) -> Option<Read> {
     match mode.address() {
         Some(chan) => Some(read(slot("AR", chan as u32), Role::Address)),
@@ -246,7 +249,7 @@ fn source_reads(clause: &AluClause, op: &AluOp, source: &Source, role: Role, rea
     reads.extend(index(op.index_mode).filter(|_| source.rel && indexed));
 }
 
-// Uses of fetches.
+// Functions that return the uses of fetches.
 
 fn fetch_uses(fetch: &Fetch) -> Uses {
     let source = |chan: usize, role: Role| read(gpr(fetch.src_gpr, chan, fetch.src_rel), role);
@@ -288,8 +291,8 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
         }
         FetchOp::DataShareRead(low, high) => {
             uses = Uses::new(MemOp::LOCAL_DS_READ.name(), fidelity_of(MemOp::LOCAL_DS_READ));
-            // A broadcast uses the address of one lane for all lanes. A permutation uses the addresses of all lanes of
-            // a quad.
+            // A broadcast uses the address of one lane for all lanes. For a permutation, each lane uses the addresses
+            // of all lanes of its quad.
             let quad = high.broadcast || high.mux_cntl == DsrMux::FFT_PERMUTE;
             let address = [low.src_sel_x, low.src_sel_y].map(|chan| source(chan as usize, Role::Address));
             uses.reads.extend(address.map(|address| Read { quad, ..address }));
@@ -308,12 +311,14 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
     uses
 }
 
-/// Returns the fidelity of a memory instruction. An instruction without a documented encoding does not run.
+/// Returns the fidelity of a memory instruction. If no source documents the encoding of the instruction, the
+/// instruction traps.
 fn fidelity_of(op: MemOp) -> Fidelity {
     control::mem_fidelity(op).unwrap_or(Fidelity::Recommended)
 }
 
-/// Returns whether a texture instruction writes no register, but sets state that later instructions of its clause read.
+/// Returns whether a texture instruction writes no register, and instead sets state that later instructions of its
+/// clause read.
 fn sets_state(inst: TexInst) -> bool {
     matches!(
         inst,
@@ -324,8 +329,8 @@ fn sets_state(inst: TexInst) -> bool {
     )
 }
 
-/// Adds the operands of a texture instruction: the components of the source register that it reads for any resource,
-/// and the state of its clause that it uses.
+/// Adds the operands of a texture instruction to `uses`. The operands are the components of the source register that
+/// the instruction reads for any resource, and the clause state that it reads.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
     // The level of detail and GET_GRADIENTS depend on other lanes of the quad.
     let lod = sample_kind(inst).map(|kind| kind.lod);
@@ -339,7 +344,8 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
             | TexInst::KEEP_GRADIENTS
     );
     let (quad, gradients) = (asks_quad || lod == Some(Lod::Quad), lod == Some(Lod::Gradients));
-    // These instructions return or store their operands. For other instructions, the operands are coordinates.
+    // The following instructions return or store their operands. For all other instructions, the operands are
+    // coordinates.
     let role = match inst {
         TexInst::PASS
         | TexInst::GET_GRADIENTS_H
@@ -366,7 +372,7 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
     }
 }
 
-// Uses of exports and memory.
+// Functions that return the uses of exports and memory instructions.
 
 const SCATTER: Space = Space::shared("scatter");
 const SHARE: Space = Space::shared("LDS");
@@ -402,7 +408,7 @@ fn export_uses(export: &Export) -> Uses {
 fn memory_uses(memory: &MemoryExport) -> Uses {
     let mut uses = Uses::new(memory.inst.name(), Fidelity::Specified);
     let space = space_of(memory.space());
-    // The host can read all memory after the run, except for the scratch memory.
+    // After the run, the host can read all memory except the scratch memory.
     let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
     let chans = || (0..memory.components()).filter(|chan| memory.comp_mask >> chan & 1 != 0);
     for number in burst(memory.gpr, memory.burst) {
@@ -422,7 +428,7 @@ fn memory_uses(memory: &MemoryExport) -> Uses {
         true => uses.loads = Some(space),
         false => uses.stores = Some(space),
     }
-    // A killed lane can write only its own scratch memory, so other stores are conditional.
+    // A killed lane can write only its own scratch memory. So stores to other memory are conditional.
     uses.conditional = memory.read && memory.rel || memory.inst != ExportInst::MEM_SCRATCH;
     uses
 }

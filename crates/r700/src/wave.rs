@@ -33,7 +33,7 @@ pub(crate) type Lanes = [u32; LANES];
 /// Four components for every lane.
 pub(crate) type Values = [Lanes; 4];
 
-/// Number of rows for PV.x to PV.w and PS, which follow the rows of the registers.
+/// Number of rows for PV.x to PV.w and PS. These rows come after the rows of the registers.
 pub(crate) const PREVIOUS: usize = 5;
 
 /// Position of a wavefront: its next instruction.
@@ -43,20 +43,20 @@ pub(crate) enum At {
     ControlFlow,
     /// The next instruction is the group with this number, in the clause of the current control-flow instruction.
     Group(usize),
-    /// The next instruction is the fetch with this number in the clause of the current control-flow instruction. It
-    /// runs for these lanes.
+    /// The next instruction is the fetch with this number in the clause of the current control-flow instruction. The
+    /// fetch runs for these lanes.
     Fetch(usize, Mask),
 }
 
 /// State of an ALU clause. Each clause begins with the default state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClauseState {
-    /// Which of PV and PS the previous group has defined, indexed by slot. The index of PS is that of slot t. The
-    /// values are in the rows after the registers.
+    /// For each slot, whether the previous group has defined the slot's PV or PS. The entry of PS has the index of slot
+    /// t. The values of PV and PS are in the rows after the registers.
     pub(crate) defined: [bool; 5],
     /// Values of AR.x to AR.w.
     pub(crate) address: [[i32; LANES]; 4],
-    /// Which components of AR a MOVA of this clause has written.
+    /// For each component of AR, whether a MOVA of this clause has written it.
     pub(crate) address_defined: [bool; 4],
     /// The predicate bit of each lane.
     pub(crate) predicate: Mask,
@@ -80,7 +80,7 @@ impl Default for ClauseState {
 }
 
 impl ClauseState {
-    /// Resets the state to the default, in place.
+    /// Resets the state to the default state, and reuses its memory.
     fn reset(&mut self) {
         let ClauseState { defined, address, address_defined, predicate, predicate_written, mask_updated } =
             self;
@@ -94,13 +94,14 @@ impl ClauseState {
 /// Data that texture instructions load for later instructions of the same clause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
-    /// Gradients that SET_GRADIENTS_H and SET_GRADIENTS_V, or KEEP_GRADIENTS, have loaded.
+    /// The horizontal and the vertical gradients that SET_GRADIENTS_H and SET_GRADIENTS_V, or KEEP_GRADIENTS, have
+    /// loaded.
     pub(crate) gradients: [Option<Box<Values>>; 2],
     /// Index that SET_CUBEMAP_INDEX has loaded.
     pub(crate) cubemap_index: Option<Box<Lanes>>,
 }
 
-/// The program, launch and options from which the wavefronts of a launch are created.
+/// The program, launch and options from which the engines create the wavefronts of a launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) code: Arc<Code>,
@@ -121,8 +122,8 @@ impl Origin {
         Origin { code, fetch_code, launch: Arc::new(launch), options: *options, data_share }
     }
 
-    /// Creates the wavefront whose first lane is at position `place` of the launch. The rows in `room` follow its
-    /// registers.
+    /// Creates the wavefront whose first lane is at position `place` of the launch. The wavefront has the rows in
+    /// `room` after its registers, PV and PS.
     pub(crate) fn wave(&self, place: usize, room: &[Row<LANES>]) -> Wave {
         let (code, fetch_code, launch) = (self.code.clone(), self.fetch_code.clone(), self.launch.clone());
         Wave::with_room(code, fetch_code, launch, self.options, place, room)
@@ -164,34 +165,34 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
     }
 }
 
-/// A wavefront, with its own state and the state that it shares with other wavefronts.
+/// A wavefront. It contains its own state and the state that it shares with other wavefronts.
 ///
 /// [`Statistics`] has three counts:
 ///
 /// * `instructions`: the number of issued control-flow instructions, ALU groups and fetch instructions. Exports and the
-///   words that start clauses are control-flow instructions. A clause that no lane runs counts as one instruction, its
-///   control-flow word. An instruction that traps counts.
-/// * `lane_instructions`: the number of lanes of each instruction, summed over all instructions. The lanes of a
+///   words that start clauses count as control-flow instructions. If no lane runs a clause, only the clause's
+///   control-flow word counts. An instruction that traps counts.
+/// * `lane_instructions`: for each instruction, the number of its lanes, summed over all instructions. The lanes of a
 ///   control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the active
-///   lanes, or in WHOLE_QUAD_MODE all lanes of their quads. The lanes of a fetch instruction are those that pass the
-///   condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
+///   lanes, or in WHOLE_QUAD_MODE all lanes of every quad with an active lane. The lanes of a fetch instruction are the
+///   lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
 /// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some
-///   stay active and some do not. Conditions of control-flow instructions do not count. A boolean is the same for all
-///   lanes. Therefore such a condition can split the active lanes only by VALID_PIXEL_MODE, and the lanes that fail it
-///   are not valid.
+///   stay active and some do not. Conditions of control-flow instructions do not count. A boolean constant is the same
+///   for all lanes. Therefore only VALID_PIXEL_MODE lets such a condition split the active lanes, and the lanes that
+///   fail this condition are not valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
     pub(crate) code: Arc<Code>,
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// Position of the first lane in the launch, and number of lanes.
+    /// Position of the wavefront's first lane in the launch. Below, the number of lanes.
     pub(crate) place: usize,
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
-    /// The rows of the registers and then of the clause temporaries, with four components each. Rows of PV and PS
-    /// follow, and then the rows of the fast engine, if it runs.
+    /// First the rows of the registers, then the rows of the clause temporaries, with four rows for each. After them,
+    /// the rows of PV and PS. If the fast engine runs, its rows are at the end.
     pub(crate) registers: Guarded<Row<LANES>>,
     pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
@@ -207,9 +208,10 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// Creates the wavefront whose first lane is at position `place` of the launch. It is before its first instruction.
+    /// Creates the wavefront whose first lane is at position `place` of the launch. The wavefront is before its first
+    /// instruction.
     ///
-    /// `code` is the program of the launch, and `fetch_code` is its fetch program. Both are decoded with
+    /// `code` is the program of the launch, and `fetch_code` is its fetch program. The caller has decoded both with
     /// [`Environment::code_options`](crate::launch::Environment::code_options).
     pub fn new(
         code: Arc<Code>,
@@ -221,7 +223,8 @@ impl Wave {
         Wave::with_room(code, fetch_code, launch, options, place, &[])
     }
 
-    /// Works like [`Wave::new`], and adds rows after the registers that only the engine uses.
+    /// Works like [`Wave::new`], and adds the rows in `room` after the registers, PV and PS. Only the fast engine uses
+    /// these rows.
     pub(crate) fn with_room(
         code: Arc<Code>,
         fetch_code: Option<Arc<Code>>,
@@ -258,8 +261,8 @@ impl Wave {
         wave
     }
 
-    /// Reuses this wavefront for another launch of the same program. Both environments must [lower
-    /// alike](crate::launch::Environment::lowers_alike), and the caller must then [restart](Wave::restart) the
+    /// Reuses this wavefront for another launch of the same program. The environments of both launches must [lower
+    /// alike](crate::launch::Environment::lowers_alike). After this call, the caller must [restart](Wave::restart) the
     /// wavefront. Rows after the registers do not change.
     pub(crate) fn begin(&mut self, origin: &Origin) {
         (self.launch, self.options) = (origin.launch.clone(), origin.options);
@@ -267,14 +270,14 @@ impl Wave {
         self.simd = Simd::default();
     }
 
-    /// Turns this wavefront into the one whose first lane is at position `place`, before its first instruction. The
-    /// state that all wavefronts share does not change.
+    /// Turns this wavefront into the wavefront whose first lane is at position `place`, before its first instruction.
+    /// The state that all wavefronts share does not change.
     pub(crate) fn restart(&mut self, place: usize) {
         let launch = self.launch.clone();
         self.restart_with(place, &Starts::of(&launch, None), None);
     }
 
-    /// Works like [`Wave::restart`], but takes the initial rows of the launch, and uses code compiled for `level`.
+    /// Works like [`Wave::restart`], but takes the initial rows from `starts`, and uses code compiled for `level`.
     pub(crate) fn restart_with(&mut self, place: usize, starts: &Starts<'_>, level: Option<Level>) {
         let Wave {
             code: _,
@@ -311,7 +314,7 @@ impl Wave {
         *fidelity = Executed::default();
     }
 
-    /// Returns the number of the first lane in the whole launch.
+    /// Returns the number of the wavefront's first lane in the whole launch.
     pub(crate) fn first_lane(&self) -> usize {
         self.launch.first_lane + self.place
     }
@@ -321,12 +324,12 @@ impl Wave {
         (self.first_lane() / usize::from(self.launch.environment.chip.wave_width)) as u32
     }
 
-    /// Returns the identity of the wavefront, which is unique in the launch.
+    /// Returns the identity of the wavefront. No other wavefront of the launch has the same identity.
     pub(crate) fn group_id(&self) -> GroupId {
         GroupId::Lanes { first: self.first_lane() }
     }
 
-    /// Sets the state that all wavefronts share, to the state after the previous wavefront.
+    /// Sets the state that all wavefronts share. `simd` is this state after the previous wavefront.
     pub fn set_simd(&mut self, simd: Simd) {
         self.simd = simd;
     }
@@ -346,7 +349,7 @@ impl Wave {
         &self.flow
     }
 
-    /// Returns the flow state for modification, for fault injection.
+    /// Returns the flow state for modification. Fault injection uses this function.
     pub fn flow_mut(&mut self) -> &mut Flow {
         &mut self.flow
     }
@@ -369,7 +372,8 @@ impl Wave {
     }
 
     /// Returns the numbers of the 32-bit words of the next control-flow instruction and of its clause. Returns `None`
-    /// in a fetch program. Also returns `None` inside a clause, because its words have already been read.
+    /// in a fetch program. Also returns `None` inside a clause, because the wavefront has already read the clause's
+    /// words.
     pub fn next_words(&self) -> Option<Vec<usize>> {
         if self.at != At::ControlFlow || self.flow.in_fetch_program() || self.flow.done() {
             return None;
@@ -409,8 +413,8 @@ impl Wave {
         &self.fidelity
     }
 
-    /// Returns the number of acknowledges that writes and fetch clauses have requested and for which no WAIT_ACK has
-    /// waited.
+    /// Returns the number of outstanding acknowledges. Writes and fetch clauses request acknowledges, and WAIT_ACK
+    /// waits for them.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }
@@ -420,7 +424,7 @@ impl Wave {
         self.options.mode == Mode::Strict
     }
 
-    // Access to registers.
+    // Methods that access registers.
 
     fn row(&self, register: i32, chan: usize) -> Option<usize> {
         self.launch.environment.register_row(register, chan)
@@ -440,7 +444,7 @@ impl Wave {
     }
 
     /// Returns component `chan` of `register` in all lanes. If the register does not exist, returns R0
-    /// ([`Rule::BAD_INDEX_READS_R0`]). `relative` states whether an index selects the register.
+    /// ([`Rule::BAD_INDEX_READS_R0`]). `relative`: whether an index selects the register.
     pub(crate) fn read_register(
         &mut self,
         register: i32,
@@ -455,7 +459,8 @@ impl Wave {
         }
     }
 
-    /// Returns the row of a register component. An index can select only allocated registers, not clause temporaries.
+    /// Returns the row of a register component. If an index selects the register (`relative`), the register must be
+    /// allocated and must not be a clause temporary.
     pub(crate) fn row_for(&self, register: i32, chan: usize, relative: bool) -> Option<usize> {
         if relative && !(0..i32::from(self.launch.environment.num_gprs)).contains(&register) {
             return None;
@@ -463,8 +468,8 @@ impl Wave {
         self.row(register, chan)
     }
 
-    /// Writes `values` to component `chan` of `register` in `lanes`. If the register does not exist, the write is
-    /// dropped.
+    /// Writes `values` to component `chan` of `register` in `lanes`. If the register does not exist, the write has no
+    /// effect.
     pub(crate) fn write_register<O: Observer>(
         &mut self,
         register: i32,
@@ -487,7 +492,7 @@ impl Wave {
         Ok(())
     }
 
-    /// Returns aL if the operand is relative, and otherwise 0.
+    /// Returns aL if an operand is relative, and otherwise 0.
     pub(crate) fn loop_offset(&self, relative: bool) -> Result<i32, Cause> {
         match self.flow.loop_index() {
             _ if !relative => Ok(0),
@@ -497,14 +502,14 @@ impl Wave {
         }
     }
 
-    /// Returns all lanes of the wavefront whose quad contains one of `lanes`.
+    /// Returns all lanes of every quad that contains one of `lanes`. Only lanes of the wavefront are in the result.
     pub(crate) fn whole_quads(&self, lanes: Mask) -> Mask {
         Mask::from_fn(self.launch.environment.chip.wave_width.into(), |lane| {
             lanes.0 >> (lane.0 & !3) & 0xf != 0
         })
     }
 
-    // Access to memory.
+    // Methods that access memory.
 
     /// Returns a dword of a space, or 0 if the dword is outside the space.
     pub(crate) fn load(&self, space: Space, lane: Lane, dword: usize) -> u32 {
@@ -514,7 +519,7 @@ impl Wave {
         }
     }
 
-    /// Stores a dword, and returns whether it is inside the space. A store outside the space is dropped.
+    /// Stores a dword. Returns whether the dword is inside the space. A store outside the space has no effect.
     pub(crate) fn store(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
         match self.spaces.private_mut(space) {
             Some(private) => private.write(lane, dword, value),
@@ -528,10 +533,11 @@ impl Wave {
         }
     }
 
-    // The position of the wavefront in its program.
+    // Methods that return the position of the wavefront in its program.
 
-    /// Returns the running code, and its current control-flow instruction: the next one, or the one whose clause is
-    /// running.
+    /// Returns the running program and its current control-flow instruction. While a clause runs, the current
+    /// control-flow instruction is the instruction that started the clause. Outside a clause, it is the next
+    /// control-flow instruction.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))
@@ -547,13 +553,13 @@ impl Wave {
         }
     }
 
-    /// Returns a trap of this wavefront, with its position in the launch.
+    /// Converts a trap of this wavefront to a trap that states its position in the launch.
     pub(crate) fn trapped(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group_id(), words: None, trap }
     }
 
-    /// Returns the trap of the instruction at `pc` while `lanes` were active. If the stack is too small, the cause also
-    /// states the stack size that the whole program needs.
+    /// Returns the trap of the instruction at `pc`. `lanes` are the lanes that were active at the trap. If the stack is
+    /// too small, the cause also states the stack size that the whole program needs.
     pub(crate) fn trap<O: Observer>(
         &self,
         pc: u32,

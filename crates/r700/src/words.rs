@@ -700,8 +700,8 @@ impl IndexModeR700 {
     }
 }
 
-// If only one family has a field, this field is the last one of its word. `WordInfo::without_last` is the word of the
-// other family.
+// If only one family has a field, this field is the last field of its word. `WordInfo::without_last` returns the word
+// of the family that does not have the field.
 word! {
     /// CF_DWORD0.
     pub struct CfDword0(u32) = "CF_DWORD0" {

@@ -1,7 +1,8 @@
-//! Decodes the words of R600 and R700 into the instructions of [`super`]. Also assigns slots and resolves literals.
+//! Decodes the words of R600 and R700 into the instructions of [`super`]. Also assigns a slot to each ALU instruction,
+//! and resolves literals.
 //!
-//! Source: MAN chapters 2 and 4. R600 words have a few fields at other positions. They are decoded into the R700
-//! structures.
+//! Source: MAN chapters 2 and 4. A few fields of R600 words have other positions than in R700 words. The decoder
+//! decodes R600 words into the R700 structures.
 
 use reconverge_isa::FieldValue;
 
@@ -73,8 +74,8 @@ impl Reader<'_> {
             }
             CfWork::Flow(_) | CfWork::Emit { .. } | CfWork::WaitAck => CfOp::Control(inst, control),
         };
-        // END_PROGRAM is reserved in the manual. Opcode tables name it, and ending the program is the only plausible
-        // effect.
+        // The manual states that END_PROGRAM is reserved. Opcode tables name END_PROGRAM, and the only plausible effect
+        // of this instruction is that the program ends.
         let end_of_program = fields.end_of_program || inst == CfInst::END_PROGRAM;
         Ok(Cf { op, end_of_program })
     }
@@ -144,7 +145,7 @@ impl Reader<'_> {
 
     fn alu_clause(&mut self, word0: u32, word1: u32) -> Read<AluClause> {
         let low = CfAluDword0::unpack_lenient(word0)?;
-        // Bit 25 is USES_WATERFALL on R600, which has no effect here.
+        // On R600, bit 25 is USES_WATERFALL. This bit has no effect in this emulation.
         let high = CfAluDword1R700::unpack_lenient(word1)?;
         let number = u32::from(high.cf_inst);
         let unknown = CodeFault::Unknown { field: "CF_INST", number };
@@ -205,7 +206,8 @@ impl Reader<'_> {
                 Unit::Trans => TRANS,
                 Unit::Vector => op.dst_chan,
                 Unit::Either if taken[usize::from(op.dst_chan)] => TRANS,
-                // Without ALU_INST_PREFER_VECTOR the last instruction of a group runs in slot t if it can.
+                // Without ALU_INST_PREFER_VECTOR, the last instruction of a group runs in slot t if slot t can compute
+                // its opcode.
                 Unit::Either if words[0] >> 31 != 0 && !self.options.prefer_vector => TRANS,
                 Unit::Either => op.dst_chan,
             };
@@ -316,7 +318,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the opcode with this number if the chip has it. Some chips do not have the operations on doubles.
+    /// Returns `opcode` if the chip has it. Some chips do not have the operations on doubles. `number` is the opcode's
+    /// number. The error states this number.
     fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
         let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
@@ -388,7 +391,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the fields, except for the number, of a control-flow instruction that is neither an ALU clause nor an
+/// Returns all fields of a control-flow instruction except its number. The instruction is neither an ALU clause nor an
 /// export.
 pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
     Control {
@@ -414,11 +417,11 @@ pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
     inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_passes(&control_of(word0, &fields)))
 }
 
-/// Second word of a fetch that does not write a register: every DST_SEL is MASK.
+/// Second word of a fetch that writes no register because every DST_SEL is MASK.
 const NOWHERE: u32 = 0xfff << 9;
 
-/// Returns a fetch instruction with its registers and its DST_SEL fields. These fields have the same bits in all kinds
-/// of fetches.
+/// Returns a fetch instruction with its registers and its DST_SEL fields. The words of all kinds of fetches store these
+/// fields in the same bits.
 fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) -> Read<Fetch> {
     let high = TexDword1::unpack_lenient(word1)?;
     Ok(Fetch {
@@ -439,7 +442,7 @@ const MEMORY: u32 = 2;
 /// The source selector of literals.
 pub(crate) const LITERAL: u16 = 253;
 
-/// Converts the code of a select.
+/// Converts the code of a component selector to a [`Select`].
 pub(crate) fn select(sel: Sel) -> Select {
     match sel {
         Sel::X => Select::Component(0),
@@ -452,13 +455,15 @@ pub(crate) fn select(sel: Sel) -> Select {
     }
 }
 
-/// Returns whether an ALU word pair is OP3: ENCODING, bits 17:15 of the second word.
+/// Returns whether an ALU instruction with this second word is an OP3 instruction. The field ENCODING, bits 17:15 of
+/// this word, states the kind.
 pub(crate) const fn is_op3(word1: u32) -> bool {
     word1 >> 15 & 7 != 0
 }
 
-/// Returns the number of literal pairs after a group. This number follows from the highest component in a source field
-/// with the literal selector, whether or not the opcode reads the field (MAN p. 70).
+/// Returns the number of literal pairs after a group. Some source fields of the group select a literal. The highest
+/// literal component that these fields name determines the number of pairs, whether or not the opcode reads the field
+/// (MAN p. 70).
 pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     let mut pairs = 0;
     for &[word0, word1] in group {

@@ -1,5 +1,6 @@
-//! Operations that [`super::kernels`] does not contain: the sets of lanes with a given predicate, the operations over
-//! the four vector slots, and the general operation, which runs any instruction of one slot lane by lane.
+//! Operations that are not in [`super::kernels`]. The first kind computes the sets of lanes with a given predicate. The
+//! second kind computes one result from the four vector slots. The last is the general operation, which runs any
+//! instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -14,8 +15,8 @@ use crate::lane;
 use crate::meaning::Meaning;
 
 impl Lanes<'_> {
-    /// Updates the predicate and the skipped lanes for a PRED_SET* whose test holds for the lanes `holds`. Lanes of
-    /// `holds` that do not execute the instruction have no effect.
+    /// Updates the predicate and the skipped lanes for a PRED_SET*. `holds`: the lanes for which its test holds. Lanes
+    /// of `holds` that do not execute the instruction have no effect.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -99,7 +100,7 @@ impl Body for General {
 
 /// DOT4 and DOT4_IEEE: the sum of the products in the four vector slots. Entry `number` of [`Tables::across`] contains
 /// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: number of slots that are
-/// computed. Both factors of each later slot are the constant 0.
+/// computed. In every slot after these, both factors are the constant 0.
 pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
 impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {
@@ -118,7 +119,8 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
         };
         let mut result = [0; LANES];
         let mut nan = 0;
-        // This loop does not apply the rules that select a NaN. If a NaN occurs, the results are recomputed below.
+        // This loop does not apply the rules that determine which NaN an operation returns. If a NaN occurs, the code
+        // below recomputes the results.
         for lane in 0..LANES {
             let product = |slot: usize| {
                 let (a, b) = factors(slot, lane);
@@ -129,7 +131,8 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
             for slot in 2..TERMS {
                 sum = add(sum, product(slot));
             }
-            // The slots that are not computed would add 0, which turns a sum of -0 into 0.
+            // Each slot that is not computed would add 0 to the sum. This addition changes only a sum of -0, which
+            // becomes 0.
             let sum = if TERMS < 4 { add(sum, 0) } else { sum };
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;
@@ -175,7 +178,7 @@ impl Body for Max4 {
     }
 }
 
-/// CUBE: the result of one of the four vector slots. Neither OMOD nor CLAMP applies to the face number, in slot 3.
+/// CUBE: the result of one of the four vector slots. Slot 3 has the face number. Neither OMOD nor CLAMP applies to it.
 pub(super) struct CubeSlot<const SLOT: usize>;
 
 impl<const SLOT: usize> Body for CubeSlot<SLOT> {

@@ -1,4 +1,4 @@
-//! Counts of a run. While operations run, they are separate from the wavefront.
+//! Counts of a run. While operations run, these counts are stored apart from the wavefront's statistics.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -7,8 +7,8 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Numbers of issued instructions and of lanes that executed them. They are not yet part of the wavefront's statistics.
-/// They are separate so that the loop over operations can hold them in registers of the host.
+/// Number of issued instructions, and number of lanes that executed them. These numbers are not yet part of the
+/// wavefront's statistics. They are separate so that the loop over operations can hold them in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -23,7 +23,7 @@ impl Issued {
         self.lane_instructions += instructions * u64::from(lanes.count());
     }
 
-    /// Counts an instruction that is a block of its own, and notifies the observer.
+    /// Counts an instruction that the observer sees as a separate block, and notifies the observer.
     #[inline(always)]
     pub(super) fn alone<O: Observer>(&mut self, pc: u32, lanes: Mask, observer: &mut O) {
         self.count(1, lanes);
@@ -54,7 +54,7 @@ pub(crate) struct Counts {
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code that are not yet part of the other fields.
+    /// Counts of compiled code. They are not yet added to the counts in the other fields.
     pub(super) code: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Counts {
         }
     }
 
-    /// Clears the counts of an earlier launch of the same program and reuses their memory.
+    /// Returns these counts set to zero, for another launch of the same program. Reuses their memory.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
         [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));
@@ -93,7 +93,7 @@ impl Counts {
         self.empty_push |= other.empty_push;
     }
 
-    /// Adds the counts to the report on opcodes and to the disputed rules that were executed.
+    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
     pub(crate) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         if let Some(compiled) = &fast.compiled {
             compiled.settle(self);

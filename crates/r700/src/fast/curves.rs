@@ -1,9 +1,10 @@
 //! EXP, LOG, SIN and COS on rows.
 //!
-//! The lane functions round a double of the mathematics library to a single. Here a series computes a double within
-//! 2^-48 of the exact value, and the library's double is equally exact. If both ends of an interval of 2^-46 around the
-//! double round to the same single, this single is also the lane function's result. About one lane in four million does
-//! not meet this condition. The lane function computes such a lane.
+//! The lane functions round a double of the mathematics library to a single. This module instead computes a series,
+//! whose double is within 2^-48 of the exact value. The library's double is within the same distance. If both ends of
+//! an interval of 2^-46 around the series' double round to the same single, the lane function also returns this single.
+//! For about one lane in four million, the two ends round to different singles. The lane function computes the result
+//! of such a lane.
 
 use std::f64::consts::{LN_2, LOG2_E, TAU};
 use std::marker::PhantomData;
@@ -20,7 +21,7 @@ pub(super) trait Curve {
     /// Computes the lane function, which defines the result.
     fn lane(a: u32) -> u32;
 
-    /// Returns the value before rounding.
+    /// Returns the value of the series before rounding to a single.
     fn series(a: u32) -> f64;
 
     /// Converts the rounded value to the result.
@@ -30,7 +31,7 @@ pub(super) trait Curve {
     }
 }
 
-/// Rounds the lower and the upper end of the interval around the value to singles.
+/// Rounds both ends of the interval around the series' value to singles.
 #[inline(always)]
 fn ends<C: Curve>(a: u32) -> [u32; 2] {
     const WIDTH: f64 = 1.0 / (1u64 << 46) as f64;
@@ -99,11 +100,11 @@ impl Curve for Exp {
             }
             terms
         };
-        /// 1.5 * 2^52. Adding it to a small double rounds the double to an integer, which the lowest bits of the sum
-        /// contain.
+        /// 1.5 * 2^52. If it is added to a small double, the sum is rounded to an integer. The lowest bits of the sum
+        /// contain this integer.
         const ROUND: f64 = 6_755_399_441_055_744.0;
-        // Outside these limits, the result is zero or infinite as a single. A NaN becomes the lower limit here. The
-        // rounding handles it.
+        // If `x` is outside these limits, the result is zero or infinite as a single. A NaN becomes the lower limit in
+        // this step. The later rounding step handles the NaN.
         let x = f64::from(number(a));
         let x = if x > -200.0 { x } else { -200.0 };
         let x = if x < 200.0 { x } else { 200.0 };
@@ -224,9 +225,10 @@ mod tests {
 
     use super::*;
 
-    /// Compares a curve with its lane function. The inputs are eight words with each possible upper half and random
-    /// lower halves, and words at the edges. If both ends of the interval round to the same single, it must be the lane
-    /// function's result. Both ends must nearly always round to the same single.
+    /// Compares a curve with its lane function. For each possible upper half of a word, the inputs contain eight words
+    /// with random lower halves. The inputs also contain boundary values. If both ends of the interval round to the
+    /// same single, this single must be the lane function's result. Both ends must nearly always round to the same
+    /// single.
     fn compare<C: Curve>(name: &str, seed: u64) {
         let mut random = Random::new(seed);
         let mut refused = 0;

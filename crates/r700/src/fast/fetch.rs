@@ -1,4 +1,5 @@
-//! Runs fetch clauses on whole rows. Texture instructions are here, the others in [`super::memory`].
+//! Runs fetch clauses on whole rows. This module runs the texture instructions. [`super::memory`] runs the other fetch
+//! instructions.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::texture::anisotropy::Gradients;
@@ -94,7 +95,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs and counts a fetch clause that contains only texture instructions whose registers exist.
+    /// Runs and counts a fetch clause. The clause must contain only texture instructions whose registers exist.
     #[inline(always)]
     pub(super) fn sample<W: Wide>(&mut self, wide: W, wave: &mut Wave, clause: &Fetches, lanes: Mask) {
         wave.held = Held::default();
@@ -106,8 +107,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a fetch instruction on these lanes. If the instruction traps or accesses memory out of bounds, returns
-    /// `false` without any effect, and the reference interpreter must run the instruction.
+    /// Runs a fetch instruction on these lanes. If the instruction traps or accesses memory out of bounds, this
+    /// function has no effect and returns `false`. The reference interpreter must then run the instruction.
     #[inline(always)]
     fn fetching<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> bool {
         let lanes = if fetching.whole_quad { wave.whole_quads(lanes) } else { lanes };
@@ -173,8 +174,8 @@ impl Runner<'_> {
             }
             FetchWork::Gradients(step) => {
                 for (values, src) in values.iter_mut().zip(src) {
-                    // For each quad, copies the words of two lanes to all four lanes, so that the loop over lanes
-                    // vectorises.
+                    // For each quad, copies the words of two of its lanes to all four lanes. With these copies, the
+                    // loop over lanes vectorises.
                     let (mut from, mut to) = ([0; LANES], [0; LANES]);
                     for (quad, src) in src.as_chunks::<4>().0.iter().enumerate() {
                         from[4 * quad..][..4].copy_from_slice(&[src[0]; 4]);
@@ -245,7 +246,8 @@ static ZERO: [u32; LANES] = [0; LANES];
 /// Destination row and source of each component of a result.
 pub(super) type Targets = [Option<(Place, Chosen)>; 4];
 
-/// Returns whether the instruction traps. If it does, the reference interpreter runs it and reports the trap.
+/// Returns whether the instruction traps. If the instruction traps, the reference interpreter runs it and reports the
+/// trap.
 fn traps(fetching: &Fetching, wave: &Wave) -> bool {
     let missing = |sample: &Sample| {
         sample.kind.lod == Lod::Gradients && wave.held.gradients.iter().any(Option::is_none)
@@ -350,7 +352,8 @@ fn sample_rows<W: Wide>(
     }
 }
 
-/// Reads the image. For anisotropic filters it uses the gradients of the coordinates that the instruction provides.
+/// Reads the image. For anisotropic filters, this function uses the gradients of the coordinates that the instruction
+/// provides.
 #[inline(always)]
 fn read_along<W: Wide>(
     wide: W,
@@ -382,7 +385,8 @@ fn gradients(image: &Image, lod: Lod, src: &[&[u32; LANES]; 4], held: &Held, lan
     gradients_of_lane(image, [x, y, z, 0.0], [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// Computes the levels of detail, lane by lane, in quads whose lanes are on several faces of a cube.
+/// Computes the levels of detail in quads whose lanes are on several faces of a cube. The computation goes lane by
+/// lane.
 fn lods_of_several_faces(
     image: &Image,
     sampler: &Sampler,
@@ -404,7 +408,7 @@ fn lods_of_several_faces(
     }
 }
 
-/// Returns the directions that a cube's coordinates denote, and the elements of the array. Computes
+/// Returns the directions that a cube's coordinates denote, and the numbers of the array elements. Computes
 /// [`position`](crate::reference::texture::position) on rows.
 #[inline(always)]
 fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]) {
@@ -412,12 +416,14 @@ fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]
     let [xs, ys, zs] = &mut directions;
     for lane in 0..LANES {
         let [x, y, z] = [x, y, z].map(|row| f32::from_bits(row[lane]));
-        // The sum with 2^23 rounds to even, because floats from 2^23 on have no fractions. A NaN becomes 0.
+        // Adding 2^23 rounds the value to an integer, ties to even, because floats from 2^23 on have no fractions. A
+        // NaN becomes 0.
         let clamped = if z > 0.0 { z.min(65_535.0) } else { 0.0 };
         let number = (clamped + 8_388_608.0).to_bits() & 0x007f_ffff;
         let (face, element) = (number % 8, number / 8);
         let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
-        // Each axis has two faces. The second is on the negative side. Numbers above 5 mean the last face.
+        // Each axis has two faces, and the second face is on the negative side of the axis. Face numbers above 5 mean
+        // the last face.
         let (axis, below) = (face / 2, face % 2 != 0 || face > 5);
         let (major, along_s, along_t) = if below { (-1.0, -sc, -tc) } else { (1.0, sc, tc) };
         let [x, y, z] = match axis {

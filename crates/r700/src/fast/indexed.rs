@@ -1,9 +1,10 @@
-//! Registers and constants that an index selects. The index is AR, which is a row, or aL, which is one number for all
-//! lanes. Before the group runs, an indexed operand is copied to a separate row. An indexed result is copied from a
-//! separate row to its register.
+//! Access to registers and constants that an index selects. The index is AR, which is a row, or aL, which is one number
+//! for all lanes. Before the group runs, an operation copies each indexed operand to a separate row. Another operation
+//! copies an indexed result from a separate row to its register.
 //!
-//! Before the group runs, a [`Check`] ensures that the registers exist. For a register, the `number` of an operation is
-//! the number of the row that index 0 selects. For a constant, it is an index into [`Tables::constants`].
+//! Before the group runs, a [`Check`] ensures that the registers exist. In an operation on a register, the field
+//! `number` is the number of the row that index 0 selects. In an operation on a constant, `number` is an index into
+//! [`Tables::constants`].
 
 use reconverge_simt::mask::members;
 use reconverge_simt::registers::Row;
@@ -24,7 +25,7 @@ pub(super) struct Check {
 }
 
 impl Lanes<'_> {
-    /// Returns whether all registers of a check exist for the indices of these lanes.
+    /// Returns whether all registers of a check exist, for the index of each of these lanes.
     #[inline(always)]
     pub(super) fn are_there(&self, check: &Check, lanes: u64) -> bool {
         let [first, last] = check.registers.map(i32::from);

@@ -1,4 +1,5 @@
-//! The opcodes that have kernels for whole rows, specialized by modifiers, and their operations in compiled code.
+//! The table of the opcodes that have kernels for whole rows. Each kernel has variants for the modifiers of an
+//! instruction. The table also contains the operations of these opcodes in compiled code.
 //!
 //! Each kernel computes a function of [`crate::lane`] on rows. Opcodes that are not in the table below are rare and run
 //! lane by lane in [`super::bodies::General`]. Tests in this folder compare every kernel with its lane function.
@@ -25,10 +26,10 @@ trait Kernel {
     /// Computes the result.
     fn lane(src: [u32; 3]) -> u32;
 
-    /// Computes the result on the fast path. If it is a NaN, [`lane`](Kernel::lane) must recompute it.
+    /// Computes the result on the fast path. If the result is a NaN, [`lane`](Kernel::lane) must recompute it.
     ///
-    /// The rules that select a NaN cost more than the sum or the product. They run only in rows in which a NaN
-    /// occurred.
+    /// The rules that determine which NaN an operation returns cost more time than the sum or the product itself. These
+    /// rules run only for rows in which a NaN occurred.
     #[inline(always)]
     fn usual(src: [u32; 3]) -> u32 {
         Self::lane(src)
@@ -38,12 +39,12 @@ trait Kernel {
 /// A function that emits compiled code for the sources of an opcode.
 type Emit = fn(&mut Rows, [Value; 3]) -> Value;
 
-/// Operation of an opcode in compiled code, classified by whether sources and result are floats or bits.
+/// Operation of an opcode in compiled code. The variants state whether the sources and the result are floats or bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Emitter {
-    /// Computes a float. OMOD and CLAMP apply to it.
+    /// Computes a float. OMOD and CLAMP apply to the result.
     Float(Emit),
-    /// Selects one of the sources and does not change its bits. OMOD and CLAMP apply to the result.
+    /// Selects one of the sources without changing the bits of this source. OMOD and CLAMP apply to the result.
     Choice(Emit),
     /// Computes bits from floats.
     Compare(Emit),
@@ -55,9 +56,9 @@ pub(super) enum Emitter {
 
 /// The table of opcodes.
 ///
-/// A row of `kernels` contains the kind of the operands, the opcodes and their kernel. The kernel is the lane function,
-/// optionally a faster function for the usual rows, and optionally the emitter for compiled code. A row of `tests`
-/// contains a PRED_SET*, the KILL* with the same test, the test and its emitter. A row of `curves` contains a
+/// A row of `kernels` contains the kind of the operands, the opcodes, and their kernel. The kernel consists of the lane
+/// function, optionally a faster function for the usual rows, and optionally the emitter for compiled code. A row of
+/// `tests` contains a PRED_SET*, the KILL* with the same test, the test and its emitter. A row of `curves` contains a
 /// transcendental function.
 macro_rules! opcodes {
     (
@@ -96,10 +97,10 @@ macro_rules! opcodes {
             }
         )*
 
-        /// Returns the kernel of an opcode, or `None` if it does not have one.
+        /// Returns the kernel of an opcode, or `None` if the opcode does not have a kernel.
         pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
             match code {
-                // SIN and COS of R600 take radians, which these kernels do not support.
+                // SIN and COS of R600 take radians. The kernels do not support radians.
                 AluCode::Op2(Op2::SIN | Op2::COS) if family != Family::R700 => None,
                 $( AluCode::$Op($op) => $with::<$Name>(shape, level), )*
                 $(
@@ -133,8 +134,8 @@ pub(super) fn product(a: u32, b: u32) -> u32 {
     lane::flush((number(a) * number(b)).to_bits())
 }
 
-/// Multiplies with the zero rule, by which a product with zero is zero. A NaN product stays a NaN here, because the NaN
-/// makes the lane function recompute the result.
+/// Multiplies with the zero rule: a product with zero is zero. If the product is a NaN, this function returns the NaN,
+/// and the lane function then recomputes the result.
 #[inline(always)]
 pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     let product = product(a, b);
@@ -145,8 +146,9 @@ pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
 /// 2^31
 const HALF_RANGE: f32 = 2_147_483_648.0;
 
-/// Returns the integer part of a number whose absolute value is less than 2^31, and 0 for others. Also returns whether
-/// the number was in this range. Unlike a saturating conversion, this conversion takes one instruction.
+/// Returns the integer part of a number whose absolute value is less than 2^31, and 0 for other numbers. Also returns
+/// whether the absolute value is less than 2^31. This conversion takes one host instruction; a saturating conversion
+/// would take several.
 #[inline(always)]
 fn integer_part(x: f32) -> (u32, bool) {
     let inside = x.abs() < HALF_RANGE;
@@ -165,8 +167,8 @@ fn whole(a: u32) -> u32 {
     if inside { part } else { beyond }
 }
 
-/// Computes [`lane::flt_to_uint`] for rows. For a number from 2^31 on, converts the excess over 2^31 and sets the
-/// highest bit.
+/// Computes [`lane::flt_to_uint`] for rows. If a number is 2^31 or more, this function converts the excess over 2^31
+/// and sets the highest bit.
 #[inline(always)]
 fn whole_unsigned(a: u32) -> u32 {
     let x = number(a);
@@ -178,10 +180,10 @@ fn whole_unsigned(a: u32) -> u32 {
 }
 
 /// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The rounding error is smaller than the distance of
-/// the quotient from the next integer, so the integer part is exact.
+/// the quotient to the nearest integer above it. So the integer part is exact.
 #[inline(always)]
 fn recip_uint(a: u32) -> u32 {
-    /// 2^52. The lowest bits of a sum with it contain the integer.
+    /// 2^52. If it is added to a smaller number, the lowest bits of the sum contain the number as an integer.
     const ROUND: f64 = 4_503_599_627_370_496.0;
     let quotient = (f64::from(u32::MAX) / f64::from(a)).floor();
     if a == 0 { u32::MAX } else { (quotient + ROUND).to_bits() as u32 }
@@ -249,7 +251,7 @@ opcodes! {
         compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32 => Compare |rows| nodes::address(rows, 0, a);
         compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32 => Compare |rows| nodes::address(rows, 1, a);
         compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32 => Bits |rows| nodes::held(rows, a);
-        // Results that are bits: neither OMOD nor CLAMP applies to them.
+        // Opcodes whose results are bits. Neither OMOD nor CLAMP applies to bits.
         bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
         bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);
         bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits |rows| rows.two(Two::Xor, a, b);
@@ -321,7 +323,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
             };
-            // The three calls are written out, because `array::map` does not always vectorise.
+            // The code writes out three calls, because the compiler does not always vectorise `array::map`.
             [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
@@ -350,7 +352,8 @@ trait Test {
     fn holds(a: u32, b: u32) -> bool;
 }
 
-/// Returns the lanes of a whole row for which a test holds, as sign bits of words.
+/// Returns the lanes of a whole row for which a test holds. In the result, the sign bit of a lane's word states whether
+/// the test holds.
 #[inline(always)]
 fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operation) -> [u32; LANES] {
     let [a, b, _] = lanes.sources(operation);
@@ -365,7 +368,8 @@ fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operati
     holds
 }
 
-/// PRED_SET*: computes the lanes for which the test holds and, if `WRITE` is set, 0.0 or 1.0 for the destination.
+/// PRED_SET*: computes the lanes for which the test holds. If `WRITE` is set, also computes the value of the
+/// destination, 0.0 or 1.0.
 struct PredSet<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIFIED, WRITE> {
@@ -384,7 +388,7 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIF
     }
 }
 
-/// KILL*: computes the killed lanes and, if `WRITE` is set, 1.0 or 0.0 for the destination.
+/// KILL*: computes the killed lanes. If `WRITE` is set, also computes the value of the destination, 1.0 or 0.0.
 struct Kill<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED, WRITE> {
@@ -402,8 +406,8 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
-/// A kernel and a PRED_SET* in one operation. The PRED_SET* tests the kernel's result and the third operand, and has no
-/// destination.
+/// A kernel and a PRED_SET* in one operation. The PRED_SET* compares the kernel's result with the third operand. It has
+/// no destination.
 struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
@@ -423,7 +427,7 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
     }
 }
 
-/// The properties of an instruction that select its kernel, in addition to the opcode.
+/// The properties of an instruction that, together with the opcode, select the instruction's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Whether some source has abs or neg.
@@ -434,12 +438,12 @@ pub(super) struct Shape {
     pub(super) write: bool,
 }
 
-/// Returns the kernel of an operation with a float result: OMOD and CLAMP apply to it.
+/// Returns the kernel of an operation with a float result. OMOD and CLAMP apply to the result.
 fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     Some(match (shape.modified, shape.finish) {
         (false, false) => handler::<Lanewise<K, false, false>>(level),
         (true, false) => handler::<Lanewise<K, true, false>>(level),
-        // A factor or CLAMP is rarer, so one kernel serves sources with and without abs or neg.
+        // A factor or CLAMP is rare. So one kernel with factor and CLAMP serves sources with and without abs or neg.
         (_, true) => handler::<Lanewise<K, true, true>>(level),
     })
 }
@@ -460,8 +464,8 @@ fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// Returns the kernel of a float comparison with an integer result. Its operands have modifiers, but its result has
-/// none.
+/// Returns the kernel of a float comparison with an integer result. Modifiers apply to its operands but not to its
+/// result.
 fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),
@@ -484,10 +488,11 @@ fn kill<T: Test>(shape: Shape, level: Level) -> Handler {
     }
 }
 
-/// Returns the kernel of two opcodes without modifiers. The second is a PRED_SET* of the result of the first, and has
-/// no destination. Returns `None` if no kernel computes both.
+/// Returns one kernel for two opcodes without modifiers. The second opcode is a PRED_SET* that tests the first opcode's
+/// result and has no destination. Returns `None` if no kernel computes both opcodes.
 ///
-/// Compilers emit this pair for branches: the result of a comparison is an integer, and a PRED_SET*_INT tests it.
+/// Compilers emit such pairs for branches: the first opcode is a comparison with an integer result, and a PRED_SET*_INT
+/// tests this integer.
 pub(super) fn choose_both(first: AluCode, second: AluCode, level: Level) -> Option<Handler> {
     match second {
         AluCode::Op2(Op2::PRED_SETE_INT) => choose_tested::<EqualInt>(first, level),

@@ -1,7 +1,7 @@
-//! Operations on whole rows. This module defines their state and operands. It compiles each body once per instruction
-//! set level of the host.
+//! Operations on whole rows. This module defines the state and the operands of operations. It compiles each operation
+//! body once per instruction set level of the host.
 //!
-//! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is a body compiled for a
+//! A [`Body`] is written once in Rust, as loops over all lanes without branches. A [`handler`] is a body compiled for a
 //! [`Level`]. Lowering determines the rows that an operation reads and writes.
 
 use reconverge_simt::guarded::Guarded;
@@ -15,7 +15,7 @@ use crate::lane;
 use crate::launch::Environment;
 use crate::meaning::Meaning;
 
-/// Index in [`Lanes::sets`] of the active lanes, which run the group.
+/// Index of the active lanes in [`Lanes::sets`]. The active lanes run the group.
 pub(super) const ACTIVE: u8 = 0;
 /// Index in [`Lanes::sets`] of the active lanes whose predicate is true.
 pub(super) const TRUE: u8 = 1;
@@ -25,16 +25,16 @@ pub(super) const FALSE: u8 = 2;
 /// Position of a row. Rows are registers, clause temporaries, PV and PS, intermediate results, and constants.
 pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
-/// Operands of an operation. The body determines which of them it uses.
+/// Operands of an operation. The body of the operation determines which operands it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) run: Handler,
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// SRC_ABS and SRC_NEG: the bits of a source to keep, and the bits to flip afterwards.
+    /// SRC_ABS and SRC_NEG. For each source, first a mask of the bits to keep, then a mask of the bits to flip.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
-    /// Factor of the result: that of OMOD or of a MULADD, or 1.0 if there is none.
+    /// Factor by which the result is multiplied: the factor of OMOD or of a MULADD, or 1.0 if there is no factor.
     pub(super) factor: f32,
     /// CLAMP.
     pub(super) clamp: bool,
@@ -46,19 +46,19 @@ pub(super) struct Operation {
     pub(super) update_pred: bool,
     /// UPDATE_EXECUTE_MASK.
     pub(super) update_execute_mask: bool,
-    /// Index into the list of [`Tables`] that the body reads.
+    /// Index into a list of [`Tables`]. The body of the operation determines which list.
     pub(super) number: u32,
 }
 
-/// Data of operations that does not fit into [`Operation`].
+/// Data that operations need and that do not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Rows of the registers that an index can select, and the number of these registers.
+    /// Rows of the registers that an index can select. Below, the number of these registers.
     pub(super) registers: Layout<LANES>,
     pub(super) indexed: u32,
     /// Constants that an index selects.
     pub(super) constants: Vec<Constants>,
-    /// Instructions that run lane by lane: the meaning of each, and the factor to apply after OMOD.
+    /// For each instruction that runs lane by lane: its meaning, and the factor to apply after OMOD.
     pub(super) generals: Vec<(Meaning, f32)>,
     /// Operands of operations over the four vector slots: src0 of slots x to w, then src1 of slots x to w.
     pub(super) across: Vec<[Across; 8]>,
@@ -81,14 +81,14 @@ impl Default for Tables {
 pub(super) enum Bank {
     /// The constant buffer with this number. A constant is one dword.
     Buffer(u8),
-    /// Component 0 to 3 of the constant file. A constant is this component of one entry.
+    /// A component of the constant file, 0 to 3. A constant is this component of one entry of the file.
     File(u8),
 }
 
 /// The position of a constant. A constant outside its bank is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uniform {
-    /// ALT_CONST: whether the constant belongs to the other stage.
+    /// ALT_CONST: whether the constant belongs to the other stage (vertex or pixel).
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     /// Number of the dword or entry.
@@ -109,11 +109,11 @@ impl Uniform {
     }
 }
 
-/// The constants from which an index selects one. The selected constant has the number `first + index * step`. A
-/// constant outside the bank is 0.
+/// A list of constants. An index selects one of them, the constant with the number `first + index * step`. A constant
+/// outside the bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
-    /// ALT_CONST: whether the constant belongs to the other stage.
+    /// ALT_CONST: whether the constants belong to the other stage (vertex or pixel).
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     pub(super) first: i32,
@@ -141,7 +141,7 @@ pub(super) struct Choices<'a> {
     words: &'a [u32],
     first: i32,
     step: i32,
-    /// Number of words of a constant, and the index of the selected word in it.
+    /// Number of words of a constant. Below, the index of the selected word in a constant.
     size: usize,
     chan: usize,
 }
@@ -175,9 +175,9 @@ pub(super) struct Lanes<'a> {
     pub(super) predicate: u64,
     /// Lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK disables.
     pub(super) skip: u64,
-    /// Lanes for which a KILL* held.
+    /// Lanes that a KILL* has killed because its test held.
     pub(super) killed: u64,
-    /// The value of aL, for clauses that use it.
+    /// The value of aL. It is valid only in clauses that use aL.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
     /// The environment of the launch.
@@ -190,14 +190,15 @@ impl Lanes<'_> {
         self.frame.row(place)
     }
 
-    /// Returns the rows of the operands. The three calls are written out, because `array::map` is not always inlined.
+    /// Returns the rows of the operands. The code writes out three calls, because the compiler does not always inline
+    /// `array::map`.
     #[inline(always)]
     pub(super) fn sources(&self, operation: &Operation) -> [&[u32; LANES]; 3] {
         let [a, b, c] = operation.src;
         [self.row(a), self.row(b), self.row(c)]
     }
 
-    /// Writes the values to a row in the lanes of a set. Other lanes do not change.
+    /// Writes the values to a row, for the lanes of a set. The row does not change in other lanes.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {
         let set = self.set(set);
@@ -211,20 +212,20 @@ impl Lanes<'_> {
     }
 }
 
-/// The compiled code of an operation. Calling it is sound only on a processor that supports the level for which it was
-/// compiled.
+/// The compiled code of an operation. This code was compiled for an instruction set level. Calling the code is sound
+/// only on a processor that supports this level.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// Computation of an operation on rows.
 pub(super) trait Body {
-    /// Runs the operation. Implementations are `#[inline(always)]`, so that they are compiled for the level of their
-    /// caller. They are branch-free loops over all lanes.
+    /// Runs the operation. Implementations are branch-free loops over all lanes. They are `#[inline(always)]`, so that
+    /// the compiler compiles them for the level of the caller.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
 handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-/// Applies OMOD or the factor of a MULADD, then CLAMP.
+/// Applies OMOD or the factor of a MULADD to a value, then CLAMP.
 #[inline(always)]
 pub(super) fn finish(value: u32, operation: &Operation) -> u32 {
     let scaled = if operation.factor == 1.0 { value } else { lane::scale(value, operation.factor) };

@@ -1,4 +1,5 @@
-//! Runs each wavefront on both engines in lockstep; see [`reconverge_simt::lockstep`].
+//! Runs each wavefront in lockstep on the reference interpreter and on the fast engine; see
+//! [`reconverge_simt::lockstep`].
 
 use std::cell::RefCell;
 
@@ -17,8 +18,8 @@ use crate::wave::{At, Origin, PREVIOUS, Wave};
 
 type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// Runs a launch on both engines. `made` returns the fast engine with compiled code of the requested extent. Adds the
-/// instruction counts of the fast engine to `shares`.
+/// Runs a launch in lockstep on the reference interpreter and on the fast engine. `made` returns the fast engine with
+/// compiled code of the requested extent. Adds the instruction counts of the fast engine to `shares`.
 pub(crate) fn run(
     origin: &Origin,
     fast: &Fast,
@@ -46,14 +47,14 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// A wavefront on both engines.
+/// The state of one wavefront on the reference interpreter and its state on the fast engine.
 struct Pair<'a> {
     reference: Wave,
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Whether compiled code may end inside a clause. Then only the registers of the clause state are compared, and
-    /// the fast engine continues with the wavefront of the reference interpreter.
+    /// Whether compiled code may end inside a clause. If so, lockstep compares only the registers at this point. The
+    /// fast engine then continues with a copy of the reference interpreter's wavefront.
     cut: bool,
 }
 
@@ -117,7 +118,7 @@ impl Twin for Pair<'_> {
         check("the flow state", &reference.flow, &fast.flow)?;
         check("the next instruction", &reference.at, &fast.at)?;
         check("the counts", &reference.statistics, &fast.statistics)?;
-        // Outside a clause, PV and PS are not valid, so they are not compared.
+        // Outside a clause, PV and PS are not valid, so lockstep does not compare them.
         let inside = matches!(reference.at, At::Group(_));
         let rows = reference.launch.environment.register_rows() + if inside { PREVIOUS } else { 0 };
         check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
@@ -184,7 +185,8 @@ mod tests {
         });
     }
 
-    /// Changes the fast engine's wavefront before the first clause is compared. Returns the reported difference.
+    /// Runs a program in lockstep and calls `change` on the fast engine's wavefront before the first clause is
+    /// compared. Returns the difference that lockstep reports.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
             let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
@@ -211,8 +213,8 @@ mod tests {
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
     }
 
-    /// The compiled code multiplies although the program adds. The difference appears after the clause, and the report
-    /// names the group.
+    /// The program adds, but the compiled code multiplies. Lockstep finds the difference after the clause, and the
+    /// report names the group.
     #[test]
     fn a_group_whose_code_is_wrong_is_named() {
         let program = |wrong: &str| {

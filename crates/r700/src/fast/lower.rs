@@ -1,5 +1,5 @@
-//! Lowers decoded code to operations. Operands become rows. The slots of a group become an ordered list of operations.
-//! The counts of each execution of a group are precomputed.
+//! Lowers decoded code to operations. The operands of instructions become rows. The slots of a group become an ordered
+//! list of operations. Lowering also computes in advance what each execution of a group adds to the counts.
 //!
 //! | module | lowers |
 //! |---|---|
@@ -10,9 +10,9 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Some groups are not lowered, because they are rare or trap. They use global registers, MOVA_GPR_INT or doubles, or
-//! they certainly trap in strict mode. The reference interpreter runs these groups. It also runs groups that index a
-//! register that does not exist.
+//! Some groups are not lowered, because they are rare or trap. Such groups use global registers, MOVA_GPR_INT or
+//! doubles, or they certainly trap in strict mode. The reference interpreter runs these groups. The reference
+//! interpreter also runs a group if the group indexes a register that does not exist.
 
 mod fetch;
 mod group;
@@ -49,12 +49,12 @@ use crate::words::{CfInst, Op2};
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) work: Work,
-    /// Maximum number of instructions that the node issues, including those in groups. The node needs an instruction
-    /// budget of this size.
+    /// Maximum number of instructions that the node issues, including the instructions in groups. The node runs only if
+    /// the instruction budget is at least this number.
     pub(super) most: u32,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
-    /// Disputed interpretations on which the instruction depends.
+    /// The disputed rules on which the result of the instruction depends.
     pub(super) rules: Vec<Rule>,
 }
 
@@ -91,77 +91,80 @@ pub(super) struct Clause {
     pub(super) first_group: u32,
     /// Runs of the clause, as indices into the program's runs.
     pub(super) runs: Range<u32>,
-    /// Whether the whole clause state must be reset at the start of the clause. This is necessary if the reference
+    /// Whether the whole clause state must be reset at the start of the clause. The reset is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether some operand uses aL. In strict mode, the reference interpreter runs such a clause if aL does not exist.
+    /// Whether some operand uses aL. In strict mode, the reference interpreter runs such a clause outside every DX9
+    /// loop, where aL does not exist.
     pub(super) loop_index: bool,
-    /// The only run of the clause, if all groups are lowered into one run for the active lanes.
+    /// The only run of the clause, or `None` unless all groups of the clause are lowered into one run for the active
+    /// lanes.
     pub(super) single: Option<Groups>,
 }
 
-/// Description of an operation from which the compiled engine generates code.
+/// Template of an operation. The compiled engine generates code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
     /// The operation has no template. Compiled code calls its kernel.
     None,
     /// One opcode that has a kernel.
     Code(AluCode),
-    /// One opcode, followed by a PRED_SET* of its result.
+    /// One opcode, followed by a PRED_SET* that tests the opcode's result.
     Both(Op2, Op2),
     /// A sum over the four vector slots.
     Dot4 {
         /// Whether the opcode is DOT4_IEEE instead of DOT4.
         ieee: bool,
     },
-    /// Computes the sets of lanes by the predicate.
+    /// Computes the sets of lanes with a true and with a false predicate.
     Sets,
-    /// A register relative to AR.
+    /// Reads a register relative to AR.
     Indexed,
 }
 
-/// An operation of the run that is being built.
+/// An operation of the run that the lowering is building.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     operation: Operation,
     template: Template,
-    /// Opcode of the operation, if it has a kernel and no modifiers.
+    /// Opcode of the operation, or `None` unless the opcode has a kernel and the operation has no modifiers.
     plain: Option<AluCode>,
     /// Group of the operation, as an index into the program's groups.
     group: u32,
 }
 
-/// Consecutive groups of a clause that run for the same lanes.
+/// A run: consecutive groups of a clause that run for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Index of the first group among the program's groups, and the number of groups.
+    /// Index of the run's first group among the program's groups. Below, the number of groups.
     pub(super) first: u32,
     pub(super) count: u32,
     /// The address of the last group.
     pub(super) last_addr: u32,
     /// Operations of the run, as indices into [`Lowered::operations`].
     pub(super) operations: Range<u32>,
-    /// Whether this is a single group that the reference interpreter runs.
+    /// Whether this run is a single group that the reference interpreter runs.
     pub(super) by_reference: bool,
-    /// Registers that must exist. If one does not exist, the reference interpreter runs the group. A run with checks
-    /// has only one group.
+    /// Checks for registers that must exist. If one of these registers does not exist, the reference interpreter runs
+    /// the group. A run with checks has only one group.
     pub(super) checks: Vec<Check>,
     /// Whether the last group updates the execute mask.
     pub(super) masks: bool,
-    /// Whether some group kills.
+    /// Whether some group contains a KILL*.
     pub(super) kills: bool,
 }
 
-/// Counts of each execution of a group, and the data that the reference interpreter needs to run it.
+/// Data about a group: what each execution adds to the counts, and what the reference interpreter needs in order to run
+/// the group.
 #[derive(Clone, Debug)]
 pub(super) struct GroupInfo {
-    /// Opcodes of the group. The list is empty for groups that the reference interpreter runs, because it counts their
-    /// opcodes itself.
+    /// Opcodes of the group, for the counts. The list is empty if the reference interpreter runs the group, because
+    /// that interpreter counts the opcodes itself.
     pub(super) opcodes: Vec<&'static Opcode>,
     pub(super) rules: Vec<Rule>,
-    /// Which of PV and PS the previous group defined, indexed by slot.
+    /// For each slot, whether the previous group has defined the slot's PV or PS.
     pub(super) defined: [bool; PREVIOUS],
-    /// Which of AR.x to AR.w earlier groups of the clause have defined.
+    /// For each of AR.x to AR.w, whether an earlier group of the clause has defined it.
     pub(super) address: [bool; 4],
     /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
@@ -170,7 +173,8 @@ pub(super) struct GroupInfo {
 /// A lowered program and its lowered fetch program.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
-    /// Nodes of the program by address, followed by nodes of the fetch program by address.
+    /// Nodes of the program, in the order of their addresses. After them, the nodes of the fetch program in the same
+    /// order.
     pub(super) nodes: Vec<Node>,
     /// Index of the fetch program's first node.
     fetch_program: usize,
@@ -186,9 +190,9 @@ pub(super) struct Lowered {
     pub(super) templates: Vec<Template>,
     /// The first and the last group of each operation, indexed by operation.
     pub(super) groups_of: Vec<[u32; 2]>,
-    /// Literals and inline constants that have a row. No operation writes these rows.
+    /// Literals and inline constants, each with its row. No operation writes these rows.
     pub(super) constants: Vec<(u32, Place)>,
-    /// Constants of the environment that have a row. No operation writes these rows.
+    /// Constants of the environment, each with its row. No operation writes these rows.
     pub(super) uniforms: Vec<(Uniform, Place)>,
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
@@ -197,25 +201,27 @@ pub(super) struct Lowered {
     pub(super) registers: usize,
     /// Rows of AR.x to AR.w.
     pub(super) address: [Place; 4],
-    /// Initial values of the rows after PV and PS. Rows for constants of the environment are zeros.
+    /// Initial values of all rows that follow PV and PS. Rows for constants of the environment are zeros.
     pub(super) room: Vec<Row<LANES>>,
 }
 
 impl Lowered {
-    /// Returns the number of the first node of the program, or of the fetch program, whichever contains node `number`.
+    /// Returns the number of the first node of the program that contains node `number`. This program is the main
+    /// program or the fetch program.
     pub(super) fn first_of(&self, number: u32) -> u32 {
         if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
     }
 
-    /// Returns the nodes, by address, of the program or of the fetch program, and the number of the first one.
+    /// Returns the nodes of the program or of the fetch program, in the order of their addresses, and the number of the
+    /// first of these nodes.
     pub(super) fn program(&self, fetch_program: bool) -> (usize, &[Node]) {
         let (first, second) = self.nodes.split_at(self.fetch_program);
         if fetch_program { (self.fetch_program, second) } else { (0, first) }
     }
 }
 
-/// Number of intermediate rows. Five are for results of a group that must be written later, and one is for results that
-/// are not read. The rows of AR follow them.
+/// Number of intermediate rows. Five rows hold results of a group until the end of the group, and one row receives
+/// results that no operation reads. The rows of AR follow the intermediate rows.
 const INTERMEDIATE: usize = 6;
 
 /// Lowers a program and its fetch program for an environment. [`Environment::lowers_alike`] lists the parts of the
@@ -277,12 +283,12 @@ struct Lowering<'a> {
     level: Level,
     /// The row of PV.x.
     previous: usize,
-    /// Rows for operands of a group, and how many of them the group uses.
+    /// Rows for operands of a group. Below, the number of these rows that the group uses.
     temporaries: Vec<Place>,
     used: usize,
-    /// Checks for the run that is being built.
+    /// Checks of the run that the lowering is building.
     checks: Vec<Check>,
-    /// Operations of the run that is being built.
+    /// Operations of the run that the lowering is building.
     run: Vec<Made>,
     lowered: Lowered,
 }
@@ -291,9 +297,10 @@ struct Lowering<'a> {
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// For each of PV and PS, the register that holds the same value in every lane that continues, if there is one.
+    /// For each of PV and PS: the register that holds the same value in every lane that continues, or `None` if no
+    /// register does.
     register: [Option<Place>; PREVIOUS],
-    /// Which of AR.x to AR.w the clause has defined.
+    /// For each of AR.x to AR.w, whether the clause has defined it.
     address: [bool; 4],
 }
 
@@ -329,11 +336,11 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns how a control-flow instruction runs. Instructions that only change the flow of lanes run on the flow
-    /// state.
+    /// Returns the work of a control-flow instruction and its disputed rules. An instruction that only changes the flow
+    /// of lanes runs on the flow state.
     fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
         let row = control::cf(inst);
-        // In strict mode, the instruction traps in a program of another kind.
+        // In strict mode, the instruction traps if the program is of a kind that may not contain it.
         let fits = !self.strict || row.stage.is_none_or(|stage| stage == self.environment.stage);
         match row.work {
             CfWork::Flow(_) if fits => (Work::Flow(inst, control), row.rule.into_iter().collect()),
@@ -387,7 +394,7 @@ impl Lowering<'_> {
                     || read().any(|(op, source)| source.rel && by_mode(op))
                     || group.ops.iter().any(|op| op.dst_rel && by_mode(op));
                 if ways[number] == Way::Checked {
-                    // An indexed write may change the registers that hold PV and PS.
+                    // An indexed write may change the registers that hold the same values as PV and PS.
                     before.register = [None; PREVIOUS];
                 }
                 self.group(clause, group, &before, wanted[number]);
@@ -427,7 +434,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds a group to the last run of the clause, whose first run is `first_run`, or to a new run.
+    /// Adds a group to the last run of the clause or to a new run. `first_run` is the first run of the clause.
     fn add_to_runs(&mut self, first_run: usize, group: &Group<'_>, way: Way) {
         let masks = group.deciding().is_some_and(|op| op.update_execute_mask);
         let kills = group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_)));
@@ -454,7 +461,8 @@ impl Lowering<'_> {
         });
     }
 
-    /// Stores the operations of the last run. A comparison and a PRED_SET* of its result are merged into one operation.
+    /// Stores the operations of the last run. Merges a comparison and a PRED_SET* that tests its result into one
+    /// operation.
     fn end_run(&mut self) {
         let first = self.lowered.operations.len() as u32;
         let operations = std::mem::take(&mut self.run);

@@ -1,6 +1,6 @@
 //! Runs vertex fetches, memory reads, accesses to the local data share, exports and memory exports on whole rows.
 //!
-//! If an access is out of bounds, the instruction has no effect here, and the reference interpreter runs it.
+//! If an access is out of bounds, these functions have no effect, and the reference interpreter runs the instruction.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -18,9 +18,9 @@ use crate::wave::{Lanes, Values, Wave};
 use crate::words::{DsrMux, MemDsrDword1, MemDswDword1};
 
 impl Runner<'_> {
-    // Instructions of fetch clauses.
+    // The methods that run instructions of fetch clauses.
 
-    /// Runs a vertex fetch. Outside the buffer, returns the same data as the reference interpreter.
+    /// Runs a vertex fetch. For elements outside the buffer, returns the same data as the reference interpreter.
     #[inline(always)]
     pub(super) fn vertex<W: Wide>(
         &mut self,
@@ -98,7 +98,7 @@ impl Runner<'_> {
             let mut values = [[0; LANES]; 4];
             swap_rows(&mut words, swap);
             convert_rows(layout, numbers, &words, wanted(dst), &mut values);
-            // An element after the last one of the array reads as 0 in every component.
+            // If an element is after the last element of the array, every component reads as 0.
             for row in &mut values {
                 (0..LANES).for_each(|lane| row[lane] &= inside[lane]);
             }
@@ -123,7 +123,7 @@ impl Runner<'_> {
             (thread & 3, (thread >> 2) * stride + usize::from(high.dst_index) + 4 * step)
         };
         let highest = 63 - lanes.0.leading_zeros().min(63) as usize;
-        // Dword addresses ascend with the thread's number, so the highest active lane has the highest address.
+        // A thread with a higher number has a higher dword address, so the highest active lane has the highest address.
         if place(highest, fetching.src.len() - 1).1 + 3 >= BANK_DWORDS {
             return false;
         }
@@ -139,7 +139,7 @@ impl Runner<'_> {
         let words = wave.simd.share.words_mut();
         for (step, places) in places[..fetching.src.len()].iter().enumerate() {
             let rows = places.map(|place| self.lanes.row(place));
-            // The areas of threads may overlap. The last write to a dword is the one that remains.
+            // The areas of threads may overlap. Each dword keeps the last value that a thread writes.
             for (chan, row) in rows.into_iter().enumerate() {
                 for lane in members(lanes.0) {
                     let (bank, dword) = place(lane, step);
@@ -169,22 +169,22 @@ impl Runner<'_> {
             return false;
         }
         let (mut bank, mut dword) = (*self.lanes.row(bank), *self.lanes.row(dword));
-        // A broadcast uses the address of the lowest lane and writes every lane of the wavefront, whatever the masks
-        // are.
+        // A broadcast uses the address of the lowest lane. It writes every lane of the wavefront, whether or not the
+        // lane is active.
         let written = if high.broadcast { Mask::first(wave.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             (bank, dword) = ([bank[first.index()]; LANES], [dword[first.index()]; LANES]);
         }
         let permutes = high.mux_cntl == DsrMux::FFT_PERMUTE;
         let aligned = if high.mux_cntl == DsrMux::WORD_SELECT { u32::MAX } else { !3 };
-        // A permutation reads at the addresses of all lanes of a quad.
+        // A permutation reads the entries at the addresses of all four lanes of a quad.
         let reached = if permutes { wave.whole_quads(written) } else { written };
         let reached = spread::<LANES>(reached.0);
         let mut starts = [0; LANES];
         let mut outside = 0;
         for lane in 0..LANES {
-            // Entries have four dwords and start at multiples of four. Therefore it is sufficient to check the first
-            // dword.
+            // Entries have four dwords and start at multiples of four. Therefore an entry is inside the bank if its
+            // first dword is.
             let beyond = (bank[lane] >= 4) | (dword[lane] >= BANK_DWORDS as u32);
             outside |= if beyond { reached[lane] } else { 0 };
             let start = (bank[lane] & 3) * BANK_DWORDS as u32 + (dword[lane] & aligned) % BANK_DWORDS as u32;
@@ -223,7 +223,8 @@ impl Runner<'_> {
         true
     }
 
-    // Exports. These functions return `false` or `None` if the reference interpreter must run the instruction.
+    // The methods that run exports. They return `false` or `None` if the reference interpreter must run the
+    // instruction.
 
     /// Runs EXPORT or EXPORT_DONE.
     #[inline(always)]
@@ -262,8 +263,8 @@ impl Runner<'_> {
         true
     }
 
-    /// Runs a MEM_* instruction. Returns [`None`] if the reference interpreter must run it. Otherwise returns whether
-    /// some lane stored data.
+    /// Runs a MEM_* instruction. Returns [`None`] if the reference interpreter must run the instruction. Otherwise
+    /// returns whether some lane stored data.
     #[inline(always)]
     pub(super) fn store<W: Wide>(&mut self, wide: W, wave: &mut Wave, stores: &Stores) -> Option<bool> {
         let mut lanes = wave.flow.test(&stores.control).ok()?;
@@ -331,7 +332,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the word of these lanes if all of them have the same word.
+/// Returns the word that all of these lanes have. Returns `None` if two of the lanes have different words.
 #[inline(always)]
 fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];
@@ -340,7 +341,7 @@ fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     (differing == 0).then_some(first)
 }
 
-/// Returns, for each component, whether some destination receives it.
+/// Returns, for each component, whether some destination receives this component.
 #[inline(always)]
 fn wanted(dst: &Targets) -> [bool; 4] {
     let mut wanted = [false; 4];
@@ -364,7 +365,7 @@ fn fetch_rows(
 ) {
     let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
     let members_of = spread::<LANES>(lanes);
-    // Lanes that do not fetch read element 0. It is inside the buffer if the highest element is inside.
+    // Lanes that do not fetch read element 0. Element 0 is inside the buffer if the highest element is inside.
     let mut elements = [0; LANES];
     let mut most = 0;
     for lane in 0..LANES {
@@ -384,7 +385,7 @@ fn fetch_rows(
     let mut words = [[0; LANES]; 4];
     let first = elements[0];
     let in_row = (0..LANES).fold(0, |other, lane| other | (elements[lane] ^ first.wrapping_add(lane as u32)));
-    // The lanes after the highest fetching lane are omitted, because a draw with few vertices has few lanes.
+    // A draw with few vertices has few lanes, so the loop omits the lanes after the highest fetching lane.
     let elements = &elements[..LANES - lanes.leading_zeros() as usize];
     match size {
         1 => gather::<1>(bytes, elements, stride, &mut words),

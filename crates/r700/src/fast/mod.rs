@@ -1,4 +1,5 @@
-//! The fast engine. It works on whole rows of lanes. A decision that cannot change within a launch is made only once.
+//! The fast engine. It works on whole rows of lanes. If a decision cannot change within a launch, the engine makes it
+//! only once.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -17,12 +18,12 @@
 //! | `parallel` | distributes wavefronts to threads |
 //! | `lockstep` | runs each wavefront on both engines and compares them |
 //!
-//! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. It
-//! returns the same exports, memory, counts and traps. The reference interpreter runs the instructions that this engine
-//! does not implement.
+//! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. Both
+//! produce the same exports, memory, counts and traps. The reference interpreter runs the instructions that the fast
+//! engine does not implement.
 
-// Calling code for a level is unsafe, and so are unchecked accesses to rows and results that are written in place. Each
-// unsafe block states why it is sound.
+// Three kinds of code in this module are unsafe: calls of code that was compiled for a level, unchecked accesses to
+// rows, and results that are written in place. Each unsafe block states why it is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -75,8 +76,8 @@ pub(crate) struct Fast {
     /// Whether the program or its fetch program accesses the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// An ended wavefront and its counts, for reuse by a later launch. The wavefront refers to `idle` instead of its
-    /// launch.
+    /// A wavefront that has ended, and its counts. A later launch reuses both. The wavefront refers to `idle` instead
+    /// of the launch in which it ran.
     spare: Spare<(Box<Wave>, Counts)>,
     /// A launch without lanes.
     idle: Arc<Launch>,
@@ -102,18 +103,18 @@ impl Fast {
         }
     }
 
-    /// Returns the same program with compiled code of an extent. If the host lacks AVX2 or memory for code, returns the
-    /// program unchanged.
+    /// Returns the same program with compiled code of the given extent. If the host has no AVX2 or cannot provide
+    /// memory for code, returns the program unchanged.
     pub(crate) fn compiled(&self, extent: Extent) -> Fast {
         self.clone().with_passes(extent)
     }
 
-    /// Returns whether part of the program is compiled to host code.
+    /// Returns whether some part of the program is compiled to host code.
     fn is_compiled(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// Returns empty counts, and a wavefront of a launch with the rows that operations need. The caller must
+    /// Returns a wavefront of a launch, with the rows that operations need, and empty counts. The caller must
     /// [restart](Wave::restart) the wavefront.
     fn wave(&self, origin: &Origin) -> (Box<Wave>, Counts) {
         let (mut wave, counts) = match self.spare.take() {
@@ -129,20 +130,21 @@ impl Fast {
 
     /// Stores an ended wavefront and the counts of its launch for reuse by a later launch.
     fn keep(&self, mut wave: Box<Wave>, counts: Counts) {
-        // The inputs of the ended launch may be large, so they are released.
+        // The wavefront no longer refers to its launch, because the launch's inputs may be large.
         wave.launch = self.idle.clone();
         self.spare.keep((wave, counts));
     }
 
-    /// Returns the program as straight-line code, if it is straight-line code and can run as such in this launch.
-    /// Usually, compiled code is faster. It is slower if the results have one list per component
-    /// ([`Launch::by_column`]), because control flow then takes most of the time.
+    /// Returns the program as straight-line code, or `None` if the program is not straight-line code or cannot run as
+    /// such in this launch. Usually, compiled code is faster than the straight-line path. Compiled code is slower if
+    /// the results have one list per component ([`Launch::by_column`]), because its control flow then takes most of the
+    /// time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
         let fits = origin.launch.by_column || !self.is_compiled();
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
     }
 
-    /// Replaces the rows after the registers of a wavefront by the rows that operations need.
+    /// Replaces all rows after the registers, PV and PS of a wavefront by the rows that operations need.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
         wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(&self.lowered.room);
@@ -157,14 +159,15 @@ impl Fast {
         }
     }
 
-    /// Returns whether wavefronts see each other's writes to the scatter buffer, global registers or local data share.
+    /// Returns whether a wavefront may see what earlier wavefronts have written to the scatter buffer, global registers
+    /// or local data share.
     pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
 }
 
-/// Runs a launch on this engine. The outcome of the launch replaces `outcome`. An observer is notified of issues, masks
-/// and the stack, for one wavefront after another.
+/// Runs a launch on this engine. The outcome of the launch replaces `outcome`. The engine notifies the observer of
+/// issues, masks and the stack, for one wavefront after another.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
@@ -176,7 +179,8 @@ pub(crate) fn run<O: Observer>(
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
     if together && !O::ENABLED && !fast.shares(simd) {
-        // The first few wavefronts run first, to find out which export targets exist.
+        // A few wavefronts run before all other wavefronts. The exports of the first wavefronts show which export
+        // targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
         fast.keep(wave, Counts::new(fast));
@@ -208,7 +212,7 @@ pub(crate) fn advance<O: Observer>(
     end
 }
 
-/// Runs the wavefronts of the first `lanes` lanes of the launch, in order. Returns the last one.
+/// Runs the wavefronts of the first `lanes` lanes of the launch, in order. Returns the last wavefront.
 fn in_order<O: Observer>(
     origin: &Origin,
     fast: &Fast,

@@ -1,18 +1,20 @@
-//! Computations of compiled code, named after the functions of [`crate::lane`].
+//! Functions that emit computations of compiled code. Each function has the name of the function of [`crate::lane`]
+//! that the emitted code computes.
 //!
 //! The host processor treats denormal operands as zeros, but does not turn denormal results into zeros.
-//! [`Rows::settle`] does this before code reads the bits of a result. If an operand is a NaN, the host's result is that
-//! of the emulated machine: the first NaN operand, quieted. If no operand is a NaN, a NaN result has another sign on
-//! the host, and is replaced.
+//! [`Rows::settle`] turns denormal results into zeros before code reads the bits of a result. If an operand is a NaN,
+//! the host and the emulated machine return the same result: the first NaN operand, quieted. If no operand is a NaN and
+//! the result is a NaN, the host's NaN has another sign than the emulated machine's NaN. The emitted code replaces such
+//! a NaN.
 
 use reconverge_jit::{One, Rows, Two, Value, predicate};
 
 use crate::lane;
 
-// Operations on floats.
+// Functions that emit operations on floats.
 
-/// Returns a float result with the usual NaN rule. If an operand is a NaN, the result is the first such operand. If
-/// only the result is a NaN, it becomes the emulated machine's NaN.
+/// Returns a float result with the usual NaN rule. If an operand is a NaN, the result is the first NaN operand. If no
+/// operand is a NaN and the result is a NaN, the result becomes the emulated machine's NaN.
 fn float(rows: &mut Rows, value: Value, [a, b]: [Value; 2]) -> Value {
     if !rows.exact {
         return rows.raw(value);
@@ -96,7 +98,7 @@ pub(super) fn choose(rows: &mut Rows, predicate: u8, a: Value, [first, second]: 
     rows.choose(chosen, second, first)
 }
 
-// Operations on integers.
+// Functions that emit operations on integers.
 
 pub(super) fn equal(rows: &mut Rows, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
@@ -129,7 +131,7 @@ pub(super) fn greater_unsigned(rows: &mut Rows, a: Value, b: Value) -> Value {
     rows.not(at_most)
 }
 
-/// Returns `first` or `second` like [`choose`], after a comparison of integers.
+/// Returns `first` or `second` as [`choose`] does, but compares integers.
 pub(super) fn choose_int(
     rows: &mut Rows,
     compare: fn(&mut Rows, Value, Value) -> Value,
@@ -141,7 +143,7 @@ pub(super) fn choose_int(
     rows.choose(chosen, second, first)
 }
 
-/// Shifts by the low five bits of a count.
+/// Shifts `a` by the number in the low five bits of `count`.
 pub(super) fn shift(rows: &mut Rows, by: Two, known: fn(u8) -> One, a: Value, count: Value) -> Value {
     if let Some(count) = rows.strip.is_constant(count) {
         return rows.one(known((count & 31) as u8), a);
@@ -151,7 +153,7 @@ pub(super) fn shift(rows: &mut Rows, by: Two, known: fn(u8) -> One, a: Value, co
     rows.two(by, a, count)
 }
 
-// Conversions between floats and integers.
+// Functions that emit conversions between floats and integers.
 
 pub(super) fn from_int(rows: &mut Rows, a: Value) -> Value {
     let a = rows.settle(a);
@@ -167,7 +169,7 @@ pub(super) fn from_uint(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::FAdd, high, low)
 }
 
-/// Converts to a signed integer: rounds toward zero, saturates, and returns 0 for a NaN.
+/// Converts a float to a signed integer. The conversion rounds toward zero, saturates, and returns 0 for a NaN.
 pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     let part = rows.one(One::Truncate, a);
     let limit = rows.word(0x4f00_0000); // 2^31
@@ -177,21 +179,21 @@ pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::AndNot, nan, part)
 }
 
-/// Returns a float as an index, [rounded](One::Round) in a mode.
+/// Converts a float to an index. `mode` is the mode for [rounding](One::Round).
 pub(super) fn address(rows: &mut Rows, mode: u8, a: Value) -> Value {
     let rounded = rows.one(One::Round(mode), a);
     let whole = whole(rows, rounded);
     held(rows, whole)
 }
 
-/// Returns an integer held in the range of AR: -256 to 255.
+/// Returns an integer limited to the range of AR: -256 to 255.
 pub(super) fn held(rows: &mut Rows, a: Value) -> Value {
     let (least, greatest) = (rows.word(-256_i32 as u32), rows.word(255));
     let above = rows.two(Two::MaxSigned, a, least);
     rows.two(Two::MinSigned, above, greatest)
 }
 
-/// Converts to an unsigned integer: rounds toward zero, saturates, and returns 0 for a NaN.
+/// Converts a float to an unsigned integer. The conversion rounds toward zero, saturates, and returns 0 for a NaN.
 pub(super) fn whole_unsigned(rows: &mut Rows, a: Value) -> Value {
     let (limit, twice) = (rows.word(0x4f00_0000), rows.word(0x4f80_0000)); // 2^31, 2^32
     let upper = rows.compare(predicate::GE, a, limit);

@@ -1,9 +1,9 @@
 //! Distributes wavefronts to the threads of the host in batches, and merges their results.
 //!
-//! If an earlier wavefront has used an export target, the exports to this target are written directly to their position
-//! in the list for all lanes. Other results are small or rare. Each batch collects its other results in a separate
-//! outcome. At the end, these outcomes are added in the order of the batches. Therefore the results do not depend on
-//! which thread runs a batch.
+//! If an earlier wavefront has used an export target, later exports to this target are written directly to their
+//! position in the target's list, which has an entry for every lane of the launch. All other results are small or rare.
+//! Each batch collects its other results in a separate outcome. At the end, these outcomes are added in the order of
+//! the batches. Therefore the results do not depend on which thread runs a batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -33,7 +33,7 @@ struct BatchOutputs<'a> {
     exports: Vec<Part<'a>>,
 }
 
-/// A batch's part of an [`Exported`]. It is not yet initialised.
+/// The part of an [`Exported`] that belongs to a batch. This part is not yet initialised.
 struct Part<'a> {
     kind: ExportKind,
     base: u16,
@@ -42,7 +42,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Writes the exports of a wavefront. `lanes` are the positions of its lanes in the batch. Initialises all of them.
+    /// Writes the exports of a wavefront. `lanes` are the positions of the wavefront's lanes in the batch. Initialises
+    /// the entries of all these lanes.
     fn take(&mut self, wave: &Wave, lanes: Range<usize>, level: Level) {
         let nothing = ([[0; 4]; LANES], [0; LANES]);
         let (values, written) = wave.exported(self.kind, self.base, level).unwrap_or(nothing);
@@ -50,7 +51,7 @@ impl Part<'_> {
         self.written[lanes.clone()].write_copy_of_slice(&written[..lanes.len()]);
     }
 
-    /// Writes the exports that an outcome contains at `lanes`. Initialises all these lanes of the batch.
+    /// Writes the exports that an outcome contains at `lanes`. Initialises the entries of these lanes in the batch.
     fn take_from(&mut self, outcome: &Outcome, lanes: Range<usize>) {
         let (values, written) = (&mut self.values[lanes.clone()], &mut self.written[lanes.clone()]);
         match outcome.export(self.kind, self.base) {
@@ -66,10 +67,10 @@ impl Part<'_> {
     }
 }
 
-/// Runs the wavefronts at `places`. These are all wavefronts that follow those in `outcome`.
+/// Runs the wavefronts at `places`. These are all wavefronts of the launch that are not yet in `outcome`.
 ///
 /// # Errors
-/// The first trap in the order of lanes.
+/// The trap of the lowest lanes.
 pub(super) fn run(
     origin: &Origin,
     fast: &Fast,
@@ -111,7 +112,7 @@ pub(super) fn run(
     )?;
     for Exported { values, written, .. } in &mut exports {
         // SAFETY: no batch trapped, so every batch has ended or stopped. `Part::take` or `Part::take_from` has written
-        // each lane of each wavefront from `start` on, which are all remaining lanes. The lists have memory for them.
+        // the entry of every lane from `start` to the last lane of the launch. The lists have memory for these entries.
         unsafe {
             values.set_len(total);
             written.set_len(total);
@@ -126,7 +127,7 @@ pub(super) fn run(
     Ok(counts)
 }
 
-/// State of a thread that all its batches use.
+/// State of a host thread. The thread reuses this state for all its batches.
 struct Worker<'a> {
     fast: &'a Fast,
     runner: Runner<'a>,
@@ -143,7 +144,7 @@ impl<'a> Worker<'a> {
         Worker { fast, runner, wave, straight: fast.straight(origin), starts }
     }
 
-    /// Runs a batch. Returns the results that do not belong to a slice in `place`.
+    /// Runs a batch. Returns the results that are not stored in a slice of `place`.
     fn batch(&mut self, starts: &[usize], mut place: BatchOutputs<'_>) -> Result<Outcome, GroupTrap<Cause>> {
         let BatchOutputs { killed, exports } = &mut place;
         let level = self.fast.level;
@@ -179,7 +180,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Adds the remaining results of a batch to `outcome`. `lanes` are the lanes of the batch, among `total` lanes.
+/// Adds `rest`, the results of a batch that are not in its slices, to `outcome`. `lanes` are the lanes of the batch.
+/// The launch has `total` lanes.
 fn append(outcome: &mut Outcome, mut rest: Outcome, lanes: Range<usize>, total: usize) {
     outcome.add_counts(&rest);
     for exported in &rest.exports {

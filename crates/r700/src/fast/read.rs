@@ -1,7 +1,7 @@
 //! Finds the registers whose initial values a program may read.
 //!
-//! All lanes run the instructions before the first instruction that may change the execute mask. If one of these
-//! instructions writes a register before any of them reads it, the register's initial value does not matter.
+//! Before the first instruction that may change the execute mask, all lanes run every instruction. If one of these
+//! first instructions writes a register before any of them reads it, the register's initial value does not matter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::uses::{GLOBAL, R, uses};
 use crate::wave::ReadRows;
 use crate::words::CfInst;
 
-/// Returns the rows that a program and its fetch program may read before they have written them.
+/// Returns the rows that a program and its fetch program may read before they have written these rows.
 pub(super) fn read_at_start(
     lowered: &Lowered,
     (code, fetch_code): (&Code, Option<&Arc<Code>>),
@@ -35,7 +35,8 @@ pub(super) fn read_at_start(
 
 /// Returns the rows that a read of `slot` may access.
 fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
-    // A read outside the registers, or outside the global registers, returns R0.
+    // A read of a register that does not exist returns R0. A read of a global register that does not exist also returns
+    // R0.
     match slot
         .number
         .filter(|_| slot.file == R)
@@ -44,13 +45,13 @@ fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
         Some(Some(row)) => vec![row],
         Some(None) => (0..4).collect(),
         None if slot.file == GLOBAL => (0..4).collect(),
-        // An index selects the register, so it can be any register.
+        // An index selects the register, so the read may access any register.
         None if slot.file == R => (0..environment.register_rows()).collect(),
         None => Vec::new(),
     }
 }
 
-/// Returns the rows that all lanes of a whole wavefront write before any lane may read them.
+/// Returns the rows that all lanes of a whole wavefront write before any lane may read these rows.
 fn written_first(lowered: &Lowered, uses: &UsesAt, environment: &Environment) -> BTreeSet<usize> {
     let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
     let (_, nodes) = lowered.program(false);

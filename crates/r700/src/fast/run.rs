@@ -31,7 +31,7 @@ impl<O: Observer> Task for Run<'_, '_, O> {
         let Run { runner, code, wave, end_at, observer } = self;
         let mut issued = Issued::default();
         runner.finish_clause(wave, end_at, observer)?;
-        // The fast engine runs an instruction that code has refused.
+        // If compiled code refuses an instruction, the fast engine runs the instruction.
         let refused = Cell::new(None);
         while let Some(node) =
             runner.run_to_node(wide, wave, &mut issued, end_at, observer, |number, budget, flow| {
@@ -49,8 +49,8 @@ impl<O: Observer> Task for Run<'_, '_, O> {
 }
 
 impl Runner<'_> {
-    /// Runs a wavefront for up to `most` instructions. Runs at least one, unless the wavefront has ended. The wavefront
-    /// can continue from there. `fast` is the program of the runner.
+    /// Runs a wavefront for up to `most` instructions, and for at least one unless the wavefront has ended. A later
+    /// call continues the wavefront. `fast` is the program of the runner.
     ///
     /// # Errors
     /// If the program traps.
@@ -68,7 +68,7 @@ impl Runner<'_> {
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
-    /// Runs a wavefront until it ends, or until all runs must [stop]. `fast` is the program of the runner.
+    /// Runs a wavefront until it ends, or until a [stop] of all runs is requested. `fast` is the program of the runner.
     ///
     /// # Errors
     /// If the program traps.

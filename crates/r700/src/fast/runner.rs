@@ -1,7 +1,7 @@
-//! The fast engine's runner. It runs clauses in order, and the control flow between them.
+//! The runner of the fast engine. It runs clauses in order, and the control flow between them.
 //!
-//! The state is the [`Wave`] of the reference interpreter, so either engine can continue after any instruction. While
-//! operations run, the registers are in [`Lanes`].
+//! The runner's state is the [`Wave`] of the reference interpreter, so the runner or the reference interpreter can
+//! continue after any instruction. While operations run, the registers are in [`Lanes`].
 
 use reconverge_simt::level::Task;
 use reconverge_simt::observe::together;
@@ -28,13 +28,13 @@ pub(super) struct Runner<'a> {
     level: Level,
     pub(super) lanes: Lanes<'a>,
     pub(super) counts: Counts,
-    /// The memory of each site of compiled code; `None` if code cannot run in the environment.
+    /// The memory of each site of compiled code, or `None` if compiled code cannot run in the environment.
     pub(super) memory: Option<Vec<&'a [u8]>>,
     pub(super) identity: Identity,
 }
 
-/// An export, compiled for each instruction set level. It returns `None` if the reference interpreter must run it.
-/// Otherwise it returns whether the disputed interpretations on which it depends affected the result.
+/// An export, compiled for each instruction set level. It returns `None` if the reference interpreter must run the
+/// export. Otherwise, it returns whether the disputed rules of the export affected the result.
 struct Export<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -55,7 +55,7 @@ impl Task for Export<'_, '_> {
 }
 
 impl<'a> Runner<'a> {
-    /// Creates a runner for wavefronts of launches in an environment. The runner adds to `counts`.
+    /// Creates a runner for wavefronts of launches in an environment. The runner adds its counts to `counts`.
     pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
         // SAFETY: the operations that run were lowered with this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
@@ -78,7 +78,7 @@ impl<'a> Runner<'a> {
         self.counts = Counts::new(fast);
     }
 
-    /// Adds the counts to the report on opcodes and to the disputed rules that were executed.
+    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
     pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         self.counts.settle(fast, executed);
     }
@@ -109,7 +109,8 @@ impl<'a> Runner<'a> {
         self.counts.fetches[number] += 1;
     }
 
-    /// Takes the rows of a wavefront, or returns them to it.
+    /// Exchanges the rows of a wavefront with the rows of the runner. The first call gives the runner the wavefront's
+    /// rows, and the second call returns them to the wavefront.
     #[inline(always)]
     fn swap_rows(&mut self, wave: &mut Wave) {
         // SAFETY: operations run only between the start and the end of `run`, while the runner holds the rows. At other
@@ -129,9 +130,9 @@ impl<'a> Runner<'a> {
     /// Runs a wavefront until its instruction count, including `issued`, reaches `end_at`, or until compiled code can
     /// continue. In the second case, returns the node at which compiled code continues.
     ///
-    /// `node_at` returns the node of compiled code that begins at a control-flow instruction. It returns `None` if the
-    /// node may not run with the remaining budget and this flow state. If the observer is notified of events, `node_at`
-    /// is not called.
+    /// `node_at` returns the node of compiled code that begins at a control-flow instruction. `node_at` returns `None`
+    /// if the remaining budget or the flow state does not allow the node to run. If the observer is notified of events,
+    /// `run_to_node` does not call `node_at`.
     #[inline(always)]
     pub(super) fn run_to_node<W: Wide, O: Observer>(
         &mut self,
@@ -142,7 +143,7 @@ impl<'a> Runner<'a> {
         observer: &mut O,
         node_at: impl Fn(u32, u64, &Flow) -> Option<u32>,
     ) -> Result<Option<u32>, Trap<Cause>> {
-        // The loop counts in a local copy, which the host can hold in registers.
+        // The loop counts in a local copy of `issued`. The host can hold this copy in registers.
         let mut copy = *issued;
         let result = self.run_on(wide, wave, &mut copy, end_at, observer, node_at);
         *issued = copy;
@@ -255,7 +256,7 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// Runs the remaining groups of a clause on the reference interpreter, until the statistics reach `end_at`
+    /// Runs the remaining groups of a clause on the reference interpreter. Stops when the statistics reach `end_at`
     /// instructions.
     pub(super) fn finish_clause<O: Observer>(
         &mut self,
@@ -313,7 +314,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs an export. If the reference interpreter must run it, returns `false` without any effect.
+    /// Runs an export. If the reference interpreter must run the export, this function has no effect and returns
+    /// `false`.
     fn exports<W: Wide, O: Observer>(
         &mut self,
         wide: W,
@@ -337,7 +339,7 @@ impl<'a> Runner<'a> {
         true
     }
 
-    // Execution of clauses.
+    // The methods that run clauses.
 
     /// Begins a clause. Returns the lanes that run the clause.
     #[inline(always)]
@@ -372,7 +374,8 @@ impl<'a> Runner<'a> {
         Ok(lanes)
     }
 
-    /// Ends a clause. `pc` and `active` belong to the instruction that ends the clause.
+    /// Ends a clause. `pc` is the address of the instruction that ends the clause, and `active` are the lanes that run
+    /// this instruction.
     #[inline(always)]
     fn leave<O: Observer>(
         &mut self,
@@ -399,7 +402,7 @@ impl<'a> Runner<'a> {
         run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        // The function is instantiated once per form, so that the form is a constant in each instance.
+        // The compiler instantiates the function once per form. So the form is a constant in each instance.
         macro_rules! with {
             ($form:expr) => {
                 self.single_as($form, wave, issued, clause, run, observer)
@@ -472,7 +475,7 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
-        // The state before the earliest instruction whose changes have not been announced to the observer.
+        // The flow state before the earliest change of which the observer has not been notified yet.
         let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
@@ -501,8 +504,8 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // Only the last group of a run can change the flow of lanes, so the issues of all its groups are
-                // announced together.
+                // Only the last group of a run can change the flow of lanes. So one notification tells the observer of
+                // the issues of all groups.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {
@@ -559,7 +562,7 @@ impl<'a> Runner<'a> {
                 wave.statistics.divergent_branches += 1;
             }
             if clause.whole_state {
-                // The reference interpreter runs the groups that follow in this clause.
+                // The reference interpreter may run later groups of the clause. It reads this field.
                 wave.clause.mask_updated = true;
             }
         }
@@ -598,8 +601,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Executes an instruction that only changes the flow of lanes. Frequent instructions are inlined. Others are called
-/// through their row in the table of instructions.
+/// Executes an instruction that only changes the flow of lanes. This function calls frequent instructions directly, so
+/// that the compiler can inline them. It calls all other instructions through their row in the table of instructions.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

@@ -1,8 +1,9 @@
-//! Runs straight-line programs. Each wavefront of a launch runs one list of work without control flow.
+//! Runs straight-line programs. Each wavefront of a launch runs the same list of clauses and exports, without control
+//! flow.
 //!
-//! All lanes of such a program execute all its instructions, so its counts are known before it runs. Inputs and results
-//! are copied directly between the lists of the launch and the rows. A full-screen quad with a colour ramp takes two
-//! thirds of the time that it takes with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
+//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
+//! and results are copied directly between the lists of the launch and the rows. A full-screen quad with a colour ramp
+//! takes two thirds of the time that the same quad takes with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -20,17 +21,17 @@ use crate::outcome::Outcome;
 use crate::wave::{Origin, Starts, Wave};
 use crate::words::CfInst;
 
-/// The numbers of the control-flow instructions of a straight-line program, up to its end.
+/// The numbers of the control-flow instructions of a straight-line program, from its start to its end.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
     nodes: Vec<usize>,
     /// Number of instructions that a wavefront issues.
     instructions: u64,
-    /// Whether a texture instruction reads gradients that a launch may lack.
+    /// Whether a texture instruction reads gradients. Some launches cannot provide gradients.
     gradients: bool,
 }
 
-/// Returns the only run of an ALU clause, if all active lanes execute it and stay active.
+/// Returns the only run of an ALU clause. Returns `None` unless all active lanes execute this run and stay active.
 pub(super) fn plain_groups(clause: &Clause) -> Option<&Groups> {
     let plain = clause.form == AluForm::ALU && !clause.whole_quad_mode && !clause.loop_index;
     let run = clause.single.as_ref().filter(|_| plain && !clause.whole_state)?;
@@ -43,7 +44,8 @@ pub(super) fn is_plain(control: &Control) -> bool {
 }
 
 impl Straight {
-    /// Returns the straight-line program, or `None` if some instruction may not run to its end for all lanes.
+    /// Returns the straight-line program. Returns `None` if the straight-line path cannot run some instruction, for
+    /// example because only some lanes may execute it.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };
@@ -85,8 +87,7 @@ fn reads_gradients(lowered: &Lowered, clause: &Fetches) -> bool {
     )
 }
 
-/// Returns whether a fetch clause contains only texture instructions, and their registers are the same in the whole
-/// launch.
+/// Returns whether a fetch clause contains only texture instructions whose registers are the same in the whole launch.
 fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     let range = clause.first as usize..(clause.first + clause.count) as usize;
     lowered.fetches[range].iter().all(|info| {
@@ -105,7 +106,7 @@ fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     })
 }
 
-/// Returns whether an instruction exports pixels, and its registers are the same in the whole launch.
+/// Returns whether an instruction exports pixels from registers that are the same in the whole launch.
 fn is_fixed(exports: &Exports) -> bool {
     let is_fixed = |exported: &Exported| !matches!(exported, Exported::Row(Register::Loop(..)));
     exports.kind == ExportKind::Pixel && exports.steps.iter().flatten().flatten().all(is_fixed)
@@ -116,11 +117,11 @@ struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
     starts: &'a Starts<'a>,
-    /// Position of the first lane in the launch, and number of lanes.
+    /// Position of the wavefront's first lane in the launch, and number of lanes of the wavefront.
     place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,
-    /// Destination of the exports, and the number of lanes in it.
+    /// Destination of the exports. Below, the number of lanes in this destination.
     outcome: &'a mut Outcome,
     lanes: usize,
     own: Range<usize>,
@@ -232,9 +233,9 @@ fn put_lanes<W: Wide>(
 }
 
 impl Runner<'_> {
-    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The
-    /// wavefront need not be [restarted](Wave::restart) before. If the last quad of the wavefront is incomplete,
-    /// returns `false` without any effect.
+    /// Runs the wavefront at `place`. Adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The
+    /// caller need not [restart](Wave::restart) the wavefront before the call. If the last quad of the wavefront is
+    /// incomplete, this function has no effect and returns `false`.
     pub(super) fn run_straight(
         &mut self,
         straight: &Straight,

@@ -1,4 +1,4 @@
-//! The events of a step of the divergence machine.
+//! The events that a step of the divergence machine causes.
 
 use reconverge_simt::{Event, Mask, Observer};
 
@@ -15,7 +15,7 @@ pub(crate) enum Changes {
     Masks,
     /// The step can change every part.
     All,
-    /// The step is a control-flow word. It can change every part, but does not cause a divergence. Only
+    /// The step executes a control-flow word. The step can change every part, but does not cause a divergence. Only
     /// VALID_PIXEL_MODE lets such a word split the active lanes, and this split does not count as a divergence
     /// (docs/r700.md, "Counts").
     Flow,
@@ -28,8 +28,8 @@ impl AluForm {
         if self == AluForm::ALU_PUSH_BEFORE { Changes::Push } else { Changes::Nothing }
     }
 
-    /// Returns the parts that [`Flow::alu_leave`] can change. If the last group of the clause changes the masks
-    /// (`decides`), includes its changes.
+    /// Returns the parts that [`Flow::alu_leave`] can change. If `decides` is set, the last group of the clause changes
+    /// the masks, and the result includes these changes.
     #[inline(always)]
     pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
         match self {
@@ -43,7 +43,7 @@ impl AluForm {
 }
 
 /// A copy of the flow state before a step, limited to the parts that the events of the step need. Without an observer,
-/// it is [`Before::Nothing`].
+/// the copy is [`Before::Nothing`].
 pub(crate) enum Before {
     Nothing,
     Push,
@@ -81,7 +81,7 @@ impl Before {
         (*active, *depth) == (flow.states.active, flow.stack.len())
     }
 
-    /// Notifies the observer of the changes of the step in `flow`.
+    /// Compares `flow` with the state before the step. Notifies the observer of the changes.
     #[inline(always)]
     pub(crate) fn announce<O: Observer>(&self, flow: &mut Flow, observer: &mut O) {
         if !O::ENABLED {
@@ -133,8 +133,8 @@ impl Snapshot {
     }
 }
 
-/// Notifies the observer of the stack depth that was needed so far. During an instruction that pops and pushes, the
-/// depth may have been greater than before and after it.
+/// Notifies the observer of the maximum stack depth so far. While an instruction pops and pushes entries, it may need a
+/// greater depth than before and after the instruction.
 #[inline(always)]
 fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     if observer.wants_depths() {
@@ -142,13 +142,13 @@ fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     }
 }
 
-/// Returns the manual's word for the entry on top of the stack.
+/// Returns the manual's word for the kind of the entry on top of the stack.
 #[inline]
 fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())
 }
 
-/// Notifies the observer of lanes that diverge and of lanes that run again after a wait.
+/// Notifies the observer of lanes that diverge, and of lanes that become active again after they waited.
 #[inline]
 fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
     let after = flow.states.active;
@@ -159,7 +159,7 @@ fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
     announce_added(before, flow, observer);
 }
 
-/// Notifies the observer of lanes that run again after a wait.
+/// Notifies the observer of lanes that become active again after they waited.
 #[inline]
 fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
     let after = flow.states.active;
@@ -169,8 +169,8 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
 }
 
 impl Flow {
-    /// Copies from another state the set of lanes that ran last. Only observed steps update this set, so it may differ
-    /// between two engines that ran without an observer.
+    /// Copies from `of` the set of lanes that ran last. Only observed steps update this set. So the sets of two engines
+    /// may differ after steps without an observer.
     pub(crate) fn take_last_active(&mut self, of: &Flow) {
         self.ran = of.ran;
     }
@@ -198,7 +198,7 @@ mod tests {
         })
     }
 
-    /// Returns the events at the end of a clause whose last group skips these lanes.
+    /// Returns the events at the end of a clause. `skip` are the lanes that the last group of the clause disables.
     fn end(flow: &mut Flow, form: AluForm, skip: u64) -> Vec<Event> {
         events_of(flow, form.changes_at_end(skip != 0), |flow| {
             flow.update_execute_mask(form, Mask(skip));
@@ -217,14 +217,14 @@ mod tests {
         let parted = Event::Diverge { taken: Mask(0b1100), not: Mask(0b0011) };
         assert_eq!(end(&mut flow, AluForm::ALU_PUSH_BEFORE, 0b0011), [parted]);
         assert_eq!(start(&mut flow, AluForm::ALU_ELSE_AFTER), []);
-        // No lane stays active, because the clause swaps the sides of the branch.
+        // The clause swaps the sides of the branch, so no lane that was active stays active.
         assert_eq!(end(&mut flow, AluForm::ALU_ELSE_AFTER, 0), [Event::Resume { mask: Mask(0b0011) }]);
         assert_eq!(start(&mut flow, AluForm::ALU_POP_AFTER), []);
         assert_eq!(
             end(&mut flow, AluForm::ALU_POP_AFTER, 0),
             [Event::Pop { kind: "PUSH" }, Event::Reconverge { mask: Mask(0b1111) }]
         );
-        // All active lanes are skipped, so there is no divergence.
+        // The clause disables all active lanes, so the lanes do not diverge.
         assert_eq!(start(&mut flow, AluForm::ALU), []);
         assert_eq!(end(&mut flow, AluForm::ALU, 0b1111), []);
     }
@@ -286,7 +286,7 @@ mod tests {
         assert!(moved(Changes::Flow, |flow| flow.jump(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.push_(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.set_active(Mask(0b0111))));
-        // If the step cannot change these parts, no snapshot is taken.
+        // For [`Changes::Nothing`], `Before` takes no snapshot, so the result is `false`.
         assert!(!moved(Changes::Nothing, |flow| flow.jump(&Control::to(5)).unwrap()));
     }
 
@@ -311,8 +311,9 @@ mod tests {
             flow.push_(&Control::to(9)).unwrap();
             before.announce(&mut flow, &mut deepest);
         }
-        // The first push needs three subentries: its own and two extra ones. The second push needs one more, so both
-        // fit in one entry of four. Changes of masks alone do not need the stack.
+        // The first push needs three subentries: one for the entry itself and two extra ones. The second push needs one
+        // more subentry. So both pushes fit in one entry of four subentries. Changes of masks alone do not need the
+        // stack.
         assert_eq!(deepest.0, [1, 1]);
     }
 }

@@ -1,7 +1,7 @@
-//! Changes to the flow state for fault injection. They model a particle that hits a latch or a word of the stack.
+//! Changes to the flow state for fault injection. A change models a particle that hits a latch or a word of the stack.
 //!
-//! The two state bits of a lane always remain a valid state. A lane that becomes active is no longer inactive-continue
-//! or inactive-break. A lane that is no longer active becomes inactive-branch.
+//! A fault never makes the two state bits of a lane invalid. If a fault makes a lane active, the lane is no longer
+//! inactive-continue or inactive-break. If a fault makes a lane inactive, the lane becomes inactive-branch.
 
 use reconverge_simt::Mask;
 
@@ -32,10 +32,10 @@ impl States {
     }
 }
 
-/// Number of bits in a loop's count, which is COUNT of SQ_LOOP_CONST.
+/// Number of bits in a loop's count. SQ_LOOP_CONST stores this count in its field COUNT.
 pub const TRIP_BITS: u32 = 12;
 
-/// Returns whether a loop counts its iterations. A DX10 loop without a limit does not.
+/// Returns whether a loop counts its iterations. A DX10 loop without a limit does not count them.
 fn counts(registers: &LoopRegisters) -> bool {
     registers.kind != LoopKind::Dx10 || registers.trip != 0
 }
@@ -46,8 +46,8 @@ impl Flow {
         self.states = self.states.with_active(lanes);
     }
 
-    /// Returns a mask of a stack entry, counted from the outermost entry, or `None` if the entry does not have this
-    /// part.
+    /// Returns the mask `part` of a stack entry, or `None` if the entry does not have this part. `entry` counts from
+    /// the outermost entry.
     pub fn entry_mask(&self, entry: usize, part: Part) -> Option<Mask> {
         match (self.stack.get(entry)?, part) {
             (Entry::Branch { active, .. }, Part::Active) => Some(*active),
@@ -67,7 +67,8 @@ impl Flow {
         }
     }
 
-    /// Returns the remaining iterations of open loops, innermost first. Loops that do not count are omitted.
+    /// Returns the remaining iterations of the open loops, innermost loop first. The list omits loops that do not count
+    /// their iterations.
     pub fn trips(&self) -> Vec<u32> {
         let saved = self.stack.iter().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_ref(),
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(flow.trips(), [5, 7]);
         flow.set_trip(1, 3);
         assert_eq!(flow.trips(), [5, 3]);
-        // A count of zero is also a count. The limit of a DX10 loop is also a count.
+        // `Flow::trips` also lists a count of zero and the limit of a DX10 loop.
         flow.set_trip(0, 0);
         assert_eq!(flow.trips(), [0, 3]);
         let mut flow = Flow::new(FlowSetup { dx10_loop_limit: Some(4), ..FlowSetup::new(64, Mask(0xf)) });

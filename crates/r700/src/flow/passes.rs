@@ -1,19 +1,20 @@
-//! The interface between compiled code and the flow state. These functions have the same effect on the flow state as
-//! running the instructions one by one.
+//! Functions with which compiled code reads and changes the flow state. Their effect on the flow state is the same as
+//! if the instructions ran one by one.
 
 use super::{Entry, Flow, LoopKind};
 
 impl Flow {
-    /// Returns the address of the innermost loop's body, and how many more iterations can start. The number is
-    /// `u32::MAX` if the loop has no limit.
+    /// Returns the address of the innermost loop's body, and the number of further iterations that can start. This
+    /// number is `u32::MAX` if the loop has no limit.
     ///
-    /// Returns `None` unless the innermost entry of the stack is a loop and every lane is active or has left the loop.
+    /// Returns `None` if the innermost entry of the stack is not a loop. Also returns `None` unless every lane is
+    /// active or has left the loop.
     #[inline]
     pub(crate) fn rounds(&self) -> Option<(u32, u32)> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
         let states = &self.states;
-        // The sets are disjoint. If every lane is active or inactive-break, no lane is inactive-continue or
-        // inactive-branch.
+        // The four sets of lanes are disjoint. So if every lane is active or inactive-break, no lane is
+        // inactive-continue or inactive-branch.
         if states.inactive_break != !states.active {
             return None;
         }
@@ -36,12 +37,12 @@ impl Flow {
                 registers.index = registers.index.map(|index| index.wrapping_add(steps));
             }
             LoopKind::Repeat => registers.trip -= rounds,
-            // A trip count of 0 means that the number of iterations is not limited. It must stay 0.
+            // If the trip count is 0, the number of iterations is not limited. Such a trip count must stay 0.
             LoopKind::Dx10 => registers.trip = registers.trip.saturating_sub(rounds),
         }
     }
 
-    /// Returns whether LOOP_BREAK and LOOP_CONTINUE would be inside a loop of the current subroutine.
+    /// Returns whether a loop of the current subroutine is open. LOOP_BREAK and LOOP_CONTINUE need such a loop.
     #[inline]
     pub(crate) fn is_in_loop(&self) -> bool {
         self.loop_entry().is_some()
@@ -126,8 +127,8 @@ mod tests {
         assert!(!flow.is_in_loop());
     }
 
-    /// With wavefronts of 64 lanes, an entry has four subentries. Two entries have eight: one for each push, and two
-    /// extra ones.
+    /// With wavefronts of 64 lanes, an entry has four subentries, so two entries have eight. Six pushes need one
+    /// subentry each, and two extra subentries are needed.
     #[test]
     fn conditionals_need_the_stack_that_pushes_need() {
         let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(flow.stack_needed(), 2);
         flow.has_held(0);
         assert_eq!(flow.stack_needed(), 2);
-        // Without STACK_SIZE, and in lenient mode, the limit is the largest size that can be declared.
+        // If no STACK_SIZE is declared, or in lenient mode, the limit is the largest size that STACK_SIZE can declare.
         for (stack_size, strict) in [(None, true), (Some(2), false)] {
             let flow = Flow::new(FlowSetup { stack_size, strict, ..FlowSetup::new(64, Mask(0xf)) });
             let room = flow.room();
@@ -149,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Lane 0 leaves the loop, and the loop jumps back twice.
+    /// Lane 0 leaves the loop. Then the loop jumps back twice.
     #[test]
     fn counted_iterations_leave_what_the_instructions_leave() {
         type Start = fn(&mut Flow, &Control) -> Result<(), crate::flow::FlowFault>;

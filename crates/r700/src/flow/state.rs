@@ -9,8 +9,8 @@ use thiserror::Error;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The condition of a control-flow instruction, which selects the lanes that pass. It is in the fields COND and
-/// CF_CONST. (MAN 3.6.3)
+/// The condition of a control-flow instruction, stated by its fields COND and CF_CONST. The condition selects the lanes
+/// that pass. (MAN 3.6.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// CF_COND_ACTIVE: active lanes pass.
@@ -43,8 +43,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns fields with the condition ACTIVE and this address. All other fields are zero. Compilers write this
-    /// combination most often.
+    /// Returns fields with the condition ACTIVE and the address `addr`. All other fields are zero. Compilers use this
+    /// combination of fields most often.
     pub const fn to(addr: u32) -> Control {
         Control {
             addr,
@@ -76,7 +76,7 @@ pub enum State {
     InactiveBreak,
 }
 
-/// The states of all lanes, as three disjoint sets. A lane in none of the sets is inactive-branch.
+/// The states of all lanes, as three disjoint sets. A lane that is in none of the sets is inactive-branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States {
     /// Active lanes.
@@ -88,7 +88,7 @@ pub struct States {
 }
 
 impl States {
-    /// Returns the inactive-continue and inactive-break lanes. Only their loop resumes them.
+    /// Returns the inactive-continue and inactive-break lanes. Only the loop to which these lanes belong resumes them.
     #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
@@ -102,7 +102,7 @@ pub enum LoopKind {
     Dx9,
     /// LOOP_START_NO_AL: the loop has a count, and uses the index of the enclosing loop.
     Repeat,
-    /// LOOP_START_DX10: the loop ends only by breaks.
+    /// LOOP_START_DX10: the loop ends only by LOOP_BREAK or ALU_BREAK.
     Dx10,
 }
 
@@ -111,9 +111,9 @@ pub enum LoopKind {
 pub struct LoopRegisters {
     /// Kind of the loop.
     pub kind: LoopKind,
-    /// Remaining iterations, including the current one. In a DX10 loop without a limit, this is 0.
+    /// Remaining iterations, including the current iteration. In a DX10 loop without a limit, this number is 0.
     pub trip: u32,
-    /// aL, if this loop or an enclosing loop has an index.
+    /// The value of aL, or `None` if neither this loop nor an enclosing loop has an index.
     pub index: Option<i32>,
     /// Number that is added to aL after each iteration.
     pub step: i32,
@@ -126,7 +126,7 @@ pub enum Entry {
     Branch {
         /// The lanes that were active before the push.
         active: Mask,
-        /// Whether the push was in WHOLE_QUAD_MODE. It then occupies a whole entry.
+        /// Whether the push was in WHOLE_QUAD_MODE. Such a push occupies a whole entry instead of a subentry.
         whole_quad: bool,
     },
     /// A loop: the entry of a LOOP_START*, with the state before the loop.
@@ -135,22 +135,23 @@ pub enum Entry {
         states: States,
         /// The registers of the enclosing loop.
         registers: Option<LoopRegisters>,
-        /// The first instruction of the loop's body, to which its LOOP_END jumps.
+        /// The first instruction of the loop's body. The LOOP_END of the loop jumps to this instruction.
         body: u32,
     },
     /// A call: the address to which RETURN jumps.
     Return {
         /// The instruction after the call.
         pc: u32,
-        /// Number that the call added to the nesting depth.
+        /// The CALL_COUNT that the call added to the nesting depth.
         calls: u8,
         /// Whether the call was a CALL_FS, which calls the fetch program.
         into_fetch_program: bool,
     },
 }
 
-/// Entries on the stack of a wavefront that has ended. In strict mode, they are reported as a finding and do not trap.
-/// END_OF_PROGRAM stops a wavefront with any stack, but no structured program ends with entries on its stack.
+/// Entries on the stack of a wavefront that has ended. In strict mode, the outcome reports these entries as a finding,
+/// but they do not cause a trap, because END_OF_PROGRAM stops a wavefront with any stack. However, no structured
+/// program ends with entries on its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
 pub struct Open {
@@ -162,7 +163,7 @@ pub struct Open {
     pub calls: usize,
 }
 
-/// Size of an entry on the stack, by its kind.
+/// Size that an entry occupies on the stack. It depends on the kind of entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cost {
     /// A push: one subentry.
@@ -231,7 +232,7 @@ impl FlowSetup {
     /// Maximum number of stack entries that the eight bits of STACK_SIZE can declare.
     pub const MOST_STACK: u32 = 255;
 
-    /// Returns the setup for a wavefront of `wave_width` lanes, of which `valid` are valid. All constants are zero, no
+    /// Returns the setup for a wavefront of `wave_width` lanes. `valid` are its valid lanes. All constants are zero, no
     /// STACK_SIZE is declared, and the mode is strict.
     pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
         FlowSetup {
@@ -264,7 +265,7 @@ impl LoopConstant {
         (self.0 >> 12 & 0xfff) as i32
     }
 
-    /// Returns the number that is added to aL after each iteration, a signed 8-bit number.
+    /// Returns the signed 8-bit number that is added to aL after each iteration.
     pub const fn inc(self) -> i32 {
         self.0 as i32 >> 24
     }
@@ -273,13 +274,13 @@ impl LoopConstant {
 /// Reason why the program's flow is malformed, or undefined on the hardware.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FlowFault {
-    /// A pop found an empty stack.
+    /// An instruction must remove an entry, but the stack is empty.
     #[error("{op} pops an empty stack")]
     StackEmpty {
         /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// The instruction removes an entry of another kind than the one on top of the stack.
+    /// The instruction must remove an entry, but the entry on top of the stack is of another kind.
     #[error("{op} needs a {wanted} entry on top of the stack, but a {found} entry is there")]
     WrongEntry {
         /// Manual's name of the instruction.
@@ -289,7 +290,8 @@ pub enum FlowFault {
         /// Kind of entry on top of the stack.
         found: &'static str,
     },
-    /// LOOP_BREAK or LOOP_CONTINUE, but no loop is on the stack, or a call is above the innermost loop.
+    /// The program runs LOOP_BREAK or LOOP_CONTINUE, but no loop is on the stack, or a call is above the innermost
+    /// loop.
     #[error("{op} is outside every loop of its subroutine")]
     OutsideLoop {
         /// Manual's name of the instruction.
@@ -315,12 +317,12 @@ pub enum FlowFault {
         declared: u32,
         /// Number of whole entries in use.
         full: u32,
-        /// Number of further subentries in use.
+        /// Number of subentries in use, in addition to the whole entries.
         sub: u32,
         /// Number of subentries in an entry, 4 or 8.
         subentries_an_entry: u32,
-        /// Number of entries that the whole program needs, if known. The wavefront sets this field, because the
-        /// divergence machine does not have the program.
+        /// Number of entries that the whole program needs, or `None` if unknown. The wavefront sets this field, because
+        /// the divergence machine cannot access the program.
         program: Option<u32>,
     },
     /// The program needs more stack than STACK_SIZE can declare.
@@ -335,13 +337,13 @@ pub enum FlowFault {
     /// WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set (strict mode; MAN p. 49).
     #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
     BothModes,
-    /// CALL with a POP_COUNT that is not 0 (strict mode; MAN p. 53).
+    /// The program contains a CALL whose POP_COUNT is not 0 (strict mode; MAN p. 53).
     #[error("CALL has POP_COUNT {pop_count}; it must be 0")]
     CallPops {
         /// Value of POP_COUNT.
         pop_count: u8,
     },
-    /// CALL_FS inside a fetch program.
+    /// A fetch program runs CALL_FS.
     #[error("CALL_FS inside the fetch program")]
     NestedFetchProgram,
 }
@@ -350,7 +352,7 @@ fn whole(program: &Option<u32>) -> String {
     program.map_or_else(String::new, |entries| format!("; the whole program needs {entries}"))
 }
 
-/// The number of stack entries of each cost.
+/// For each cost, the number of stack entries with this cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CostCounts {
     full: u32,
@@ -369,7 +371,7 @@ impl CostCounts {
         }
     }
 
-    /// Returns the counts after `more` further pushes.
+    /// Returns the counts after `more` additional pushes.
     #[inline(always)]
     pub(super) fn and_pushes(self, more: u32) -> CostCounts {
         CostCounts { pushes: self.pushes + more, ..self }
@@ -390,10 +392,11 @@ impl CostCounts {
     }
 }
 
-/// The entries of a stack, the last one on top.
+/// The entries of a stack. The last entry is on top.
 ///
-/// The number of entries of each cost is updated whenever an entry is added or removed. Counting all entries anew at
-/// each push would take 6 % of the time of a shader with 96 nested branches.
+/// The stack also stores the number of entries of each cost. This number is updated whenever an entry is added or
+/// removed. If each push counted all entries instead, the counting would take 6 % of the time of a shader with 96
+/// nested branches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
@@ -453,7 +456,7 @@ impl Deref for Stack {
 pub struct StackUse {
     /// Number of whole entries.
     pub full: u32,
-    /// Number of further subentries.
+    /// Number of subentries in addition to the whole entries.
     pub sub: u32,
 }
 
@@ -467,14 +470,14 @@ impl StackUse {
         counts.stack_use(wave_width)
     }
 
-    /// Returns the number of subentries in an entry of the stack. This is 8 on chips with wavefronts of 16 or 32 lanes,
-    /// and 4 on chips with wider wavefronts (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack. This number is 8 on chips with wavefronts of 16 or 32
+    /// lanes, and 4 on chips with wider wavefronts (MAN p. 51).
     #[inline(always)]
     pub const fn subentries_an_entry(wave_width: u8) -> u32 {
         if wave_width <= 32 { 8 } else { 4 }
     }
 
-    /// Returns the number of entries, rounded up, if an entry has `subentries_an_entry` subentries.
+    /// Returns the size in entries, rounded up. An entry has `subentries_an_entry` subentries.
     #[inline(always)]
     pub const fn entries(self, subentries_an_entry: u32) -> u32 {
         self.full + self.sub.div_ceil(subentries_an_entry)

@@ -1,5 +1,5 @@
-//! Checks the order of instructions within a clause: results, addresses and predicates that a later group uses, and
-//! fetches.
+//! Checks the order of instructions within a clause. The checks cover fetches, and results, addresses and predicates
+//! that a later group uses.
 
 use super::{ADDRESS, FETCH_HAZARD, INDEXED_WRITE, Lint, PRED_SEL, PREDICATE, PREVIOUS};
 use crate::chip::Chip;
@@ -15,7 +15,7 @@ fn address(op: &AluOp) -> Option<usize> {
     op.index_mode.address().filter(|_| indexed)
 }
 
-/// Returns whether an instruction writes a register that an index selects, other than a global register.
+/// Returns whether an instruction writes a register that an index selects. Global registers do not count.
 fn written_by_index(op: &&AluOp) -> bool {
     op.dst_rel && op.writes() && !op.index_mode.is_global()
 }
@@ -44,7 +44,7 @@ impl Lint<'_> {
                         );
                     }
                 }
-                // If AR is written in the same group, the rule `mova-use` reports it.
+                // If an instruction of the same group writes AR, the rule `mova-use` reports the group.
                 let mova = |op: &AluOp| matches!(op.opcode.meaning, Meaning::Mova(_));
                 if let Some(chan) =
                     address(op).filter(|chan| !addresses[*chan] && !group.ops.iter().any(mova))
@@ -74,7 +74,7 @@ impl Lint<'_> {
     }
 
     /// Checks reads of registers that the previous group has written through an index. Mesa names this hazard for
-    /// RV770, but not for other R700 chips, and not for RV670, RS780 and RS880.
+    /// RV770. Mesa does not name this hazard for RV670, RS780, RS880 and the other R700 chips.
     fn indexed_write(&mut self, before: Group<'_>, group: Group<'_>) {
         if !(self.chip.indexes_by_loop || self.chip == Chip::RV770) {
             return;
@@ -83,9 +83,9 @@ impl Lint<'_> {
             let reads = |written: &AluOp| {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
-                        // An indexed write can change any register from the named one on, because the words do not show
-                        // where the array ends. On RV770, only the named register is checked, because LLVM emits reads
-                        // of later registers for this chip.
+                        // The words do not show where an indexed array ends. So an indexed write can change the
+                        // register that it names and any register above it. On RV770, only the named register is
+                        // checked, because LLVM emits reads of higher registers for this chip.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)

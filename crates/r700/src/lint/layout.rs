@@ -11,7 +11,7 @@ use crate::graph::Ways;
 
 /// The addresses that contain control-flow instructions.
 pub(super) struct Layout {
-    /// Addresses that are reached as control flow, but are words of a clause or past the last word.
+    /// Addresses to which control flow leads although they are words of a clause or past the last word.
     unsound: NumberSet,
 }
 
@@ -26,8 +26,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
     let end = (lint.words.len() / 2) as u32;
     let mut clauses: Vec<(u32, Range<u32>)> = Vec::new();
     let mut reached: NumberSet = NumberSet::new();
-    // Addresses are visited in the order in which a program reaches them. Therefore the words of a clause are known
-    // before control flow can enter them.
+    // The loop visits addresses in the order in which a program reaches them. Therefore the words of a clause are known
+    // before control flow can enter the clause.
     let mut open: Vec<u32> = ways.entries.iter().rev().copied().collect();
     let mut unsound = NumberSet::new();
     while let Some(addr) = open.pop() {
@@ -63,7 +63,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         |addr: u32| reached.contains(addr) || clauses.iter().any(|(_, clause)| clause.contains(&addr));
     let used = |addr: u32| {
         let pair = &lint.words[2 * addr as usize..][..2];
-        // Compilers put a NOP with END_OF_PROGRAM after an export that already ends the program.
+        // Compilers put a NOP with END_OF_PROGRAM after an export that already ends the program. This NOP does not
+        // count as unreachable.
         pair != [0, 0] && pair != [0, 0x8020_0000] && !covered(addr)
     };
     let mut unused: Vec<Range<u32>> = Vec::new();
@@ -73,7 +74,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
             None => unused.push(addr..addr + 1),
         }
     }
-    // If some reachable words are invalid, it is not known which words follow them, so no word is reported as
+    // If some reachable words are invalid, it is not known to which words they lead. So no word is reported as
     // unreachable.
     let unread = code.faults().any(|(addr, _)| reached.contains(addr));
     for range in unused.into_iter().filter(|_| !unread) {
@@ -83,7 +84,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         };
         lint.find(&UNREACHABLE, range.start, message);
     }
-    // Addresses that are reachable only through a clause are excluded from the other checks.
+    // If an address is reachable only through the words of a clause, all other checks ignore the address.
     unsound.extend(ways.next.keys().copied().filter(|addr| !reached.contains(*addr)));
     Layout { unsound }
 }

@@ -1,5 +1,5 @@
-//! Checks that every path between certain instructions contains the required barrier, acknowledge, or last export of a
-//! type.
+//! Checks that every path between certain instructions contains the required barrier, the required wait for an
+//! acknowledge, or the required last export of a type.
 
 use super::{BARRIER, Components, EXPORT_DONE, Lint, SCRATCH_WAIT, forward};
 use crate::chip::Family;
@@ -11,7 +11,7 @@ use crate::words::{CfInst, ExportInst, MemOp};
 pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     barriers(lint, code, ways);
     // If the program has subroutines, exports are not checked. A RETURN has edges to the instructions after all calls
-    // of its subroutine, so the effects of one call would seem to precede the other calls.
+    // of its subroutine. So an export before one call would seem to come before the other calls as well.
     if ways.entries.len() == 1 {
         exports(lint, code, ways);
     }
@@ -20,8 +20,8 @@ pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Registers written since the last barrier. The first set contains those that fetch clauses have written, the second
-/// those that any clause has written.
+/// Registers that were written since the last barrier. The first set contains registers that fetch clauses have
+/// written. The second set contains registers that any clause has written.
 type Pending = [Components; 2];
 
 fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
@@ -42,8 +42,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         let fetched = matches!(cf.op, CfOp::Fetch(..));
         if fetched || matches!(cf.op, CfOp::Alu(_)) {
             for number in numbers(addr, &cf.op, true) {
-                // If an ALU clause overwrites the result of a fetch, the result is no longer pending. The clause either
-                // has waited for the fetch or is itself reported.
+                // If an ALU clause overwrites the result of a fetch, later readers need not wait for the fetch. The ALU
+                // clause itself has either waited for the fetch or is reported.
                 after[0].set(number, fetched);
                 after[1].set(number, true);
             }
@@ -68,8 +68,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Exports of one type so far, as a set of bits: none, some, or some with EXPORT_DONE. Several bits are set if the
-/// paths to an instruction differ.
+/// State of the exports of one type before an instruction, as a set of bits: no export, last export without
+/// EXPORT_DONE, or last export with EXPORT_DONE. Several bits are set if the paths to the instruction differ.
 const NOTHING: u8 = 1;
 const EXPORTED: u8 = 2;
 const DONE: u8 = 4;
@@ -111,8 +111,9 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Checks for reads of memory that was written without a wait. The state has two bits per memory space. The lower bit
-/// is for writes with an acknowledge. The bit for writes without an acknowledge is four positions higher.
+/// Checks for reads of memory that the program has written if the program has not waited for the write. The state has
+/// two bits per memory space. The lower bit is for writes with an acknowledge. The bit for writes without an
+/// acknowledge is four positions higher.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {
         ExportInst::MEM_SCRATCH => 1,

@@ -1,5 +1,5 @@
-//! Checks the stack on every path. Reports pops without pushes, loops and calls that do not nest, entries that are left
-//! at the end, and a stack that is larger than declared.
+//! Checks the stack on every path. Reports pops without pushes, loops and calls that do not nest, entries on the stack
+//! at the end of the program, and a stack that is larger than declared.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -29,8 +29,8 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     for ((pc, _), (rule, message)) in std::mem::take(&mut watch.found) {
         lint.find(rule, pc, message);
     }
-    // Only the first instruction at which paths with different stacks meet is reported. The instructions after it have
-    // the same difference.
+    // If paths with different stacks meet, only the first instruction after the meeting point is reported. The stacks
+    // at later instructions differ in the same way.
     let same = |kind: EdgeKind| !matches!(kind, EdgeKind::Call | EdgeKind::Return);
     for (pc, message) in &watch.merged {
         let led = |(from, next): (&u32, &Vec<_>)| {
@@ -63,8 +63,8 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Returns whether another program calls this program. This holds for a fetch program, and for a program that returns
-/// and never ends.
+/// Returns whether another program calls this program. Other programs call a fetch program. They also call a program
+/// that contains a RETURN but no END_OF_PROGRAM.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,
@@ -77,8 +77,8 @@ fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     }
 }
 
-/// Returns the addresses of the control-flow instructions that use aL as an index. If MOVA_GPR_INT writes aL, returns
-/// none, because aL is then valid outside loops.
+/// Returns the addresses of the control-flow instructions that use aL as an index. If MOVA_GPR_INT writes aL, aL is
+/// also valid outside loops, and the result is empty.
 fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
     let moved = |cf: &Cf| match &cf.op {
         CfOp::Alu(clause) => code
@@ -182,7 +182,7 @@ impl Watch<'_> {
             }
             Effect::LoopOnTop | Effect::EndLoop => self.find(&LOOP_OPEN, pc, found),
             Effect::Return => self.find(&RETURN, pc, found),
-            // A push and a call have no requirements, so they cannot fail.
+            // Pushes and calls are valid with any stack, so they cannot fail.
             Effect::Push(_) | Effect::Call(_) => {}
         }
     }

@@ -1,10 +1,11 @@
-//! Finds registers that are read before they are written. The search computes which components are written on every
-//! path to an instruction, and which are written on some path.
+//! Finds registers that are read before they are written. For each instruction, the search computes the components that
+//! are written on every path to the instruction, and the components that are written on some path.
 //!
-//! In doubt, a register counts as written. This applies to writes under a predicate, through an index, or by a fetch
-//! program. Compilers copy undefined values where paths meet, and turn branches into selections. Such copies and
-//! selections are not reported. The result of a copy counts as written if its source does. The result of a selection
-//! counts as written if one of its sources does.
+//! If it is unclear whether a register is written, the register counts as written. Writes under a predicate, through an
+//! index, or by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn
+//! branches into selections. Such copies and selections are not reported. The result of a copy counts as written if the
+//! source of the copy counts as written. The result of a selection counts as written if one of its sources counts as
+//! written.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind};
@@ -31,7 +32,8 @@ impl Components {
         Components(self.0.map(|set| set | 1 << (gpr & 127)))
     }
 
-    /// Adds or removes the component with this number, which is the register times four plus the component.
+    /// Adds the component with this number if `on` is set, and otherwise removes it. The number is four times the
+    /// register number plus the component.
     pub(super) fn set(&mut self, number: u32, on: bool) {
         let (set, bit) = (&mut self.0[number as usize & 3], 1 << (number >> 2 & 127));
         *set = if on { *set | bit } else { *set & !bit };
@@ -51,11 +53,12 @@ impl Components {
     }
 }
 
-/// Determines the edges of a single lane: where it continues while it is active, or where it resumes. These edges are a
-/// subset of the wavefront's edges.
+/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while it is
+/// active, or at which the lane resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
-    /// For each ELSE to which a JUMP leads, the address at which lanes of the first side continue.
+    /// For each ELSE to which a JUMP leads: the address at which a lane continues after it has run the first side of
+    /// the branch.
     over: LiteMap<u32, u32>,
 }
 
@@ -81,15 +84,15 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Returns whether an edge takes inactive lanes of a branch to the ELSE of the branch. Such an edge is a JUMP that
-    /// pops nothing.
+    /// Returns whether lanes that failed the test of a branch take this edge to the ELSE of the branch. Such an edge is
+    /// a JUMP that pops no entry.
     fn to_else(&self, addr: u32, edge: &Edge) -> bool {
         let from = matches!(self.control(addr), Some((CfInst::JUMP, jump)) if jump.pop_count == 0);
         let to = matches!(self.control(edge.to), Some((CfInst::ELSE, flip)) if always_passes(flip));
         edge.kind == EdgeKind::Jump && from && to
     }
 
-    /// Returns whether the LOOP_END at `addr` ends a loop that lanes leave only by LOOP_BREAK.
+    /// Returns whether the instruction at `addr` is a LOOP_END of a loop that lanes leave only by LOOP_BREAK.
     fn ends_by_break(&self, addr: u32) -> bool {
         let Some((CfInst::LOOP_END, end)) = self.control(addr) else { return false };
         let start = end.addr.checked_sub(1).and_then(|start| self.control(start));
@@ -105,12 +108,14 @@ impl<'a> Lanes<'a> {
     }
 
     fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
-        // If the CALL has no condition, a lane that is active runs the subroutine before the next instruction.
+        // If the CALL has no condition, an active lane runs the subroutine before it runs the instruction after the
+        // CALL.
         let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
         if calls && edge.kind != EdgeKind::Call {
             return None;
         }
-        // A lane that is active at a loop without a count, or at a PUSH, does not jump over the loop or the branch.
+        // If a lane is active at a loop without a count, it does not jump over the loop. If a lane is active at a PUSH,
+        // it does not jump over the branch.
         let enters = matches!(
             self.control(addr),
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
@@ -118,15 +123,15 @@ impl<'a> Lanes<'a> {
         if enters && edge.kind == EdgeKind::Jump {
             return None;
         }
-        // Lanes leave a loop without a count by a break. They continue after the loop.
+        // A lane leaves a loop without a count by a break. The lane then continues after the loop.
         if edge.kind == EdgeKind::Break && self.ends_by_break(edge.to) {
             return Some(edge.to + 1);
         }
         if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
-        // A lane runs one side of an ELSE. If it arrives by the JUMP, it runs the second side. Otherwise it has run the
-        // first side and continues after both sides.
+        // A lane runs one side of a branch with an ELSE. If the lane reaches the ELSE by the JUMP, it runs the second
+        // side. Otherwise the lane has run the first side, and it continues after both sides.
         if self.to_else(addr, edge) {
             return Some(edge.to + 1);
         }
@@ -141,8 +146,8 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Finds the first read of each component that no path has written, and of each component that some path has not
-/// written. `inputs` are written at the start.
+/// Finds the first read of each component that no path has written, and the first read of each component that only some
+/// paths have written. The components `inputs` are written at the start of the program.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
     let never = first_reads(lint, code, ways, inputs, Components::or);
     let some = first_reads(lint, code, ways, inputs, Components::and);
@@ -156,8 +161,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// Returns the first read of each component that is not yet written at that point. Where paths meet, `join` merges
-/// their sets of written components.
+/// For each component that is read before it is written, returns the first such read. Where paths meet, `join` merges
+/// the paths' sets of written components.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,
@@ -185,8 +190,8 @@ fn first_reads(
     found
 }
 
-/// Visits an instruction and its clause. Calls `read` for each component that they read, with the address and the
-/// components written so far. Adds the components that they write to `written`.
+/// Visits an instruction and its clause. For each component that they read, calls `read` with the address and the set
+/// of components written so far. Adds the components that they write to `written`.
 fn visit(
     lint: &Lint<'_>,
     code: &Code,
@@ -195,7 +200,7 @@ fn visit(
     read: &mut impl FnMut(u32, u32, &Components),
 ) {
     let Ok(cf) = code.cf(addr) else { return };
-    // The host chooses the fetch program, so any register may be written.
+    // The host chooses the fetch program, so the fetch program may write any register.
     if let CfOp::Control(CfInst::CALL_FS, _) = &cf.op {
         *written = Components::ALL;
     }
@@ -208,7 +213,7 @@ fn visit(
     for (place, ops) in places {
         let operations = lint.uses.get(&place).map_or(&[][..], Vec::as_slice);
         let passed = |at: usize| ops.get(at).map_or(&[][..], passed_on);
-        // All instructions of a group read their operands before any of them writes.
+        // All instructions of a group read their operands before any instruction of the group writes.
         let before = *written;
         for (at, uses) in operations.iter().enumerate() {
             let computed = |number: &u32| passed(at).iter().all(|source| register(source) != Some(*number));
@@ -232,8 +237,8 @@ fn visit(
     }
 }
 
-/// For a copy or a selection, returns the operands of which one becomes the result. For other instructions, returns
-/// none.
+/// For a copy or a selection, returns the operands that can become the result. For all other instructions, returns an
+/// empty list.
 fn passed_on(op: &AluOp) -> &[Source] {
     match op.opcode.name {
         name if name == Op2::MOV.name() => op.read(),

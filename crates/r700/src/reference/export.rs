@@ -1,4 +1,4 @@
-//! Exports, memory exports and emitted vertices: the control-flow instructions that have effects outside the wavefront.
+//! Exports, memory exports and emitted vertices. These control-flow instructions have effects outside the wavefront.
 //!
 //! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Each lane has its own record in scratch, reduction, ring and
 //! stream-out memory. All lanes share one scatter buffer.
@@ -50,7 +50,7 @@ impl Wave {
     }
 
     /// Executes a MEM_* instruction. The elements of a burst are consecutive. Elements past ARRAY_BASE + ARRAY_SIZE are
-    /// not written ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
+    /// not written ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600, a MEM_* instruction can also read memory.
     pub(super) fn memory_export<O: Observer>(
         &mut self,
         control: &Control,
@@ -59,8 +59,8 @@ impl Wave {
     ) -> Result<(), Cause> {
         let mut lanes = self.flow.test(control)?;
         let space = export.space();
-        // Scratch memory belongs to the lane. Other memory is visible outside the wavefront, so a killed lane must not
-        // change it.
+        // Each lane has its own scratch memory. Other memory is visible outside the wavefront, so a killed lane must
+        // not change other memory.
         if space != Space::Scratch {
             lanes &= self.flow.valid();
         }

@@ -2,7 +2,7 @@
 //! texture instructions.
 //!
 //! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. aL can be added to the
-//! numbers of source and destination registers. Fetches do not have other indices.
+//! numbers of source and destination registers. Fetches cannot use any other index.
 
 use reconverge_isa::FieldValue;
 use reconverge_simt::races::Accessor;
@@ -34,7 +34,8 @@ pub(crate) fn swap_of(endian: Endian) -> Swap {
     }
 }
 
-/// Returns the components of the element at byte `at` of a buffer. Components outside the buffer are 0 or NaN.
+/// Returns the components of the element at offset `at` of a buffer, in bytes. Components outside the buffer are 0 or
+/// NaN.
 pub(crate) fn element(
     buffer: &VertexBuffer,
     at: u64,
@@ -61,11 +62,11 @@ pub(crate) fn element(
     }
 }
 
-/// Returns the components of an element of which only the first bytes are inside its buffer. A component that extends
-/// past the end is `None`.
+/// Returns the components of an element whose last bytes are outside its buffer. `inside` are the bytes inside the
+/// buffer. A component that extends past the end of the buffer is `None`.
 ///
-/// This behaviour is inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes. The last vertex of this
-/// test has three shorts at the end of the buffer, and Mesa fetches four.
+/// This behaviour is inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes. In this test, the last
+/// vertex has three shorts at the end of the buffer, but Mesa fetches four shorts per vertex.
 fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: Swap) -> [Option<u32>; 4] {
     let length = layout.bytes as usize;
     let (mut bytes, mut present) = ([0; 16], [0; 16]);
@@ -81,7 +82,7 @@ fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: 
 
 impl Wave {
     /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes it on all lanes of each quad that
-    /// contains one of `lanes`, so that later gradients have their operands (MAN p. 92).
+    /// contains one of `lanes`, so that later gradient instructions have the operands of the whole quad (MAN p. 92).
     pub(super) fn fetch<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -104,7 +105,8 @@ impl Wave {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
-    /// Writes to register `gpr` the components of `values` that DST_SEL selects. `one` is the value of select ONE.
+    /// Writes the components of `values` that DST_SEL selects to register `gpr`. `one` is the value that a component
+    /// receives if DST_SEL selects the constant 1.
     pub(super) fn write_selected<O: Observer>(
         &mut self,
         gpr: i32,
@@ -126,8 +128,8 @@ impl Wave {
         Ok(())
     }
 
-    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect, because they only state how many bytes to load
-    /// into the cache.
+    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect, because they only tell the chip how many bytes
+    /// to load into the cache.
     fn vertex<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -142,7 +144,7 @@ impl Wave {
             None => i32::from(word.dst_gpr) + self.loop_offset(word.dst_rel)?,
             Some(semantic) => {
                 let found = self.launch.environment.semantics.iter().position(|id| *id == semantic);
-                // If no semantic matches, nothing is written.
+                // If the table of semantics does not contain the fetch's semantic, the fetch writes no register.
                 let Some(place) = found else { return Ok(()) };
                 place as i32 + 1
             }
@@ -281,8 +283,8 @@ impl Wave {
         let source = if high.broadcast { lanes } else { self.whole_quads(lanes) };
         let mut bank = self.read_register(register, component(low.src_sel_x), source, fetch.src_rel)?;
         let mut dword = self.read_register(register, component(low.src_sel_y), source, fetch.src_rel)?;
-        // A broadcast uses the address of the lowest lane and writes every lane of the wavefront, whatever the masks
-        // are.
+        // A broadcast uses the address of the lowest lane. It writes every lane of the wavefront, whether or not the
+        // lane is active.
         let written = if high.broadcast { Mask::first(self.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             bank = [bank[first.index()]; LANES];
@@ -297,7 +299,7 @@ impl Wave {
             for (chan, value) in values.iter_mut().enumerate() {
                 let place = match high.mux_cntl {
                     DsrMux::NONE => entry(lane.index(), chan, true),
-                    // Lane k of a quad receives component k of the four entries.
+                    // Lane k of a quad receives component k of each of the quad's four entries.
                     DsrMux::FFT_PERMUTE => entry(lane.index() & !3 | chan, lane.index() & 3, true),
                     DsrMux::WORD_SELECT => entry(lane.index(), 0, false),
                 };
@@ -316,7 +318,8 @@ impl Wave {
     }
 
     /// Checks an access to a dword of the local data share for races. Does nothing if the dword does not exist or if
-    /// the run does not search for races. The access is a write of `value`, or a read if `value` is `None`.
+    /// the run does not search for races. If `value` is `None`, the access is a read. Otherwise the access is a write
+    /// of `value`.
     fn check_share(
         &mut self,
         pc: u32,
@@ -336,8 +339,8 @@ impl Wave {
         checked.map_err(|hazard| Cause::of_hazard(hazard, accessor, value.is_some(), place))
     }
 
-    /// Returns the thread's number in its wavefront. With SIMD_WAVE_REL, returns its number in its thread group, which
-    /// here is the whole launch.
+    /// Returns the thread's number in its wavefront. With SIMD_WAVE_REL, returns the thread's number in its thread
+    /// group. In this emulation, the thread group is the whole launch.
     fn thread(&self, lane: Lane, relative_to_group: bool) -> usize {
         lane.index() + if relative_to_group { self.first_lane() } else { 0 }
     }

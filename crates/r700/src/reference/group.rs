@@ -16,7 +16,7 @@ use crate::wave::{Lanes, Wave};
 use crate::words::{IndexModeR700, KcacheMode};
 
 impl Wave {
-    // Operands of ALU instructions.
+    // The methods that read operands of ALU instructions.
 
     /// Returns the number that INDEX_MODE adds to a relative operand, for each lane.
     fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
@@ -76,7 +76,7 @@ impl Wave {
         Ok(values)
     }
 
-    /// Returns the value of an indexed operand. It is a register of the lane, or a global register
+    /// Returns the value of an indexed operand. The operand is a register of the lane, or a global register
     /// ([`Rule::GLOBAL_REGISTERS_ARE_COLUMNS`]).
     fn indexed(&mut self, mode: IndexModeR700, register: i32, chan: usize, lane: Lane) -> Result<u32, Cause> {
         if mode.is_global() {
@@ -139,7 +139,7 @@ impl Wave {
         Ok(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
     }
 
-    // Execution of groups.
+    // The methods that execute groups.
 
     /// Executes one ALU group.
     pub(super) fn group<O: Observer>(
@@ -152,7 +152,7 @@ impl Wave {
         let mut operands = [[[0; LANES]; 3]; 5];
         let mut running = [Mask::NONE; 5];
         let mut write = Writes::default();
-        // First, all instructions read their operands, with one exception below.
+        // First, all instructions read their operands. The code below describes one exception.
         for (number, op) in group.ops.iter().enumerate() {
             if op.pred_sel.is_some() && !self.clause.predicate_written {
                 self.fidelity.rules.insert(Rule::PREDICATE_STARTS_TRUE);
@@ -166,15 +166,15 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // The exception: an indexed write is done at once, so instructions in later slots read the new value
-            // (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // The exception: an instruction that writes through an index writes at once, so instructions in later slots
+            // read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
                 self.write_result(op, running[number], &write, observer)?;
             }
         }
-        // Then all other results are computed. After that, they are written.
+        // After the indexed writes, the code computes all other results. Then it writes these results.
         let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
         for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);
@@ -239,7 +239,7 @@ impl Wave {
             let scaled = if op.omod == 1.0 { value } else { lane::scale(value, op.omod) };
             if op.clamp { lane::clamp(scaled, self.launch.environment.dx10_clamp) } else { scaled }
         };
-        // Operands of the four vector slots, for operations over these slots.
+        // Returns the operands of the four vector slots, for operations over these slots.
         let across = |place: usize, lane: usize| {
             [0, 1, 2, 3].map(|slot| {
                 let found = group.ops.iter().position(|other| other.slot == slot);
@@ -318,7 +318,7 @@ impl Wave {
     /// slot.
     ///
     /// The lower slot of a pair holds the high half of every source. In a four-slot operation, x, y and z hold the high
-    /// half and w the low half ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
+    /// half, and w holds the low half ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
     fn double(&self, double: Double, slot: usize, sources: [[u32; 4]; 3]) -> (u32, Option<Predicate>) {
         let join = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let pair = slot & !1;
@@ -396,7 +396,7 @@ impl Wave {
     }
 }
 
-/// Results of a group, collected before any of them is written.
+/// Results of a group, collected before the first result is written.
 struct Writes {
     /// Results, indexed by slot.
     results: [Lanes; 5],
@@ -406,7 +406,8 @@ struct Writes {
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// Index in the group of the PRED_SET* that sets the predicate, and the lanes for which its test holds.
+    /// The PRED_SET* that sets the predicate, as an index into the group's instructions, and the lanes for which its
+    /// test holds.
     predicate: Option<(usize, Mask)>,
 }
 

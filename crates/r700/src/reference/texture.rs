@@ -3,7 +3,7 @@
 //!
 //! Sources: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; Mesa's `r600_shader.c` for the
 //! positions of coordinates, layers and reference values in the source register. The manual does not describe the
-//! arithmetic of filters. Therefore results other than nearest texels are a recommended interpretation.
+//! arithmetic of filters. Therefore results of any filter except nearest are a recommended interpretation.
 
 use reconverge_isa::word::sign_extend;
 use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
@@ -68,17 +68,18 @@ impl Wave {
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
             TexInst::GET_NUMBER_OF_SAMPLES => {
                 let launch = self.launch.clone();
-                // In lenient mode, a missing resource has 0 samples. It also has size 0.
+                // In lenient mode, a texture that is not bound has 0 samples and size 0.
                 let samples = self.bound(&launch, words)?.map_or(0, |texture| texture.image.samples());
                 ([[samples; LANES]; 4], 1)
             }
-            // LD, SAMPLE*, GET_LOD, GET_LERP and FETCH4 read the texture.
+            // LD, SAMPLE*, GET_LOD, GET_LERP and FETCH4 read the texture in this arm.
             _ => (self.read_texture(words, &coordinates, lanes)?, float),
         };
         self.write_selected(gpr, fetch, lanes, &values, one, observer)
     }
 
-    /// Returns the four coordinates of whole quads, because derivatives need the coordinates of the neighbours.
+    /// Returns the four coordinates of all lanes of each quad, because derivatives need the coordinates of the
+    /// neighbouring lanes.
     fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2, lanes: Mask) -> Result<Values, Cause> {
         let source = self.source_register(fetch)?;
         let quads = self.whole_quads(lanes);
@@ -87,8 +88,8 @@ impl Wave {
         for (value, sel) in coordinates.iter_mut().zip(selects) {
             *value = match select(sel) {
                 Select::Component(chan) => self.read_register(source, chan, quads, fetch.src_rel)?,
-                // Mesa writes 7 for coordinates that the resource does not use. No document states which value such a
-                // coordinate has.
+                // For coordinates that the resource does not use, Mesa writes the code 7 (MASK). No document states
+                // which value such a coordinate has.
                 Select::Zero | Select::Mask => [0; LANES],
                 Select::One => [crate::lane::ONE; LANES],
             };
@@ -96,8 +97,8 @@ impl Wave {
         Ok(coordinates)
     }
 
-    /// Returns, for each lane, lane `step` of its quad minus lane 0 of its quad. These are coarse gradients
-    /// ([`Rule::GRADIENTS_ARE_COARSE`]).
+    /// For each lane, subtracts the value of lane 0 of its quad from the value of lane `step` of its quad. The results
+    /// are coarse gradients ([`Rule::GRADIENTS_ARE_COARSE`]).
     fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
         self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
         let mut out = [[0; LANES]; 4];
@@ -123,8 +124,8 @@ impl Wave {
         }
     }
 
-    /// Returns properties of the level that x names: width, height, depth or number of layers, and the number of
-    /// levels. A level that does not exist has size 0.
+    /// Returns properties of a mip level. The source component x is the number of the level. The properties are width,
+    /// height, depth or number of layers, and the number of levels. A level that does not exist has size 0.
     fn resource_info(
         &mut self,
         words: &Words<'_>,
@@ -140,7 +141,8 @@ impl Wave {
             if let Some(level) = levels.get(coordinates[0][lane] as usize) {
                 let (height, depth) = match texture.image.shape() {
                     Shape::Cube | Shape::CubeArray => (level.height, level.depth / 6),
-                    // The number of layers comes directly after the last size. (Mesa's shaders read it there.)
+                    // The number of layers is the component directly after the last size. (Mesa's shaders read it from
+                    // this component.)
                     Shape::D1Array => (level.depth, 0),
                     Shape::D1 | Shape::D2 | Shape::D3 | Shape::D2Array => (level.height, level.depth),
                 };
@@ -297,23 +299,24 @@ pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
-/// Returns LOD_BIAS as a float. The field is a number of eighths.
+/// Returns LOD_BIAS as a float. The field states the bias in eighths of a level.
 pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
     sign_extend(high.lod_bias.into(), 7) as f32 / 8.0
 }
 
-/// Returns OFFSET_X to OFFSET_Z in whole texels. The fields are numbers of half texels, and compilers write even
-/// numbers.
+/// Returns OFFSET_X to OFFSET_Z in whole texels. The fields are numbers of half texels. Compilers write only even
+/// numbers to them.
 pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
-/// Returns the gradients of a lane's coordinates, which determine the level of detail and the footprint of the lane.
-/// `quad` contains the coordinates of three lanes of its quad: the first lane, the lane to its right and the lane below
-/// it.
+/// Returns the gradients of a lane's coordinates. The gradients determine the level of detail and the footprint of the
+/// lane. `quad` contains the coordinates of three lanes of its quad: the first lane, the lane to the right of the first
+/// lane, and the lane below the first lane.
 ///
-/// If lanes of a quad are on other faces of a cube, their positions are projected onto the face of this lane. This is
-/// inferred from `tex-miplevel-selection`, which RV770 passes although its quads cover several faces.
+/// Other lanes of the quad may be on other faces of a cube. In this case, the positions of these lanes are projected
+/// onto the face of this lane. This behaviour is inferred from `tex-miplevel-selection`. RV770 passes this test
+/// although the test's quads cover several faces.
 pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;
     if matches!(image.shape(), Shape::Cube | Shape::CubeArray)
@@ -327,15 +330,15 @@ pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3
     [change(right), change(below)]
 }
 
-/// Returns the number of face and element that component z of a cube's coordinates contains.
+/// Converts component z of a cube's coordinates to an integer. The integer is the face plus eight times the element.
 fn face_number(z: f32) -> u32 {
     libm::rintf(z).clamp(0.0, 65_535.0) as u32
 }
 
-/// Returns the sample position. The layer of an array is in z.
+/// Returns the position at which the sampler samples an image. If the image is an array, z is the layer.
 ///
-/// A cube's coordinates are the results of CUBE after the usual multiply-add. On the face, x and y range from 1 to 2. z
-/// is the face plus eight times the element. `index` is the element that SET_CUBEMAP_INDEX has set.
+/// A cube's coordinates are the results of CUBE after the multiply-add that compilers emit. On the face, x and y range
+/// from 1 to 2. z is the face plus eight times the element. `index` is the element that SET_CUBEMAP_INDEX has set.
 pub(crate) fn position(
     image: &Image,
     [x, y, z, _]: [f32; 4],

@@ -1,8 +1,9 @@
 //! Assembles text into words.
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
-//! preceding control-flow instruction. A control-flow instruction without an address comes after the previous one.
-//! Clauses without an address come after all control flow and after everything for which the text states an address.
+//! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, the
+//! instruction is placed directly after the control-flow instruction before it. Clauses without a stated address come
+//! after all control flow and after everything with a stated address.
 
 mod alu;
 mod amd;
@@ -35,28 +36,30 @@ pub struct Assembled {
     pub name: Option<String>,
     /// The program as 32-bit words, in memory order.
     pub words: Vec<u32>,
-    /// The chip that `.chip` names, or otherwise the chip that the caller passed.
+    /// The chip that `.chip` names. Without `.chip`, the chip that the caller passed.
     pub chip: Chip,
     /// Name of the chip as `.chip` spells it.
     pub chip_name: Option<String>,
-    /// State directives, in order. Each has its name without the dot, and its numbers.
+    /// State directives, in order. Each entry has the name of the directive without the dot, and the numbers of the
+    /// directive.
     pub state: Vec<(String, Vec<u32>)>,
-    /// Addresses of control-flow instructions, ALU groups and fetches, each with its position in the text.
+    /// Addresses of control-flow instructions, ALU groups and fetches. Each entry also has the position of the
+    /// instruction in the text.
     pub lines: Vec<(u32, usize)>,
-    /// Warnings about code that probably does not mean what its author intends.
+    /// Warnings about code whose meaning probably differs from its author's intention.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Returns whether a text is in the syntax of AMD or latte-assembler. In this syntax, a line contains only
-/// END_OF_PROGRAM, or a comment states a register.
+/// Returns whether a text is in the syntax of AMD or latte-assembler. A text is in this syntax if a line contains only
+/// END_OF_PROGRAM, or if a comment states a register.
 pub fn is_amd(source: &str) -> bool {
     amd::dialect_of(source) == Dialect::Latte
 }
 
-/// Assembles the only program of `source`. Assembles for `chip` unless the text names another chip.
+/// Assembles `source`, which must contain only one program. Assembles for `chip` unless the text names another chip.
 ///
 /// # Errors
-/// One diagnostic, with a position, for each part of the text that is wrong, or for a second program.
+/// One diagnostic, with a position, for each wrong part of the text. A second program is also an error.
 pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
     let mut programs = assemble_all(source, chip)?;
     match (programs.pop(), &programs[..]) {
@@ -72,7 +75,7 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
 /// `.program` is one program.
 ///
 /// # Errors
-/// One diagnostic, with a position, for each part of the text that is wrong.
+/// One diagnostic, with a position, for each wrong part of the text.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
@@ -118,7 +121,7 @@ pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diag
     if faults.is_empty() { Ok(programs) } else { Err(faults) }
 }
 
-/// A control-flow word and the clause that follows it in the text.
+/// A control-flow word, and the clause that comes after this word in the text.
 struct Cf {
     addr: usize,
     words: [u32; 2],
@@ -129,10 +132,11 @@ struct Cf {
     counted: bool,
     label: Option<(String, Span)>,
     body: Vec<u32>,
-    /// Groups that would be shorter if equal literals shared a position. Each has its index in the body and the words
-    /// of the shorter group.
+    /// Groups of the body that would be shorter if equal literals shared a position. Each entry has the index of the
+    /// group in the body, and the words of the shorter group.
     shorter: Vec<(usize, Vec<u32>)>,
-    /// For each line of the body, the number of 64-bit words of the body before it, and its position in the text.
+    /// For each line of the body: the number of 64-bit words of the body before the line, and the position of the line
+    /// in the text.
     lines: Vec<(usize, usize)>,
 }
 
@@ -141,8 +145,8 @@ struct Cf {
 enum LabelTarget {
     /// A control-flow instruction, by its address.
     Control(usize),
-    /// A line of a clause: the index of its control-flow instruction, and the number of 64-bit words of the clause
-    /// before the line.
+    /// A line of a clause. The numbers are the index of the clause's control-flow instruction, and the number of 64-bit
+    /// words of the clause before the line.
     Clause(usize, usize),
 }
 
@@ -152,11 +156,12 @@ struct Asm<'a> {
     chip: Chip,
     chip_name: Option<String>,
     name: Option<String>,
-    /// Whether a program has begun. It begins with `.program`, or with any line except `.isa`, `.chip` and `.syntax`.
+    /// Whether a program has begun. A program begins with `.program`, or with any line except `.isa`, `.chip` and
+    /// `.syntax`.
     begun: bool,
     /// Whether another program precedes this program.
     later: bool,
-    /// Whether the text continues with something that is not part of this program. Further messages would then be
+    /// Whether the text continues with lines that do not belong to this program. Messages about these lines would be
     /// misleading.
     gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
@@ -186,7 +191,7 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// Merges equal literals if the clause has the stated count only after merging.
+    /// If the clause has a stated count but a different size, merges equal literals in its groups.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
@@ -242,7 +247,7 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Handles `.program`. Returns the program that begins with it.
+    /// Handles `.program`. Returns the assembler for the program that begins at this directive.
     fn program(&mut self, at: Token<'_>, rest: &[Token<'_>]) -> Asm<'a> {
         if self.begun && !self.set.contains_key("program") {
             let message = "a program has begun before this line";
@@ -287,7 +292,8 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // If the same number is repeated and the slot is free, the instruction belongs to the same group.
+                // If a line has the same group number as the line before it, and the slot of the line is free, the
+                // line's instruction belongs to the same group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
                     self.close_group()?;
@@ -305,7 +311,8 @@ impl<'a> Asm<'a> {
                     None => self.cf.last().map_or(0, |cf| cf.addr + 1),
                 };
                 self.name_place(LabelTarget::Control(addr));
-                // The instruction is kept even if it is wrong, so that later lines are checked in the right context.
+                // The assembler stores the instruction even if it is wrong, so that later lines are checked in the
+                // right context.
                 self.cf.push(Cf {
                     addr,
                     words: [0, 0],
@@ -327,8 +334,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Handles a line that contains only END_OF_PROGRAM. Sets the bit in the last instruction. If that instruction does
-    /// not have the bit, adds a NOP that has it.
+    /// Handles a line that contains only END_OF_PROGRAM. Sets the bit in the last instruction. If the format of this
+    /// instruction does not have the bit, adds a NOP with the bit.
     fn end_of_program(&mut self) -> Parse<()> {
         self.close_group()?;
         match self.cf.last_mut() {
@@ -352,7 +359,7 @@ impl<'a> Asm<'a> {
         Ok(())
     }
 
-    /// Assigns the pending labels to this target.
+    /// Assigns `place` to the labels that have no target yet.
     fn name_place(&mut self, place: LabelTarget) {
         for (name, span) in std::mem::take(&mut self.pending_labels) {
             match self.labels.get(&name) {
@@ -365,17 +372,17 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Assigns the pending labels to the next line of a clause.
+    /// Makes the next line of a clause the target of the labels that have no target yet.
     fn name_clause_line(&mut self) {
         if let Some((cf, before)) = self.cf.split_last() {
             self.name_place(LabelTarget::Clause(before.len(), cf.body.len() / 2));
         }
     }
 
-    /// Returns the clause to which lines are being added. `alu` states whether the lines are ALU instructions.
+    /// Returns the clause to which the assembler adds the current line. `alu`: whether the line is an ALU instruction.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
         let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
-        // If the word is zero, the instruction is wrong and already has a message.
+        // If the words are zero, the instruction is wrong, and a message about it already exists.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
             return Err(wrong(at, format!("this fits in {kind} clause only")));
@@ -388,7 +395,7 @@ impl<'a> Asm<'a> {
         Ok(&mut cf.body)
     }
 
-    /// Computes addresses and counts, and joins everything into one image.
+    /// Computes addresses and counts, and joins all words into one image.
     fn finish(mut self) -> Result<Assembled, Vec<Diagnostic>> {
         if let Err(fault) = self.close_group() {
             self.faults.push(fault);
@@ -399,7 +406,8 @@ impl<'a> Asm<'a> {
         }
         let ends = |cf: &Cf| !cf.is_alu() && cf.words[1] >> 21 & 1 != 0;
         if self.dialect == Dialect::Latte && !self.cf.last().is_some_and(ends) {
-            // latte-assembler sets END_OF_PROGRAM in the last instruction even if the text does not.
+            // latte-assembler sets END_OF_PROGRAM in the last instruction even if the text does not state
+            // END_OF_PROGRAM.
             if let Err(fault) = self.end_of_program() {
                 self.faults.push(fault);
             }
@@ -441,15 +449,16 @@ impl<'a> Asm<'a> {
         Ok(Assembled { name, words, chip, chip_name, state, lines, warnings })
     }
 
-    /// Assigns addresses to clauses without ADDR, after all other words, and counts to clauses without CNT.
+    /// Assigns addresses to clauses without ADDR. These addresses are after all other words. Also assigns counts to
+    /// clauses without CNT.
     fn place_clauses(&mut self) {
         let mut end = self.cf.iter().map(|cf| cf.addr + 1).max().unwrap_or(0);
         for cf in self.cf.iter().filter(|cf| cf.placed && !cf.body.is_empty()) {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        // latte-assembler puts all ALU clauses before all fetch clauses. The first clause of each kind begins at a
-        // multiple of its alignment.
+        // latte-assembler puts all ALU clauses before all fetch clauses. The first ALU clause and the first fetch
+        // clause each begin at a multiple of their kind's alignment.
         let latte = self.dialect == Dialect::Latte;
         let mut order: Vec<usize> =
             (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();
@@ -536,8 +545,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Sets ADDR of instruction `number` to the clause of instruction `owner`, starting at its word `offset`. Unless
-    /// CNT is stated, the count extends to the end of that clause.
+    /// Makes instruction `number` run part of the clause of instruction `owner`: sets its ADDR to word `offset` of the
+    /// clause. If the text does not state CNT, the part extends to the end of the clause.
     fn share_clause(&mut self, number: usize, owner: usize, offset: usize, span: Span) {
         let alu = self.cf[number].is_alu();
         let addr = self.cf[owner].clause_addr() + offset;
@@ -562,7 +571,7 @@ impl<'a> Asm<'a> {
     }
 }
 
-/// The words of the program under construction. Detects addresses that are used twice.
+/// The words of the program under construction. The image detects if two instructions use the same address.
 #[derive(Default)]
 struct Image {
     words: Vec<Option<u32>>,
@@ -589,7 +598,7 @@ impl Image {
     }
 }
 
-/// Returns the maximum number of slots of an ALU clause, or of instructions of a fetch clause.
+/// Returns the maximum number of slots in an ALU clause, or the maximum number of instructions in a fetch clause.
 const fn most_in_clause(alu: bool, family: Family) -> u32 {
     match (alu, family) {
         (true, _) => 128,
@@ -598,8 +607,8 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Returns the bits of a stored count, which is the count minus one. For a fetch clause, the bits of COUNT and COUNT_3
-/// are not adjacent.
+/// Returns the bits of a count field. `count` is the count minus one, as the field stores it. For a fetch clause, the
+/// bits of COUNT and COUNT_3 are not adjacent.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

@@ -1,5 +1,5 @@
-//! Attributes are fields that the text contains, after the operands, if they differ from their default. They are
-//! written as `NAME` or `NAME(value)`. The disassembler and the assembler share one table for each word format.
+//! Attributes are fields that the text shows after the operands if the fields differ from their defaults. The text of
+//! an attribute is `NAME` or `NAME(value)`. The disassembler and the assembler share one table for each word format.
 
 use crate::chip::Family;
 use crate::words::DataFormat;
@@ -12,11 +12,11 @@ pub(super) struct Attr {
     pub(super) word: usize,
     pub(super) lo: u32,
     pub(super) bits: u32,
-    /// Default value. An attribute with this value is not written.
+    /// Default value. If the field has this value, the text does not show the attribute.
     pub(super) usual: u32,
-    /// Number that is added to the field in the text. It is 1 for counts that are stored minus one.
+    /// Number that is added to the field's value for the text. For counts that are stored minus one, this number is 1.
     pub(super) add: u32,
-    /// Names of the values. A value without a name is written as a number.
+    /// Names of the values. If a value has no name, the text shows it as a number.
     pub(super) names: &'static [&'static str],
 }
 
@@ -92,8 +92,8 @@ pub(super) const AMD_BANKS: [&str; 10] = [
     "VEC_012", "VEC_021", "VEC_120", "VEC_102", "VEC_201", "VEC_210", "SCL_210", "SCL_122", "SCL_212",
     "SCL_221",
 ];
-/// Texture instructions for which AMD's text and latte-assembler have another name. Each row has their name and the
-/// name in this project.
+/// Texture instructions that have another name in AMD's text and in latte-assembler. Each row has this other name and
+/// then the name in this project.
 pub(super) const AMD_TEX: [(&str, &str); 3] = [
     ("GET_TEXTURE_INFO", "GET_TEXTURE_RESINFO"),
     ("GET_SAMPLE_INFO", "GET_NUMBER_OF_SAMPLES"),

@@ -20,7 +20,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 pub struct Options {
     /// Adds the address and the words to each line, as a comment.
     pub hex: bool,
-    /// Indents the lines between a push or loop start and its end.
+    /// Indents the lines between a push and its pop, and between the start and the end of a loop.
     pub structure: bool,
     /// Start address of the program.
     pub start: u32,
@@ -28,7 +28,7 @@ pub struct Options {
     pub syntax: Syntax,
 }
 
-/// Syntax in which a program is printed. The assembler accepts both syntaxes.
+/// Syntax in which the disassembler prints a program. The assembler accepts both syntaxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Syntax {
     /// The syntax of this project.
@@ -43,8 +43,8 @@ pub enum Syntax {
 pub struct Disassembly {
     /// The text. [`assemble`](super::assemble) converts it back to the same words.
     pub text: String,
-    /// Notes about words that the program uses but that are not valid instructions. Each has its address in 64-bit
-    /// words.
+    /// Notes about words that the program reaches although they are not valid instructions. Each entry has the address
+    /// of the words, in 64-bit words.
     pub notes: Vec<(u32, String)>,
     /// For each instruction, the position at which its text ends.
     pub marks: Vec<Mark>,
@@ -83,14 +83,16 @@ pub(crate) enum Home {
         launch: usize,
         /// The group: address of its first slot, number of instructions, number of literal pairs.
         group: (usize, usize, usize),
-        /// Reason why the words of the clause do not form groups from this address on. The slot is then printed alone.
+        /// Reason why the words of the clause do not form groups from this address on, or `None` if the words form
+        /// groups. If there is a reason, the disassembler prints the slot alone.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.
     Fetch,
 }
 
-/// Returns the kind of instruction at address `addr` of a program. The listing of the program has the same kind there.
+/// Returns the kind of instruction at address `addr` of a program. The disassembly of the whole program shows the same
+/// kind at this address.
 pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option<Home> {
     let mut out = Disassembly::default();
     let options = Options { start, ..Options::default() };
@@ -121,8 +123,8 @@ pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option
     }
 }
 
-/// Returns the text of one instruction without its address. The instruction is a control-flow instruction, an ALU group
-/// or a fetch. The text of a group has one line per slot, and includes its literals.
+/// Returns the text of a control-flow instruction, an ALU group or a fetch, without its address. The text of a group
+/// has one line per slot, and includes the group's literals.
 pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> {
     let mut out = Disassembly::default();
     let mut dis =
@@ -155,7 +157,7 @@ enum Owner {
     Clause,
 }
 
-/// A clause of a control-flow word: first 64-bit word, number of 64-bit words, and whether it is an ALU clause.
+/// A clause: its first 64-bit word, its number of 64-bit words, and whether it is an ALU clause.
 #[derive(Clone, Copy)]
 struct Clause {
     addr: usize,
@@ -211,8 +213,8 @@ impl Dis<'_> {
         })
     }
 
-    /// Returns the owner of each 64-bit word. A word belongs to control flow if it is reachable from the entry point or
-    /// from address 0, and is not in a clause.
+    /// Returns the owner of each 64-bit word. A word belongs to control flow if it is not in a clause and is reachable
+    /// from the entry point or from address 0.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];
@@ -242,7 +244,7 @@ impl Dis<'_> {
     }
 
     /// Returns the owner of each 64-bit word, and the addresses of the control-flow words. Also returns the addresses
-    /// of those control-flow words that the listing shows together with their clause.
+    /// of the control-flow words that the listing shows together with their clause.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
@@ -358,7 +360,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints the bits that neither the syntax nor an attribute has shown.
+    /// Prints the bits that neither the operands nor an attribute have shown.
     fn bits(&mut self, words: &[u32], owned: &[u32]) {
         if words.iter().zip(owned).all(|(word, owned)| word & !owned == 0) {
             return;
@@ -413,7 +415,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints a control-flow instruction. `last` states whether it is the last instruction of a program.
+    /// Prints a control-flow instruction. `last`: whether the instruction is the last one of a program.
     fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);
@@ -564,8 +566,8 @@ impl Dis<'_> {
         }
     }
 
-    /// Returns the number of instructions and the number of literal pairs of the group at `at`, in a clause that ends
-    /// before `end`.
+    /// Returns the number of instructions and the number of literal pairs of the group at `at`. The clause of this
+    /// group ends before `end`.
     fn group_at(&self, at: usize, end: usize) -> Result<(usize, usize), &'static str> {
         let mut group = [[0; 2]; 5];
         let mut len = 0;
@@ -653,7 +655,7 @@ impl Dis<'_> {
             }
         };
         let index = word0 >> 26 & 7;
-        // LAST is not printed, because the text shows where the group ends.
+        // The disassembler does not print LAST, because the text shows where the group ends.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let mut related = false;
         let gpr = word1 >> 21 & 0x7f;
@@ -699,7 +701,7 @@ impl Dis<'_> {
         if related {
             owned[0] |= 7 << 26;
         }
-        // Most instructions have no attributes, so this check saves time.
+        // Most instructions have no attributes, so checking for set bits first saves time.
         let masked = [words[0] & !owned[0], words[1] & !owned[1]];
         if masked != [0, 0] {
             self.attrs(encoding, &masked, &mut owned);
@@ -708,8 +710,9 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints the second source of an operation that reads only one source. Vendors' compilers often set it to R0 with
-    /// the component of the first source. The text is then `~`. Otherwise the text is `~` followed by the source.
+    /// Prints the second source of an operation that reads only one source. Vendors' compilers often set the second
+    /// source to R0, with the component of the first source. The text is then `~`. For any other second source, the
+    /// text is `~` followed by the source.
     fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
         let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
         let (selector, rel) = (raw & 0x1ff, raw >> 9 & 1 != 0);
@@ -930,7 +933,7 @@ pub(super) fn export_kinds(swizzle: bool, family: Family) -> [&'static str; 4] {
     }
 }
 
-/// Returns COUNT of a control-flow word as stored, which is the count minus one.
+/// Returns COUNT of a control-flow word as stored. The stored number is the count minus one.
 pub(super) fn fetch_count(word1: u32, family: Family) -> u32 {
     let high = if family == Family::R700 { (word1 >> 19 & 1) << 3 } else { 0 };
     (word1 >> 10 & 7) | high

@@ -1,9 +1,9 @@
-//! Program text. [`disassemble`] converts words to text, and [`assemble`] converts text back to words. They are exact
-//! inverses.
+//! Program text. [`disassemble`] converts words to text, and [`assemble`] converts this text back to the same words.
 //!
-//! The text shows every bit of every word. Most bits are part of the syntax of their instruction. A field that differs
-//! from its default is shown as an attribute. Reserved bits and fields that the opcode does not read are shown as
-//! `BITS(…)`. Words that no instruction reaches are written as `.word`. `docs/r700-syntax.md` describes the text.
+//! The text shows every bit of every word. Most bits are part of the syntax of their instruction. If a field differs
+//! from its default, the text shows the field as an attribute. The text shows reserved bits and fields that the opcode
+//! does not read as `BITS(…)`. It shows words that no instruction reaches as `.word`. `docs/r700-syntax.md` describes
+//! the text.
 
 mod asm;
 mod attr;
@@ -40,8 +40,8 @@ const INLINE: [(u32, &str); 10] = [
     (255, "PS"),
 ];
 
-/// ALU operations for which AMD's text has another name. Each row has AMD's name and the name in this project.
-/// (decaf-emu, latte-assembler; AMD's disassemblers print the names that end in `_e`)
+/// ALU operations that have another name in AMD's text. Each row has AMD's name and then the name in this project.
+/// (Sources: decaf-emu, latte-assembler. AMD's disassemblers print the names that end in `_e`.)
 #[rustfmt::skip]
 const AMD_OPERATIONS: [(&str, &str); 13] = [
     ("MUL_e", "MUL_IEEE"), ("MULADD_e", "MULADD_IEEE"), ("DOT4_e", "DOT4_IEEE"), ("EXP_e", "EXP_IEEE"),

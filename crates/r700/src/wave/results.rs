@@ -9,8 +9,8 @@ use crate::code::ExportKind;
 use crate::memory::{Private, Simd};
 use crate::outcome::{MemoryOutcome, Outcome};
 
-/// For each set of lanes of a quad, a word per lane: all ones if the lane is in the set, and otherwise 0. The index is
-/// the set as a bit mask.
+/// For each set of lanes of a quad, one word per lane: all bits are set if the lane is in the set, and otherwise the
+/// word is 0. The index is the set as a bit mask.
 const QUADS: [[u32; 4]; 16] = {
     let mut all = [[0; 4]; 16];
     let mut set = 0;
@@ -38,7 +38,7 @@ impl Default for Target {
     }
 }
 
-/// Export targets, sorted by kind and base. The memory of an earlier wavefront's targets is reused.
+/// Export targets, sorted by kind and base. The list reuses the memory of an earlier wavefront's targets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     targets: Vec<((ExportKind, u16), Target)>,
@@ -52,7 +52,7 @@ impl PartialEq for Targets {
 }
 
 impl Targets {
-    /// Returns the target of a kind and base. If it does not exist, adds it with zeros.
+    /// Returns the target of this kind and base. If the target does not exist, adds it with zeros.
     pub(crate) fn get_mut(&mut self, kind: ExportKind, base: u16) -> &mut Target {
         let place = self.targets.binary_search_by_key(&(kind, base), |(key, _)| *key);
         let place = place.unwrap_or_else(|place| {
@@ -80,7 +80,7 @@ impl Targets {
 }
 
 impl Target {
-    /// Stores a component in a column. Lanes outside `lanes` receive zero.
+    /// Stores component `chan` of the lanes `lanes` in a column. All other lanes of the column receive zero.
     fn put(&self, chan: usize, lanes: Mask, column: &mut [u32]) {
         let values = &self.values[chan][..column.len()];
         if lanes == Mask::first(column.len()) {
@@ -98,16 +98,16 @@ impl Target {
         }
     }
 
-    /// Returns the values of each lane in `kept`, and a bit mask of the components that the lane has written. For other
-    /// lanes, both are 0.
+    /// For each lane in `kept`, returns the lane's values and a bit mask of the components that the lane has written.
+    /// For lanes outside `kept`, the values and the mask are 0.
     fn by_lane(&self, kept: Mask, level: Option<Level>) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
         self.put_by_lane(kept, (&mut values, &mut written), level);
         (values, written)
     }
 
-    /// Stores the values of each lane in `kept`, and a bit mask of the components that the lane has written. Both lists
-    /// must contain zeros before the call.
+    /// For each lane in `kept`, stores the lane's values and a bit mask of the components that the lane has written.
+    /// Both lists must contain only zeros before the call.
     fn put_by_lane(&self, kept: Mask, (values, written): (&mut [[u32; 4]], &mut [u8]), level: Option<Level>) {
         let lanes = self.written.map(|lanes| lanes & kept);
         if lanes == [Mask::first(values.len()); 4] {
@@ -125,16 +125,17 @@ impl Target {
 }
 
 impl Wave {
-    /// Adds the results of this wavefront to the launch's outcome. Returns the state that the next wavefront shares.
+    /// Adds the results of this wavefront to the launch's outcome. Returns the shared state with which the next
+    /// wavefront starts.
     pub fn finish(mut self, outcome: &mut Outcome) -> Simd {
         let lanes = self.launch.lanes;
         self.add_to(outcome, lanes, None);
         self.simd
     }
 
-    /// Returns the values that each lane has exported to a target, and a bit mask of the exported components. Both are
-    /// 0 if the lane has exported nothing. Pixels of lanes that are not valid do not reach the framebuffer, even if the
-    /// lane was killed after its export (MAN p. 47).
+    /// For each lane, returns the values that the lane has exported to a target, and a bit mask of the exported
+    /// components. If a lane has exported nothing, its values and its mask are 0. Pixels of lanes that are not valid do
+    /// not reach the framebuffer, even if the lane was killed after its export (MAN p. 47).
     pub(crate) fn exported(
         &self,
         kind: ExportKind,
@@ -144,19 +145,20 @@ impl Wave {
         Some(self.exports.get(kind, base)?.by_lane(self.kept(kind), Some(level)))
     }
 
-    /// Returns the lanes whose exports of a kind have an effect.
+    /// Returns the lanes whose exports to targets of this kind have an effect.
     fn kept(&self, kind: ExportKind) -> Mask {
         if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) }
     }
 
-    /// Adds the results of this wavefront to an outcome of `lanes` lanes, which contains the results of earlier
-    /// wavefronts. Uses code compiled for `level`, or code for every processor if `level` is `None`.
+    /// Adds the results of this wavefront to an outcome of `lanes` lanes. The outcome already contains the results of
+    /// earlier wavefronts. Uses code compiled for `level`. If `level` is `None`, uses code that runs on every
+    /// processor.
     pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize, level: Option<Level>) {
         self.add_exports_to(outcome, lanes, level, |_, _| true);
         self.add_others_to(outcome);
     }
 
-    /// Adds the exports for those targets that `to` selects.
+    /// Adds the exports to the targets for which `to` returns `true`.
     pub(crate) fn add_exports_to(
         &self,
         outcome: &mut Outcome,
@@ -184,7 +186,7 @@ impl Wave {
         }
     }
 
-    /// Adds all results except for the exports.
+    /// Adds all results of this wavefront except its exports.
     pub(crate) fn add_others_to(&mut self, outcome: &mut Outcome) {
         let valid = self.flow.valid();
         let place = outcome.killed.len();

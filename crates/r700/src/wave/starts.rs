@@ -1,4 +1,4 @@
-//! The registers of wavefronts before their first instruction.
+//! The initial registers of wavefronts.
 
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::registers::Row;
@@ -11,28 +11,29 @@ use crate::launch::Launch;
 /// The rows whose initial values a program may read, in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRows {
-    /// The rows for a wavefront whose lanes all run.
+    /// The rows that a program may read if all lanes of the chip's wavefront run.
     pub(crate) whole: Vec<usize>,
-    /// The rows for a wavefront in which some lanes do not run.
+    /// The rows that a program may read if some lanes of the chip's wavefront do not run.
     pub(crate) all: Vec<usize>,
 }
 
-/// The initial rows of the wavefronts of a launch, and the sources of their values. Other rows do not change when a
-/// wavefront starts.
+/// The initial rows of the wavefronts of a launch, and the lists that contain their values. All other rows do not
+/// change when a wavefront starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts<'a> {
-    /// Rows that are set to zero before inputs and columns fill them. The first list is for a wavefront whose lanes all
-    /// run, the second for other wavefronts.
+    /// Rows that are set to zero before inputs and columns fill them. The first list is for wavefronts whose lanes all
+    /// run. The second list is for wavefronts in which some lanes do not run.
     zeroed: [Vec<usize>; 2],
-    /// Number of the first of four rows, and the words of the four components for each lane.
+    /// Each entry has the number of the first row of a register, and the four words of each lane for the register's
+    /// rows.
     inputs: Vec<(usize, &'a [[u32; 4]])>,
-    /// Number of a row, and its word for each lane.
+    /// Each entry has the number of a row, and the word of each lane for this row.
     columns: Vec<(usize, &'a [u32])>,
 }
 
 impl<'a> Starts<'a> {
-    /// Returns the initial rows of a launch. `read` has the rows that matter. If it is `None`, all rows matter,
-    /// including PV and PS.
+    /// Returns the initial rows of a launch. `read` lists the rows that the program may read. If `read` is `None`, all
+    /// rows have initial values, including PV and PS.
     pub(crate) fn of(launch: &'a Launch, read: Option<&ReadRows>) -> Starts<'a> {
         let environment = &launch.environment;
         let row = |gpr: u8, chan: u8| environment.register_row(gpr.into(), chan.into());
@@ -57,7 +58,8 @@ impl<'a> Starts<'a> {
             (first(columns.gpr)..).zip(&columns.components).map(|(row, column)| (row, column.as_slice()))
         });
         let columns: Vec<_> = columns.filter(|(row, _)| matters(row)).collect();
-        // If an input has a word for each lane, zeros are not needed in a whole wavefront.
+        // If an input has a word for every lane of the launch, its rows need no zeros in wavefronts whose lanes all
+        // run.
         let fills = |row: usize| {
             let by_input = |(first, values): &(usize, &[[u32; 4]])| {
                 (*first..first + 4).contains(&row) && values.len() >= launch.lanes
@@ -73,8 +75,8 @@ impl<'a> Starts<'a> {
         Starts { zeroed, inputs, columns }
     }
 
-    /// Fills the rows of the wavefront that has `lanes` lanes, the first of which is at position `place` of the launch.
-    /// `whole` states whether all lanes of the chip's wavefront run.
+    /// Fills the rows of the wavefront whose first lane is at position `place` of the launch. The wavefront has `lanes`
+    /// lanes. `whole`: whether all lanes of the chip's wavefront run.
     #[inline(always)]
     pub(crate) fn fill<W: Wide>(
         &self,
@@ -108,13 +110,13 @@ impl<'a> Starts<'a> {
 pub(super) struct Fill<'a, 'b> {
     pub(super) starts: &'a Starts<'b>,
     pub(super) registers: &'a mut [Row<LANES>],
-    /// Position of the first lane in the launch, and number of lanes.
+    /// Position of the wavefront's first lane in the launch, and number of lanes of the wavefront.
     pub(super) place: (usize, usize),
     pub(super) whole: bool,
 }
 
 impl Fill<'_, '_> {
-    /// Fills the rows with code compiled for `level`, or with code for every processor if `level` is `None`.
+    /// Fills the rows with code compiled for `level`. If `level` is `None`, uses code that runs on every processor.
     pub(super) fn at(self, level: Option<Level>) {
         match level {
             Some(level) => level.run(self),

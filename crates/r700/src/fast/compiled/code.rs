@@ -1,7 +1,7 @@
-//! Compiles templates of operations to values of the generated code.
+//! Compiles the templates of operations: emits code that computes their results as values of the generated code.
 //!
 //! A [`Way`] is the fast or the slow path of a node under construction. [`Way::operation`] emits code for an operation
-//! of the fast engine. The code computes the functions of [`crate::lane`] for all lanes of a vector at once.
+//! of the fast engine. The emitted code computes the functions of [`crate::lane`] for all lanes of a vector at once.
 
 use std::ops::RangeInclusive;
 
@@ -22,15 +22,16 @@ const ROW: u32 = 4 * crate::chip::LANES as u32;
 /// Bytes of a register: four rows.
 const REGISTER: u32 = 4 * ROW;
 
-/// Sizes in bytes of the buffers from which code loads: it reads whole words.
+/// The sizes in bytes that a buffer may have if compiled code loads from it. The minimum is 4 because the code loads
+/// whole words.
 pub(super) const FITS: RangeInclusive<usize> = 4..=i32::MAX as usize;
 
-/// Elements of a buffer, one a lane.
+/// The buffer elements that the lanes fetch, one element per lane.
 struct Elements<'a> {
     vertex: &'a Vertex,
     site: u32,
-    /// Offset of each element in bytes, for the lanes that fetch one with an offset of 32 bits. The elements of other
-    /// lanes are outside every buffer.
+    /// For each lane, the offset of its element in the buffer, in bytes. The offset is valid only in `lanes`, the lanes
+    /// whose offset fits in 32 bits. The elements of the other lanes are outside every buffer.
     at: Value,
     lanes: Value,
 }
@@ -39,7 +40,7 @@ struct Elements<'a> {
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The predicate, and the lanes that run instructions with each PRED_SEL. `None` means all lanes.
+    /// The predicate of each lane. Below, the lanes that run instructions with each PRED_SEL. `None` means all lanes.
     predicate: Option<Value>,
     chosen: [Option<Value>; 2],
     /// The lanes that UPDATE_EXECUTE_MASK disables.
@@ -56,7 +57,7 @@ fn row(place: Place) -> Row {
 
 impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
-        // The window has the registers that an index selects.
+        // The window contains the registers that an index can select.
         let strip = Strip::with_window(lowered.tables.indexed * REGISTER);
         let mut rows = Rows::on(strip, ACTIVE_ROW, exact, true);
         let fetches = |info: &FetchInfo| info.fetching.as_ref().is_some_and(is_vertex);
@@ -85,14 +86,14 @@ impl<'a> Way<'a> {
         self.modified(value, operation.keep[number], operation.flip[number])
     }
 
-    // Begin and end of clauses.
+    // The methods that begin and end a clause.
 
-    /// Begins a clause. The predicate is then 1 for all lanes.
+    /// Begins a clause. At its begin, the predicate is 1 for all lanes.
     pub(super) fn begin(&mut self) {
         (self.predicate, self.chosen, self.skip) = (None, [None; 2], None);
     }
 
-    /// Ends a clause, after which only the rows of registers are live. Returns the lanes that UPDATE_EXECUTE_MASK
+    /// Ends a clause. After the clause, only the rows of registers are live. Returns the lanes that UPDATE_EXECUTE_MASK
     /// disables. The result is meaningful only for active lanes.
     pub(super) fn end(&mut self) -> Value {
         let registers = self.lowered.registers as u32 * ROW;
@@ -101,7 +102,7 @@ impl<'a> Way<'a> {
         self.skip.take().unwrap_or(none)
     }
 
-    /// Returns the active lanes that belong to a set, or `None` if all active lanes do.
+    /// Returns the active lanes that belong to a set, or `None` if every active lane belongs to the set.
     fn chosen(&self, set: u8) -> Option<Value> {
         match set {
             TRUE => self.chosen[0],
@@ -140,7 +141,8 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Emits code for an operation. Returns `false` if the operation has no template. The node is then invalid.
+    /// Emits code for an operation. Returns `false` if the operation has no template. In this case, the node is
+    /// invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         self.effect(operation, template).is_some()
     }
@@ -206,7 +208,8 @@ impl<'a> Way<'a> {
 
     // Vertex fetches.
 
-    /// Emits a vertex fetch from a buffer whose memory a site has. Returns `None` if there is no template for it.
+    /// Emits code for a vertex fetch from the buffer that a site names. Returns `None` if this kind of fetch has no
+    /// template.
     pub(super) fn fetch(&mut self, fetching: &Fetching, site: u32) -> Option<()> {
         let vertex = match &fetching.work {
             FetchWork::Nothing => return Some(()),
@@ -232,7 +235,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Returns the elements with these indices.
+    /// Returns the buffer elements with the indices `index`.
     fn elements<'v>(&mut self, vertex: &'v Vertex, site: u32, index: Value) -> Elements<'v> {
         let (stride, offset) = (vertex.stride as u32, vertex.offset as u32);
         let (base, offset_of) = (self.rows.word(vertex.base), self.rows.word(offset));
@@ -256,14 +259,15 @@ impl<'a> Way<'a> {
         Elements { vertex, site, at, lanes }
     }
 
-    /// Returns a component of elements. Components that the buffer does not contain as a whole are
-    /// [outside](Vertex::outside).
+    /// Returns one component of the elements. If the buffer does not contain all bytes of the component, the result is
+    /// [`Vertex::outside`].
     fn component(&mut self, elements: &Elements<'_>, component: usize) -> Option<Value> {
         let (layout, numbers) = (elements.vertex.conversion.layout, elements.vertex.conversion.numbers);
         let (first, width, float) = layout.part(component)?;
         let is_word = float || matches!(numbers, Number::UnsignedInt | Number::SignedInt);
         let (value, inside) = match width {
-            // Present if the first byte is.
+            // The format does not store this component. The component has its fill value if the first byte of the
+            // element is in the buffer.
             0 => (self.rows.word(layout.fill(component, numbers)), self.inside(elements, elements.at, 1)),
             32 if is_word => {
                 let place = self.rows.word(first / 8);
@@ -286,7 +290,7 @@ impl<'a> Way<'a> {
                     && elements.vertex.outside == 0
                     && numbers != (Number::SignedNorm { no_zero: true })
                 {
-                    // Bytes outside are zeros.
+                    // Bytes outside the buffer are zeros, so the value of a component outside the buffer is already 0.
                     return Some(value);
                 }
                 (value, self.inside(elements, place, (first + width).div_ceil(8)))
@@ -299,7 +303,7 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Returns the lanes whose buffer has this number of bytes at an offset, up to four.
+    /// Returns the lanes for which the buffer contains `bytes` bytes at the offset `place`. `bytes` is at most four.
     fn inside(&mut self, elements: &Elements<'_>, place: Value, bytes: u8) -> Value {
         let (last, more) =
             (self.rows.strip.last_of_site(elements.site), self.rows.word(4 - u32::from(bytes.min(4))));
@@ -309,21 +313,21 @@ impl<'a> Way<'a> {
         self.rows.two(Two::And, inside, elements.lanes)
     }
 
-    /// Returns the bytes at an offset as a word, with zeros for those that are not in the buffer.
+    /// Returns the four bytes at the offset `place` as a word. Bytes that are not in the buffer are zeros.
     fn bytes(&mut self, elements: &Elements<'_>, place: Value) -> Value {
         let last = self.rows.strip.last_of_site(elements.site);
         let whole = self.rows.two(Two::MinUnsigned, place, last);
         let [word, _] = self.rows.strip.site_load(elements.site, whole, elements.lanes);
         let beyond = self.rows.two(Two::Sub, place, whole);
-        // A shift by 32 bits leaves none.
+        // If all four bytes are outside, a shift by 32 bits removes all bits of the word.
         let four = self.rows.word(4);
         let beyond = self.rows.two(Two::MinUnsigned, beyond, four);
         let bits = self.rows.one(One::Shl(3), beyond);
         self.rows.two(Two::Shr, word, bits)
     }
 
-    /// Converts up to 16 bits of a word; see [`crate::format::convert`]. The quotient of two floats is rounded as that
-    /// of two doubles.
+    /// Converts up to 16 bits of a word as [`crate::format::convert`] does. `convert` divides doubles, and this
+    /// function divides floats. The quotient of the floats rounds to the same result as the quotient of the doubles.
     fn number(&mut self, word: Value, first: u8, width: u8, numbers: Number) -> Value {
         let codes = u32::MAX >> (32 - width);
         let bits = match numbers {
@@ -353,9 +357,9 @@ impl<'a> Way<'a> {
         self.rows.two(Two::FMax, quotient, least)
     }
 
-    // Registers relative to AR.
+    // Access to registers relative to AR.
 
-    /// Returns R[n + AR] of each lane. The node does not run if a lane's register does not exist.
+    /// Returns R[n + AR] for each lane. If this register does not exist for some lane, the node does not run.
     fn indexed(&mut self, operation: &Operation) -> Option<Value> {
         let (first, chan) = (operation.number >> 2, operation.number & 3);
         let index = self.place(operation.src[0]);
@@ -364,7 +368,7 @@ impl<'a> Way<'a> {
         let register = self.rows.two(Two::Add, index, first);
         let inside = self.reach(register, chan)?;
         let mut word = self.rows.strip.window_load(inside);
-        // The memory does not have the values of this node yet.
+        // The values that this node has computed are not in memory yet, so they replace the loaded words.
         let number = |row: Row| match row {
             Row::Group(place) if place < self.lowered.tables.indexed * REGISTER => Some(place / ROW),
             _ => None,
@@ -379,7 +383,8 @@ impl<'a> Way<'a> {
         Some(word)
     }
 
-    /// Returns the access of a component of registers, given by number. Registers that do not exist are outside.
+    /// Returns the access to component `chan` of the registers with the numbers `register`. The access is out of bounds
+    /// for lanes whose register does not exist.
     fn reach(&mut self, register: Value, chan: u32) -> Option<Inside> {
         let limit = self.rows.word(self.lowered.tables.indexed);
         let least = self.rows.two(Two::MinUnsigned, register, limit);
@@ -405,8 +410,8 @@ impl<'a> Way<'a> {
         sum.unwrap_or(zero)
     }
 
-    /// Applies OMOD or the factor of a MULADD, then CLAMP. `chosen` states whether the value is an unchanged copy of
-    /// one of the operands.
+    /// Applies OMOD or the factor of a MULADD to a value, then CLAMP. `chosen`: whether the value is an unchanged copy
+    /// of one of the operands.
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {
@@ -419,7 +424,7 @@ impl<'a> Way<'a> {
             return value;
         }
         let (zero, one) = (self.rows.word(0), self.rows.word(lane::ONE));
-        // If the value is a NaN, the host returns the second operand, which is zero.
+        // If the value is a NaN, the host's maximum returns its second operand, which is zero.
         let positive = self.rows.two(Two::FMax, value, zero);
         let mut clamped = self.rows.two(Two::FMin, positive, one);
         if chosen {
@@ -434,8 +439,8 @@ impl<'a> Way<'a> {
         }
         let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.strip.select(nan, clamped, value);
-        // A computed NaN may not be canonical yet, so the slow path must compute it. All other values are already
-        // canonical. Canonicalizing them again would change denormals.
+        // A computed NaN may not have the canonical bits yet, so the slow path must compute the value. All other values
+        // already have canonical bits. Converting such values to canonical bits again would change denormals.
         if chosen || self.rows.exact {
             return kept;
         }

@@ -1,5 +1,5 @@
-//! The compiled engine. It runs a program as linked host code, whereas the fast engine runs the program clause by
-//! clause.
+//! The compiled engine. It runs a program as linked host code. In contrast, the fast engine calls a function for each
+//! operation.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | `run` | enters and leaves compiled code, and updates the flow state |
 //!
 //! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
-//! instructions that no node contains: compiled code calls the engine at the end of a node, and then continues with the
-//! next node. If an operation has no template, compiled code calls the fast engine's operation. A vertex fetch
-//! loads from a site, which has the memory of its buffer. If lockstep must name
-//! an instruction, a node may end inside a clause. At such a point, only the registers are compared.
+//! instructions that no node contains: compiled code calls the engine at the end of a node, and then continues with
+//! another node. If an operation has no template, compiled code calls the fast engine's operation. A vertex fetch loads
+//! from a site. A site holds the memory of one buffer. If lockstep must name an instruction, a node may end inside a
+//! clause. At the end of such a node, lockstep compares only the registers.
 
 mod code;
 mod run;
@@ -36,22 +36,22 @@ pub(super) use run::run;
 pub(super) struct Compiled {
     linked: Arc<reconverge_jit::Linked<run::R700>>,
     parts: Parts,
-    /// The vertex buffer of each site.
+    /// For each site, the vertex buffer whose memory the site holds.
     buffers: Vec<Bound>,
-    /// Whether code indexes registers.
+    /// Whether compiled code accesses registers through an index.
     indexes: bool,
 }
 
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::R700>;
 
-/// The instructions of each part. Compiled code counts how often each part runs.
+/// For each part, its instructions. Compiled code counts how often each part runs.
 type Parts = Vec<Vec<Counted>>;
 
-/// The row of the active lanes.
+/// The row that holds the mask of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
 
-/// The row of the place of each lane in a row, in bytes.
+/// The row that holds, for each lane, the offset in bytes of the lane's word in a row.
 const PLACES_ROW: Row = Row::Own(PLACES);
 const PLACES: u32 = MASK + 1;
 
@@ -71,25 +71,25 @@ enum Counted {
 enum End {
     /// The wavefront continues at this address.
     At(u32),
-    /// The groups of the clause at address `pc` have run. `skip` is the index of the word with the lanes that
-    /// UPDATE_EXECUTE_MASK disables.
+    /// The groups of the clause at address `pc` have run. UPDATE_EXECUTE_MASK disables some lanes. A word of the node
+    /// stores these lanes, and `skip` is the index of this word.
     Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
     /// An iteration ends at the LOOP_END with this number.
     Iteration(u32),
     /// The first `groups` groups of the clause at address `pc` have run. The reference interpreter runs the remaining
-    /// groups.
+    /// groups of this clause.
     Cut { pc: u32, groups: usize },
 }
 
-/// Data about a node that the flow state needs.
+/// Data about a node with which the engine updates the flow state.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     /// The address at which the node begins.
     pc: u32,
-    /// Whether this node contains a clause that must be inside a loop. Nodes that compiled code reaches from here
-    /// without a change of the flow state count as well.
+    /// Whether this node contains a clause that must be inside a loop. Also set if compiled code can run from this node
+    /// into a node with such a clause without a change of the flow state.
     in_loop: bool,
-    /// The addresses of the ALU_BREAKs after which lanes leave the node.
+    /// Addresses of the node's ALU_BREAKs. The lanes that an ALU_BREAK disables leave the node.
     leaves: Vec<u32>,
     end: End,
 }
@@ -116,7 +116,8 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Returns the memory of each site for launches in an environment, or `None` if code cannot load from it.
+    /// Returns the memory of each site for launches in `environment`. Returns `None` if compiled code cannot load from
+    /// this memory.
     pub(super) fn memory<'a>(&self, environment: &'a Environment) -> Option<Vec<&'a [u8]>> {
         let of_site = |bound: &Bound| {
             let bytes = &environment.bound(bound.alternate).vertex_buffers.get(&bound.id)?.bytes;
@@ -125,8 +126,8 @@ impl Compiled {
         self.buffers.iter().map(of_site).collect()
     }
 
-    /// Returns the node that begins at a control-flow instruction, or `None` if no node does or if it may not run with
-    /// this budget and flow state.
+    /// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins at this
+    /// instruction, or if the budget or the flow state does not allow the node to run.
     #[inline(always)]
     pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
         run::node(&self.linked, number, budget, flow)

@@ -1,7 +1,7 @@
-//! Enters and leaves linked code, and updates the flow state at the end of its nodes.
+//! Enters and leaves linked code, and updates the flow state at the end of the nodes of this code.
 
-// This module calls generated code, which in turn calls functions of this module. Each unsafe block states what it
-// relies on.
+// This module calls generated code, and generated code calls functions of this module. Each unsafe block states why it
+// is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -28,7 +28,7 @@ use crate::wave::{At, Wave};
 pub(in crate::fast) struct R700;
 
 /// A wavefront that runs compiled code. When compiled code calls operations or the flow control, it passes this
-/// context.
+/// structure as the context.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
@@ -39,7 +39,8 @@ pub(in crate::fast) struct Work<'c, 'a> {
     given: (i32, u32),
     /// For each path, the number of instructions that the fast engine ran on calls from compiled code.
     shares: Shares,
-    /// Result of the run, if the flow control has left compiled code: whether the run has ended, or a trap.
+    /// Result of the run: whether the run has ended, or a trap. The result is valid after the flow control has left
+    /// compiled code.
     end: Result<bool, Trap<Cause>>,
 }
 
@@ -91,7 +92,7 @@ impl LinkedMachine for R700 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the active lanes, the budget and the limits with which compiled code continues.
+    /// Sets the active lanes, the budget and the limits for the compiled code that runs next.
     #[inline(always)]
     fn give_counts(&mut self, linked: &Linked<R700>, state: &mut State) {
         let flow = &self.wave.flow;
@@ -111,7 +112,7 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Adds the counts of compiled code to those of the wavefront, and updates the flow state for lanes that left a
+    /// Adds the counts of compiled code to the counts of the wavefront. Updates the flow state for lanes that left a
     /// loop.
     #[inline(always)]
     fn take_counts(&mut self, state: &mut State) {
@@ -128,7 +129,8 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Updates the flow state at the end of a node. An error contains the address of the instruction.
+    /// Updates the flow state at the end of a node. An error contains the address of the instruction that caused the
+    /// fault.
     fn end(&mut self, own: &Own, state: &State) -> Result<(), (u32, FlowFault)> {
         match own.end {
             End::At(pc) => self.wave.flow.continue_at(pc),
@@ -159,8 +161,8 @@ impl Work<'_, '_> {
     }
 }
 
-/// Returns the node that begins at a control-flow instruction, or `None` if no node does or if it may not run with this
-/// budget and flow state.
+/// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins at this
+/// instruction, or if the budget or the flow state does not allow the node to run.
 #[inline(always)]
 pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let node = linked.starting_at(number)?;
@@ -170,8 +172,8 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
     (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
 }
 
-/// Runs compiled code, beginning with a node. Returns whether the run has ended.
-/// If a node could not run, sets `refused` to the number of its first instruction.
+/// Runs compiled code, beginning with the node `arrived`. Returns whether the run has ended. If a node could not run,
+/// sets `refused` to the number of the node's first instruction.
 ///
 /// # Errors
 /// If the program traps.
@@ -194,7 +196,7 @@ pub(in crate::fast) fn run<O: Observer>(
     runner.keep_sites(state);
     if compiled.indexes {
         *state.own_mut::<LANES>(PLACES) = std::array::from_fn(|lane| 4 * lane as u32);
-        // SAFETY: only code accesses the rows while it runs.
+        // SAFETY: while generated code runs, only generated code accesses the rows.
         state.set_window(unsafe { &mut *rows });
     }
     let shares = Shares::default();
@@ -229,7 +231,7 @@ pub(in crate::fast) fn run<O: Observer>(
 }
 
 impl Runner<'_> {
-    /// Sets the memory of the code's sites.
+    /// Passes the memory of every site to the compiled code.
     #[inline(always)]
     fn keep_sites(&self, state: &mut State) {
         let memory = self.memory.as_deref().unwrap_or_default();
@@ -237,13 +239,15 @@ impl Runner<'_> {
             return;
         }
         for (site, bytes) in (0..).zip(memory) {
-            // SAFETY: the bytes exist as long as this runner, whose number no other value has. Code only loads from them.
+            // SAFETY: the bytes exist as long as this runner. No other runner has the same identity. Compiled code only
+            // loads from the bytes.
             unsafe { state.set_site(site, 0, std::ptr::from_ref(*bytes).cast_mut()) };
         }
     }
 }
 
-/// Runs instructions on the fast engine up to the next node. This task is compiled for each instruction set level.
+/// A task that runs instructions on the fast engine up to the next node. The task is compiled for each instruction set
+/// level.
 struct Next<'s, 'l, 'c, 'a> {
     linked: &'s Linked<R700>,
     state: &'l mut State,
@@ -270,7 +274,7 @@ impl Task for Next<'_, '_, '_, '_> {
     }
 }
 
-/// Runs operations on calls from compiled code. This task is compiled for each instruction set level.
+/// A task that runs operations on calls from compiled code. The task is compiled for each instruction set level.
 struct Execute<'a, 'w> {
     lanes: &'a mut Lanes<'w>,
     operations: &'a [Operation],
@@ -284,7 +288,7 @@ impl Task for Execute<'_, '_> {
     fn run<W: Wide>(self, _: W) {
         self.lanes.sets[usize::from(ACTIVE)] = Mask(self.active);
         for operation in self.operations {
-            // SAFETY: the operations were compiled for the level of the engine, which the processor supports.
+            // SAFETY: the operations were compiled for the level of the engine. The processor supports this level.
             unsafe { (operation.run)(self.lanes, operation) };
         }
     }

@@ -1,8 +1,9 @@
 //! Traces a program: converts its clauses to nodes of linked code.
 //!
-//! A node is a chain of ALU clauses, vertex fetches, and conditionals that consist of templates. It ends at an instruction that the
-//! fast engine runs, after a clause that changes the stack, at a LOOP_END, and before the target of a jump. It also
-//! ends before an operation without a template, which code calls. Lanes that an ALU_BREAK disables leave the node.
+//! A node is a chain of ALU clauses, vertex fetches, and conditionals that consist of templates. A node ends at an
+//! instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, and before the target
+//! of a jump. A node also ends before an operation without a template; compiled code calls such an operation. Lanes
+//! that an ALU_BREAK disables leave the node.
 
 use std::ops::Range;
 
@@ -25,14 +26,14 @@ const DEEPEST: u32 = 8;
 /// Maximum number of instructions of a node.
 const MOST_INSTRUCTIONS: u32 = 400;
 
-/// Maximum number of lane masks that a node stores, one word each. Each conditional needs one, and so does each clause
-/// after which lanes leave the node.
+/// Maximum number of lane masks that a node stores. Each mask needs one word. A node stores one mask for each
+/// conditional, and one for each clause after which lanes leave the node.
 const MOST_WORDS: u32 = 48;
 
-/// Traces a program. Returns its nodes, the instructions of each part that they count, the vertex buffer of each site,
-/// and whether nodes index registers.
+/// Traces a program. Returns its nodes, the instructions of each part that the nodes count, the vertex buffer of each
+/// site, and whether nodes index registers.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>, bool) {
-    // To find out whether an operation has a template, it is emitted once into a separate node.
+    // To find out whether an operation has a template, the tracer emits the operation once into a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -69,8 +70,8 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bo
     (traced, parts, buffers, merged.iter().any(Option::is_some))
 }
 
-/// Returns the runs of an ALU clause as one, if only checks of indexed registers separate them and all operations have
-/// templates.
+/// Returns the runs of an ALU clause as one run. Returns `None` if anything but checks of indexed registers separates
+/// the runs, or if some operation has no template.
 fn merged(lowered: &Lowered, node: &Node, has_template: &[bool]) -> Option<Groups> {
     let Work::Alu(clause) = &node.work else { return None };
     let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
@@ -92,7 +93,7 @@ fn merged(lowered: &Lowered, node: &Node, has_template: &[bool]) -> Option<Group
     })
 }
 
-/// Returns whether the templates of a run contain its checks.
+/// Returns whether the templates of a run also perform the checks of the run's indexed registers.
 fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
     let contains = |check: &Check| {
         run.operations.clone().any(|number| {
@@ -105,8 +106,8 @@ fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
     run.checks.iter().all(contains)
 }
 
-/// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. No instruction
-/// has a site in a program that keeps something between the instructions of a fetch clause.
+/// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. In a program
+/// with SET_GRADIENTS, whose state must survive between the instructions of a fetch clause, no instruction has a site.
 fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
     let mut buffers: Vec<Bound> = Vec::new();
     let works = || lowered.fetches.iter().map(|info| info.fetching.as_ref().map(|fetching| &fetching.work));
@@ -128,7 +129,7 @@ fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
     (sites, buffers)
 }
 
-/// For each instruction, returns the instructions that name it in ADDR, and whether it is part of a loop.
+/// For each instruction, returns the instructions whose ADDR names it, and whether the instruction is part of a loop.
 fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
@@ -146,14 +147,14 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
 
 /// Part of one side of a conditional.
 enum Part {
-    /// An ALU clause, or vertex fetches, by the number of the control-flow instruction.
+    /// An ALU clause or vertex fetches. The value is the number of the control-flow instruction.
     Clause(u32),
     If(Conditional),
 }
 
 /// A conditional that consists only of templates.
 struct Conditional {
-    /// Number of the ALU_PUSH_BEFORE. The JUMP of the conditional follows it.
+    /// Number of the ALU_PUSH_BEFORE. The JUMP of the conditional is the instruction after the ALU_PUSH_BEFORE.
     push: u32,
     taken: Vec<Part>,
     /// Number of the ELSE, and the parts of the else side.
@@ -166,11 +167,11 @@ struct Conditional {
 /// The POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// Whether the jump over the last side leads to this POP, so that the POP is issued even if no lane runs that side.
+    /// Whether the jump over the last side leads to this POP. If so, the POP is issued even if no lane runs that side.
     always: bool,
 }
 
-/// Instructions that run for the same lanes.
+/// Instructions that run for the same set of lanes.
 #[derive(Default)]
 struct Together {
     size: u32,
@@ -194,7 +195,7 @@ struct Open {
     pc: u32,
     in_loop: bool,
     leaves: Vec<u32>,
-    /// The instructions after the last clause at which lanes leave the node.
+    /// The instructions after the latest clause at which lanes can leave the node.
     last: Together,
 }
 
@@ -209,12 +210,12 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
-    /// The runs of each clause with several that code runs as one.
+    /// For each clause that consists of several runs: these runs merged into one, if compiled code can run them as one.
     merged: &'a [Option<Groups>],
     /// The site of each fetch instruction that has a template.
     sites: Vec<Option<u32>>,
     extent: Extent,
-    /// For each instruction, whether it is compiled, and the instructions that name it in ADDR.
+    /// For each instruction, whether it is compiled. Below, for each instruction, the instructions whose ADDR names it.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
     /// For each instruction, whether it is part of a loop.
@@ -228,7 +229,8 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Parts,
     own: Open,
-    /// The latest node that checks the instruction budget, and the number of instructions since its start.
+    /// The latest node that checks the instruction budget. Below, the number of instructions since the start of this
+    /// node.
     checked: u32,
     before: u32,
 }
@@ -239,7 +241,8 @@ impl<'a> Tracer<'a> {
         number - self.lowered.first_of(number)
     }
 
-    /// Returns the clause with this number, if it consists of one run of groups and does not end the program.
+    /// Returns the clause with this number. Returns `None` if the clause consists of several runs of groups or ends the
+    /// program.
     fn clause(&self, number: u32) -> Option<(&'a Clause, &'a Groups)> {
         match &self.lowered.nodes.get(number as usize)?.work {
             Work::Alu(clause) if !clause.end => {
@@ -250,14 +253,16 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the instruction with this number, if it only changes the flow of lanes and applies to all active lanes.
+    /// Returns the instruction with this number. Returns `None` unless the instruction only changes the flow of lanes
+    /// and applies to all active lanes.
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
         (is_plain(control) && !node.end).then_some((*inst, control))
     }
 
-    /// Returns a fetch clause that all active lanes run, whose instructions all have templates.
+    /// Returns the fetch clause with this number. Returns `None` unless all active lanes run the clause and all its
+    /// instructions have templates.
     fn fetches(&self, number: u32) -> Option<&'a Fetches> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Fetch(clause) = &node.work else { return None };
@@ -277,8 +282,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether each operation of a run has a template or can be called, and whether compiling the run is
-    /// worthwhile. A called operation does not have access to the predicate, and must not change which lanes are
-    /// active.
+    /// worthwhile. A called operation cannot access the predicate, and must not change the set of active lanes.
     fn compiles(&self, run: &Groups) -> bool {
         if self.is_all_templates(run) {
             return true;
@@ -305,7 +309,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether a node can begin with an instruction. No node begins with the last instruction of a program,
-    /// because no address follows at which the wavefront could continue.
+    /// because the wavefront could not continue at a later address.
     fn begins(&self, number: u32) -> bool {
         let is_last = (number as usize + 1) >= self.chosen.len()
             || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
@@ -315,13 +319,14 @@ impl<'a> Tracer<'a> {
                 || self.clause(number).is_some_and(|(_, run)| self.compiles(run)))
     }
 
-    /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering compiled
-    /// code would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
+    /// Returns whether beginning a node with an instruction is worthwhile. If a node contains only a short clause,
+    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if the loop around it
+    /// has other nodes.
     fn pays(&self, number: u32) -> bool {
         if !self.begins(number) {
             return false;
         }
-        // A fetch saves more than an operation.
+        // A compiled fetch saves more time than a compiled operation, so one fetch is enough.
         let Some((_, run)) = self.clause(number) else { return true };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
         let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
@@ -331,9 +336,9 @@ impl<'a> Tracer<'a> {
             || behind.any(|next| self.begins(next))
     }
 
-    // Tracing of nodes.
+    // The methods that trace nodes.
 
-    /// Traces the chain of nodes that begins with an instruction. Returns the instruction after the chain.
+    /// Traces the chain of nodes that begins with the instruction `first`. Returns the instruction after the chain.
     fn chain(&mut self, first: u32) -> u32 {
         if !self.pays(first) {
             return first + 1;
@@ -394,7 +399,7 @@ impl<'a> Tracer<'a> {
             let next = conditional.as_ref().map_or(number + 1, |conditional| conditional.next);
             let indexes = self.merged[number as usize..next as usize].iter().any(Option::is_some);
             if indexes && self.linker.next_node() != self.checked {
-                // If code refuses a node, the fast engine begins with the node's first instruction.
+                // If compiled code refuses a node, the fast engine runs from the node's first instruction.
                 self.divide(number);
             }
             if let Some(conditional) = conditional {
@@ -437,7 +442,7 @@ impl<'a> Tracer<'a> {
         (self.checked, self.before) = (self.linker.next_node(), 0);
     }
 
-    /// Ends the open node before an instruction, with which the next one begins.
+    /// Ends the open node before the instruction `number`, and begins a new node with this instruction.
     fn divide(&mut self, number: u32) {
         let next = Target::Node(self.linker.next_node() + 1);
         self.end(Next::To(next), End::At(self.pc(number)));
@@ -456,7 +461,8 @@ impl<'a> Tracer<'a> {
         self.linker.check_at(self.checked);
     }
 
-    /// Closes the open node. Returns the number of instructions and the part of its last piece, and the node's data.
+    /// Closes the open node. Returns the number of instructions after the last clause at which lanes leave the node,
+    /// the number of the part with these instructions, and the node's data.
     fn close(&mut self, end: End) -> ([u32; 2], Own) {
         let pc = self.own.pc;
         let Open { in_loop, leaves, last: Together { size, counted }, .. } =
@@ -479,10 +485,10 @@ impl<'a> Tracer<'a> {
         let end = run.first + groups;
         let groups_of = |number: u32| self.lowered.groups_of[number as usize];
         let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
-        // A merged operation may belong to two groups. The node must not end between them.
+        // A merged operation may belong to two groups. The node must not end between these two groups.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
         let templates = operations.clone().all(|number| self.has_template[number as usize]);
-        // AR is not part of the state that is compared.
+        // Lockstep does not compare AR.
         let indexes = self.merged[number as usize].is_some();
         if groups == 0 || !whole || !templates || indexes {
             self.starts[number as usize] = None;
@@ -497,10 +503,10 @@ impl<'a> Tracer<'a> {
         self.end(Next::To(Target::Flow), End::Cut { pc, groups: groups as usize });
     }
 
-    // Tracing of conditionals.
+    // The methods that trace conditionals.
 
     /// Returns the conditional that begins with the ALU_PUSH_BEFORE `push`, at nesting depth `depth`. Returns `None` if
-    /// some part of it has no template.
+    /// some part of the conditional has no template.
     fn conditional(&self, push: u32, depth: u32) -> Option<Conditional> {
         let (clause, run) = self.clause(push)?;
         let opens = clause.form == AluForm::ALU_PUSH_BEFORE && run.masks && self.is_all_templates(run);
@@ -521,9 +527,9 @@ impl<'a> Tracer<'a> {
         Some(Conditional { push, taken, other: Some((end, not)), pop, next })
     }
 
-    /// Returns the POP after the last side of a conditional, if any, and the next instruction. `end` is the instruction
-    /// after that side. Returns `None` unless `over`, the jump over that side, leads to the POP or to the next
-    /// instruction.
+    /// Returns the POP after the last side of a conditional, if any, and the instruction after the conditional. `end`
+    /// is the instruction after the last side. `over` is the jump over this side. Returns `None` unless `over` leads to
+    /// the POP or to the instruction after the conditional.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -535,8 +541,8 @@ impl<'a> Tracer<'a> {
             .then_some((Some(Pop { number: end, always }), end + 1))
     }
 
-    /// Returns the parts of the side that begins at `start`, the instruction after them, and whether the last part pops
-    /// the entry of the conditional.
+    /// Returns three facts about the side that begins at `start`: its parts, the instruction after these parts, and
+    /// whether the last part pops the entry of the conditional.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
         loop {
@@ -565,9 +571,10 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Returns the number of instructions of a conditional, and the number of conditionals in it, including itself.
+    /// Returns the number of instructions of a conditional. Also returns the number of conditionals in it, including
+    /// the conditional itself.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
-        // Three further instructions are the JUMP, an ELSE and a POP.
+        // The sum of 3 counts the JUMP, an ELSE and a POP.
         let (mut size, mut words) = (self.size(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
@@ -580,8 +587,8 @@ impl<'a> Tracer<'a> {
         (size, words)
     }
 
-    /// Traces a conditional at a nesting depth. `around` collects the instructions that run for all lanes that reach
-    /// the conditional.
+    /// Traces a conditional at nesting depth `depth`. `around` collects the instructions that run for all lanes that
+    /// reach the conditional.
     fn branch(&mut self, conditional: &Conditional, depth: u32, around: &mut Together) {
         self.run(conditional.push, around);
         self.linker.open(depth, |way| {
@@ -640,7 +647,7 @@ impl<'a> Tracer<'a> {
             let fetching = lowered.fetches[number as usize].fetching.as_ref();
             if let (Some(fetching), Some(site)) = (fetching, self.sites[number as usize]) {
                 self.linker.both(|way| {
-                    // The probe in `sites` has shown that there is a template.
+                    // `sites` has already emitted this fetch once, so the fetch has a template.
                     let _ = way.fetch(fetching, site);
                 });
             }
@@ -649,14 +656,14 @@ impl<'a> Tracer<'a> {
         inside.size += 1 + clause.count;
     }
 
-    // Tracing of operations.
+    // The methods that trace operations.
 
     /// Traces the operations of a clause.
     fn execute(&mut self, number: u32, run: &'a Groups) {
         let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
         if !self.is_all_templates(run) && ends {
-            // Lanes that have left the node must not be active in calls, and a call must not replace other code. So a new
-            // node begins here.
+            // An operation that compiled code calls must not run for lanes that have left the node, and the call must
+            // not replace other code. So a new node begins with this operation.
             self.divide(number);
         }
         self.operate(run.operations.clone());

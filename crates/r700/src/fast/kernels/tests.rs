@@ -1,5 +1,5 @@
-//! Compares the kernel of every opcode with the lane function that the reference interpreter calls, for every level of
-//! this processor, over special values and random bits.
+//! For every opcode, compares its kernel with the lane function that the reference interpreter calls. The tests run
+//! every instruction set level that this processor supports, with special values and random bits.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row
     (0..5).map(|_| Row(std::array::from_fn(|_| random(source)))).collect()
 }
 
-/// An environment that no kernel here reads.
+/// An environment for the lanes. The kernels in these tests do not read the environment.
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::RV770, Stage::Pixel));
 
 /// Returns the state of lanes with these rows, in which the lanes `running` are active.
@@ -53,7 +53,7 @@ const SPECIAL: [u32; 32] = [
     0x7fff_ffff, 0xffff_ffff, 31, 32, 0x1fff_ffff, 0x4f00_0000, 0xcf00_0000, 0x4f80_0000,
 ];
 
-/// Returns a special value, a number near the smallest ones, a small integer, or random bits.
+/// Returns a special value, a number near the smallest numbers, a small integer, or random bits.
 fn word(random: &mut Random) -> u32 {
     let word = random.next();
     match random.next() % 4 {

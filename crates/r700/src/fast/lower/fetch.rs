@@ -1,5 +1,5 @@
-//! Lowers fetch instructions whose resources and registers are known before the launch. aL may still be added to a
-//! register number. [`super::memory`] lowers the instructions that access memory.
+//! Lowers fetch instructions whose resources and registers are known before the launch. A register number may still
+//! depend on aL. [`super::memory`] lowers the instructions that access memory.
 //!
 //! The reference interpreter executes queries of textures (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO) and instructions
 //! with unbound resources.
@@ -40,9 +40,9 @@ pub(in crate::fast) struct Conversion {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
-    /// The number that is added to the index of the element.
+    /// The number that the fetch adds to the index of the element.
     pub(in crate::fast) base: u32,
-    /// Distance between elements in bytes, and offset in bytes of the fetched data in an element.
+    /// Distance between elements in bytes. Below, the offset of the fetched data in an element, in bytes.
     pub(in crate::fast) stride: usize,
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
@@ -54,7 +54,7 @@ pub(in crate::fast) struct Vertex {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct MemoryReads {
     pub(in crate::fast) space: Space,
-    /// Whether x of the source is added to the number of the element.
+    /// Whether component x of the source is added to the number of the element.
     pub(in crate::fast) indexed: bool,
     pub(in crate::fast) base: u64,
     /// ARRAY_SIZE: index of the last element.
@@ -69,7 +69,7 @@ pub(in crate::fast) struct Fetches {
     pub(in crate::fast) control: Control,
     /// Whether WAIT_ACK can wait for the clause.
     pub(in crate::fast) acknowledged: bool,
-    /// First instruction of the clause, as an index into the program's fetch instructions, and the number of
+    /// First instruction of the clause, as an index into the program's fetch instructions. Below, the number of
     /// instructions.
     pub(in crate::fast) first: u32,
     pub(in crate::fast) count: u32,
@@ -93,24 +93,24 @@ pub(in crate::fast) struct Fetching {
     /// Destinations of the results, by component. A burst has one entry per register.
     pub(in crate::fast) dst: Vec<[Option<(Register, Chosen)>; 4]>,
     pub(in crate::fast) work: FetchWork,
-    /// Name under which executions are counted, or `None` if they are not counted.
+    /// Name under which the engine counts executions, or `None` if it does not count them.
     pub(in crate::fast) name: Option<&'static str>,
     pub(in crate::fast) exactness: Fidelity,
     pub(in crate::fast) rules: Vec<Rule>,
 }
 
-/// Row of an operand outside ALU clauses.
+/// Row of an operand in an instruction outside ALU clauses.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Register {
     /// A row that is the same in the whole launch.
     Fixed(Place),
-    /// A register component. The first field plus aL is the number of the register, and the second field is the
-    /// component.
+    /// A register component. The number of the register is the first field plus aL. The second field is the component.
     Loop(u8, u8),
 }
 
 impl Register {
-    /// Returns the current row. Returns `None` if the register does not exist, or in strict mode if aL does not exist.
+    /// Returns the row of the operand for the current aL. Returns `None` if the register does not exist. In strict
+    /// mode, also returns `None` if aL does not exist.
     #[inline(always)]
     pub(in crate::fast) fn place(self, wave: &Wave, layout: &Layout<LANES>) -> Option<Place> {
         match self {
@@ -135,15 +135,16 @@ pub(in crate::fast) enum Chosen {
 pub(in crate::fast) enum FetchWork {
     /// SAMPLE, its variants, and FETCH4.
     Sample(Box<Sample>),
-    /// LD, which reads one texel.
+    /// LD: reads one texel.
     Load(Box<Load>),
-    /// GET_GRADIENTS_H or GET_GRADIENTS_V, with the lane of the quad from which lane 0 is subtracted.
+    /// GET_GRADIENTS_H or GET_GRADIENTS_V. The value of lane 0 of the quad is subtracted from the value of the lane
+    /// with this number in the quad.
     Gradients(usize),
-    /// SET_GRADIENTS_H, with 0, or SET_GRADIENTS_V, with 1.
+    /// SET_GRADIENTS_H (0) or SET_GRADIENTS_V (1).
     SetGradients(usize),
     /// FETCH or SEMFETCH.
     Vertex(Vertex),
-    /// A SEMFETCH whose semantic has no register. It does nothing.
+    /// A SEMFETCH whose semantic has no register. This SEMFETCH does nothing.
     Nothing,
     /// READ_SCRATCH, READ_REDUCTION or READ_SCATTER.
     Read(MemoryReads),
@@ -153,14 +154,15 @@ pub(in crate::fast) enum FetchWork {
     ShareRead(MemDsrDword1),
 }
 
-/// Number of a bound texture or vertex buffer, and whether ALT_CONST selects those of the other stage.
+/// A bound texture or vertex buffer: its number, and whether ALT_CONST selects the resources of the other stage (vertex
+/// or pixel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Bound {
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,
 }
 
-/// An LD, with everything that does not change in a launch.
+/// The data of an LD that do not change in a launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Load {
     pub(in crate::fast) bound: Bound,
@@ -170,7 +172,7 @@ pub(in crate::fast) struct Load {
     pub(in crate::fast) offset: [i32; 3],
 }
 
-/// A SAMPLE, with everything that does not change in a launch.
+/// The data of a SAMPLE that do not change in a launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Sample {
     pub(in crate::fast) bound: Bound,
@@ -192,13 +194,13 @@ pub(in crate::fast) struct FlatSample {
     pub(in crate::fast) coordinates: [Place; 2],
     /// The destination of each component of the texels.
     pub(in crate::fast) texels: [Option<Place>; 4],
-    /// Destinations that receive constants, with the constants.
+    /// The destinations that receive a constant, each with its constant.
     pub(in crate::fast) words: Vec<(Place, u32)>,
 }
 
 impl FlatSample {
-    /// Returns the rows if they are the same in the whole launch and no component has several destinations. Otherwise
-    /// returns `None`.
+    /// Returns the rows of the sample. Returns `None` if these rows can change within a launch or if some component has
+    /// several destinations.
     fn new(
         sample: &Sample,
         texture: &Texture,
@@ -254,8 +256,8 @@ impl Lowering<'_> {
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
-        // If the instruction uses no component of a register that depends on aL, the fast engine would not notice a
-        // missing aL. The reference interpreter then runs the instruction.
+        // If an instruction uses aL but no component of a register that depends on aL, the fast engine would not notice
+        // that aL does not exist. The reference interpreter runs such an instruction.
         let asks = |row: &Register| matches!(row, Register::Loop(..));
         let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
         let rows = fetching.dst.as_flattened().iter().flatten();
@@ -368,8 +370,8 @@ impl Lowering<'_> {
         Some(places)
     }
 
-    /// Returns component `chan` of a register. If `relative`, aL is added to the register number. Returns `None` if the
-    /// register does not exist.
+    /// Returns component `chan` of a register. If `relative` is set, aL is added to the register number. Returns `None`
+    /// if the register does not exist.
     pub(super) fn register(&self, gpr: i32, chan: usize, relative: bool) -> Option<Register> {
         if relative {
             return Some(Register::Loop(u8::try_from(gpr).ok()?, chan as u8));
@@ -377,7 +379,8 @@ impl Lowering<'_> {
         self.environment.register_row(gpr, chan).map(|row| Register::Fixed(self.place(row)))
     }
 
-    /// Returns the rows of the results in register `gpr`. `one` is the value of select ONE.
+    /// Returns the rows of register `gpr` that receive the results. `one` is the value that a component receives if
+    /// DST_SEL selects the constant 1.
     pub(super) fn destinations(
         &self,
         fetch: &Fetch,

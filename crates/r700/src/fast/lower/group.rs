@@ -1,8 +1,8 @@
 //! Lowers the operations of a group.
 //!
-//! In a group, all operands are read before any result is written. Therefore an operation that writes a row comes after
-//! the operations of its group that read the row. If two operations read each other's destinations, one of them writes
-//! an intermediate row, which is copied at the end.
+//! A group reads all operands before it writes any result. Therefore an operation that writes a row must come after the
+//! operations of its group that read the row. If two operations read each other's destinations, one of the two
+//! operations writes an intermediate row. A copy at the end of the group moves this result to its destination.
 
 use super::super::bodies::{CubeSlot, Dot4, General, Max4, Sets};
 use super::super::indexed::{Check, WriteByLoop, WriteByRow};
@@ -23,7 +23,7 @@ struct Draft {
     made: Made,
     /// Rows that the instruction reads.
     reads: Vec<Place>,
-    /// Further rows that receive the result: a register, or the row of PV or PS.
+    /// Additional rows that receive the result: a register, or the row of PV or PS.
     others: Vec<Place>,
 }
 
@@ -56,15 +56,15 @@ impl Lowering<'_> {
         let mut copies = Vec::new();
         let seen = |op: &AluOp| op.dst_rel;
         for (number, op) in group.ops.iter().enumerate() {
-            // If an indexed write follows, operands of this instruction are copied first, so that the write does not
-            // change them.
+            // If a later instruction of the group writes through an index, the operands of this instruction are copied
+            // first. So the indexed write does not change them.
             let held = group.ops[number + 1..].iter().any(seen);
             let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
             if !op.dst_rel {
                 drafts.push(draft);
                 continue;
             }
-            // An indexed write takes place at once: later slots read the new value
+            // An indexed write takes place at once. Later slots of the group read the new value
             // (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             let result = self.temporary();
             draft.made.operation.dst = result;
@@ -86,8 +86,8 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.made.operation.dst;
             if free.is_none() {
-                // For every remaining instruction, another remaining one still reads the destination row. Therefore
-                // this result is written to an intermediate row.
+                // The destination row of every remaining instruction is still read by some other remaining instruction.
+                // Therefore this instruction writes its result to an intermediate row.
                 draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
@@ -101,12 +101,12 @@ impl Lowering<'_> {
         copies.into_iter().for_each(|copy| self.push(copy, COPY));
     }
 
-    /// Adds an operation to the run that is being built.
+    /// Adds an operation to the run that the lowering is building.
     pub(super) fn push(&mut self, operation: Operation, template: Template) {
         self.run.push(Made { operation, template, plain: None, group: self.lowered.groups.len() as u32 });
     }
 
-    /// Returns the operation for one slot, or `None` if the instruction has no visible effect.
+    /// Returns the operation for the instruction of one slot, or `None` if the instruction has no visible effect.
     fn draft(
         &mut self,
         clause: &AluClause,
@@ -129,8 +129,8 @@ impl Lowering<'_> {
         if let Some(address) =
             address.filter(|_| op.pred_sel.is_some() && !before.address[usize::from(op.dst_chan)])
         {
-            // Lanes that the predicate disables do not write AR. Their AR is 0, because the clause has not defined it
-            // yet.
+            // Lanes that the predicate disables do not write AR. The AR of these lanes is 0, because the clause has not
+            // defined AR yet.
             let zero = self.constant_place(0);
             let operation = self.copy(zero, address, ACTIVE);
             self.push(operation, COPY);
@@ -181,7 +181,7 @@ impl Lowering<'_> {
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
-            // If the opcode has fewer than three sources, the last source is repeated.
+            // If the opcode has fewer than three sources, the last source also fills the places of the missing sources.
             for number in number..3 {
                 operation.src[number] = row;
                 (operation.keep[number], operation.flip[number]) = (keep, flip);
@@ -198,7 +198,7 @@ impl Lowering<'_> {
             finish: factors != [1.0; 2] || op.clamp,
             write: dst.is_some(),
         };
-        // A kernel can apply only one factor: that of OMOD or that of the opcode.
+        // A kernel can apply only one factor: the factor of OMOD or the factor of the opcode.
         let own = if factors.contains(&1.0) {
             choose(op.opcode.code, shape, self.environment.chip.family, self.level)
         } else {
@@ -223,8 +223,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns the row of an operand from [`Lowering::source`]. If `held` is set, a register is copied, so that indexed
-    /// writes of the group do not affect the operand.
+    /// Returns the row of an operand from [`Lowering::source`]. If `held` is set and the operand is a register, an
+    /// operation copies the register first, so that indexed writes of the group do not affect the operand.
     fn held_source(
         &mut self,
         clause: &AluClause,
@@ -254,8 +254,8 @@ impl Lowering<'_> {
         Operation { src: [result, row.unwrap_or(result), result], set, number, ..self.operation(run) }
     }
 
-    /// Returns the kernel of an operation over the four vector slots. `modified` states whether some operand has abs or
-    /// neg. `terms` is the number of slots up to the last slot with a factor that is not the constant 0.
+    /// Returns the kernel of an operation over the four vector slots. `modified`: whether some operand has abs or neg.
+    /// `terms`: the number of slots from slot x to the last slot with a factor that is not the constant 0.
     pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
         let level = self.level;
         Some(match (op.opcode.code, modified, terms) {
@@ -278,7 +278,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns an operation with this kernel. It has no sources, and its destination is not read.
+    /// Returns an operation with this kernel. The operation has no sources. Its destination is a row that no operation
+    /// reads.
     pub(super) fn operation(&self, run: Handler) -> Operation {
         let nowhere = self.intermediate(INTERMEDIATE - 1);
         Operation {

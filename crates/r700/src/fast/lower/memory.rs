@@ -1,8 +1,8 @@
-//! Lowers instructions that access memory: vertex fetches, memory reads and accesses to the local data share in fetch
-//! clauses; exports; memory exports.
+//! Lowers instructions that access memory. In fetch clauses, these instructions are vertex fetches, memory reads and
+//! accesses to the local data share. Exports and memory exports are also lowered here.
 //!
-//! The reference interpreter runs accesses to unbound buffers, accesses with a format without a layout, accesses to
-//! registers that do not exist, and memory exports that read.
+//! The reference interpreter runs accesses to unbound buffers, accesses in a format that has no layout, and accesses to
+//! registers that do not exist. The reference interpreter also runs memory exports that read memory.
 
 use reconverge_simt::Fidelity;
 
@@ -187,8 +187,8 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
-        // If no component of a register is exported, the fast engine would not notice a missing aL. The reference
-        // interpreter then runs the export.
+        // If an export uses aL but exports no component of a register, the fast engine would not notice that aL does
+        // not exist. The reference interpreter runs such an export.
         if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
             return None;
         }
@@ -209,7 +209,7 @@ impl Lowering<'_> {
         Some(Work::Export(Exports { control: *control, kind: export.kind, base: export.base, steps }))
     }
 
-    /// Lowers a memory export. Also returns the disputed interpretations on which the export depends.
+    /// Lowers a memory export. Also returns the disputed rules on which the result of the export depends.
     pub(super) fn stores(&self, control: &Control, export: &MemoryExport) -> Option<(Work, Vec<Rule>)> {
         if export.read {
             return None;
@@ -220,7 +220,8 @@ impl Lowering<'_> {
         };
         let elem_dwords = usize::from(export.elem_dwords);
         let components = export.components();
-        // If no component is written, the fast engine would not notice a missing aL, as in `exports`.
+        // If an export uses aL but writes no component, the fast engine would not notice that aL does not exist (see
+        // `exports`).
         if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }

@@ -1,8 +1,8 @@
-//! Decides which groups of a clause are lowered, and when PV and PS need separate rows.
+//! Decides which groups of a clause are lowered, and for which groups PV and PS need separate rows.
 //!
-//! Usually, PV and PS are read from the destination rows of the previous group. They need separate rows if such a
-//! destination does not exist. They also need separate rows if the reference interpreter runs or may run either the
-//! reading or the previous group.
+//! Usually, a group reads PV and PS from the destination rows of the previous group. PV and PS need separate rows if
+//! the previous group has no such destination. They also need separate rows if the reference interpreter runs or may
+//! run the reading group or the previous group.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -26,14 +26,14 @@ pub(super) fn indexes_register(source: &Source) -> bool {
 pub(super) enum Way {
     /// The fast engine runs the operations of the group.
     Lowered,
-    /// If the indexed registers exist, the fast engine runs the group's operations. Otherwise the reference interpreter
-    /// runs the group.
+    /// If the indexed registers exist, the fast engine runs the group's operations. If an indexed register does not
+    /// exist, the reference interpreter runs the group.
     Checked,
     /// The reference interpreter runs the group.
     Reference,
 }
 
-/// An index that an operand or a destination can have.
+/// An index that selects a register or constant for an operand or a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     /// A component of AR.
@@ -77,7 +77,8 @@ impl Lowering<'_> {
             } else {
                 Way::Lowered
             });
-            // A group that follows an update of the execute mask in its clause is rare, and traps in strict mode.
+            // A group after an update of the execute mask in the same clause is rare. In strict mode, such a group
+            // traps.
             masked |= group.deciding().is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
@@ -101,8 +102,8 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // An operation over several slots may not have both an indexed operand and a predicate: in lanes that
-                // the predicate disables, the other slots do not see the operand.
+                // An operation over several slots is not lowered if it has both an indexed operand and a predicate. In
+                // lanes that the predicate disables, the other slots do not see the operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -131,8 +132,8 @@ impl Lowering<'_> {
                 }
             });
             let destination = if op.dst_rel {
-                // An indexed write takes place before later slots. Instructions with other effects would then run in
-                // the wrong order.
+                // The lowering moves an indexed write before later slots. If the instruction had other effects, these
+                // effects would also occur before the later slots, in the wrong order.
                 op.opcode.meaning.is_result_only() && op.write && index()
             } else {
                 !op.write || self.destination(op).is_some()
@@ -149,14 +150,14 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// Returns which of PV and PS each group must write to separate rows, because a later group reads them from there.
-    /// There is one entry for each group. One more entry, at the end, is for the state at the start of the clause.
+    /// For each group, returns whether it must write PV and PS to separate rows because a later group reads them from
+    /// these rows. After the entries of the groups, one more entry describes the state at the start of the clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];
         for number in (0..groups.len()).rev() {
             wanted[number] = live;
-            // A result replaces the previous value of PV or PS, unless a predicate disables some lanes.
+            // A result replaces the previous value of PV or PS in all lanes, unless a predicate disables some lanes.
             for op in groups[number].ops {
                 if !matches!(op.opcode.meaning, Meaning::Nothing) && op.pred_sel.is_none() {
                     live[usize::from(op.slot)] = false;

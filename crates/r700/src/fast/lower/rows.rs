@@ -1,7 +1,8 @@
-//! The rows of operands and destinations, and the constants that do not change between executions of a group.
+//! Assigns rows to operands, to destinations, and to the constants that do not change between executions of a group.
 //!
-//! A constant of the environment has a row for its position in a bank. The row receives the constant's value when a
-//! wavefront is created. Therefore a program is not lowered again for draws that only change constants.
+//! Each constant of the environment has a row, determined by the constant's position in a bank. When the engine creates
+//! a wavefront, it copies the constant's value to this row. Therefore the engine does not lower a program again for
+//! draws that only change constants.
 
 use reconverge_simt::registers::Row;
 
@@ -51,8 +52,8 @@ impl Lowering<'_> {
         self.temporaries[self.used - 1]
     }
 
-    /// Returns the row of the index that INDEX_MODE names, or `None` if the index is aL. For an AR that was not
-    /// written, this is a row of zeros.
+    /// Returns the row of the index that INDEX_MODE names, or `None` if the index is aL. If the clause has not written
+    /// the component of AR, the result is a row of zeros.
     pub(super) fn index_row(&mut self, op: &AluOp, before: &Before) -> Option<Place> {
         match index(op.index_mode).expect("only groups whose index is known are lowered") {
             Index::Loop => None,
@@ -118,7 +119,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the row of an operand of a lowered group, and its modifiers: the bits to keep, and the bits to flip.
+    /// Returns the row of an operand of a lowered group. Also returns the operand's modifiers: the bits to keep, and
+    /// the bits to flip.
     pub(super) fn source(
         &mut self,
         clause: &AluClause,
@@ -173,8 +175,8 @@ impl Lowering<'_> {
         place
     }
 
-    /// Returns the operand as a constant that does not change between executions of a group, or `None` if it is not
-    /// such a constant.
+    /// Returns the operand as a constant that does not change between executions of a group, or `None` if the operand
+    /// is not such a constant.
     pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<Constant> {
         let uniform =
             |bank, number: usize| Constant::Uniform(Uniform { alternate: clause.alt_const, bank, number });

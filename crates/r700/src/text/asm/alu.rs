@@ -1,4 +1,4 @@
-//! Parses ALU lines and the groups that they form.
+//! Parses ALU lines, and forms groups from them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -23,22 +23,22 @@ use crate::words::{Op2, Op3};
 pub(super) struct Group {
     pub(super) words: Vec<[u32; 2]>,
     pub(super) literals: [Option<u32>; 4],
-    /// Literals without a component, which they receive when the group ends. Each has its instruction, source, value,
-    /// and position in the text.
+    /// Literals that have no component yet. They receive a component when the group ends. Each entry has the literal's
+    /// instruction, source, value, and position in the text.
     loose: Vec<(usize, usize, u32, Span)>,
     /// Number of the group, if the text states one.
     pub(super) number: Option<u64>,
     /// Bit mask of the slots in use, by letter.
     taken: u8,
-    /// Part of the text from the group's first slot to its last.
+    /// Part of the text from the group's first slot to its last slot.
     span: Span,
     /// Bit mask of the instructions for which the text states BANK.
     banked: u32,
 }
 
 impl Group {
-    /// Returns whether a line with this number and slot belongs to the group. It does if the number is the group's and
-    /// the slot is free.
+    /// Returns whether a line with this number and slot belongs to the group. The line belongs to the group if the
+    /// group has the same number and the slot is free.
     pub(super) fn goes_on(&self, number: u64, slot: &str) -> bool {
         self.number == Some(number) && self.taken & letter(slot) == 0
     }
@@ -56,7 +56,7 @@ fn letter(slot: &str) -> u8 {
     SLOTS.iter().position(|name| slot.starts_with(name)).map_or(0, |place| 1 << place)
 }
 
-/// Encoding of an ALU opcode: its number. For OP2 also the number of sources that the opcode reads.
+/// Encoding of an ALU opcode: its number. For OP2, also how many sources the opcode reads.
 #[derive(Clone, Copy)]
 enum Code {
     Op2(u32, u8),
@@ -72,8 +72,8 @@ impl Code {
     }
 }
 
-/// Role of an operand: index of the instruction in the group, index of the source, component of the destination,
-/// opcode.
+/// Role of an operand: the index of its instruction in the group, the index of the source, the component of the
+/// destination, and the opcode.
 #[derive(Clone, Copy)]
 pub(super) struct Role {
     inst: usize,
@@ -138,7 +138,7 @@ fn opcode(name: &str, family: Family) -> Option<Code> {
         .or_else(|| names.get(amd::operation(name)?).copied())
 }
 
-/// Returns an operation of later chips, which latte-assembler supports although these chips do not.
+/// Returns an operation that only later chips have. latte-assembler accepts such operations in its texts.
 fn later(name: &str) -> Option<Code> {
     let op2 = amd::LATER_OP2.iter().find(|(known, ..)| *known == name);
     let op3 = || amd::LATER_OP3.iter().find(|(known, _)| *known == name);
@@ -146,7 +146,7 @@ fn later(name: &str) -> Option<Code> {
         .or_else(|| op3().map(|(_, number)| Code::Op3(*number)))
 }
 
-/// Splits `MUL*2` or `ADD/2` into the operation and OMOD.
+/// Splits `MUL*2` or `ADD/2` into the name of the operation and the value of OMOD.
 fn output_modifier(name: &str) -> (&str, u32) {
     for (suffix, omod) in [("*2", 1), ("*4", 2), ("/2", 3)] {
         if let Some(name) = name.strip_suffix(suffix) {
@@ -191,7 +191,8 @@ impl Asm<'_> {
         let Some((operands, attributes)) = rest[1..].split_at_checked(usize::from(sources) + 1) else {
             return Err(wrong(head, format!("{} has a destination and {sources} sources", head.text)));
         };
-        // The text may contain sources that the operation does not read, because the words have fields for them.
+        // The text may contain sources that the operation does not read, because the words have fields for these
+        // sources.
         let more = match operands.last() {
             Some(last) if last.comma && sources < 2 => {
                 let more = 1 + attributes.iter().take_while(|token| token.comma).count();
@@ -204,7 +205,8 @@ impl Asm<'_> {
         let slot_chan = CHANS.find(&slot.text[..1]).map(|at| at as u32);
         let (target, chan) = match split_chan(operands[0]) {
             Ok(split) => split,
-            // `____` and registers without a component have the component of the slot.
+            // If the destination is `____` or a register without a component, its component is the component of the
+            // slot.
             Err(_) if is_whole(operands[0].text) => (operands[0].text, slot_chan.unwrap_or(0)),
             Err(fault) => return Err(fault),
         };
@@ -256,7 +258,7 @@ impl Asm<'_> {
                 next = Some((token, &attributes[place + 1..]));
                 break;
             }
-            // `~` marks the second source of an operation that reads only one source.
+            // If an operation reads only one source, `~` marks its second source in the text.
             if let Some(unused) = token.text.strip_prefix('~') {
                 let role = Role { inst, source: 1, dst_chan: chan, code };
                 words[0] |= match unused {
@@ -301,7 +303,7 @@ impl Asm<'_> {
             abs = true;
             text = match rest.strip_suffix('|') {
                 Some(text) => text,
-                // The component follows the bars, as in `|R0|.x`.
+                // The component comes after the bars, as in `|R0|.x`.
                 None => {
                     let (inner, outer) = rest.split_once('|').ok_or_else(fault)?;
                     joined = inner.trim().to_owned() + outer;
@@ -318,7 +320,7 @@ impl Asm<'_> {
         let raw = |selector: u32, rel: bool, chan: u32| {
             Ok((selector | u32::from(rel) << 9 | chan << 10 | negative, abs))
         };
-        // No constant begins with one of these letters, so the operand is a register or a window.
+        // No constant begins with one of these letters. So the operand is a register or a constant in a window.
         if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S' | b'T' | b'P')) {
             let whole = chan.unwrap_or(role.dst_chan);
             for (prefix, first, count) in
@@ -334,7 +336,7 @@ impl Asm<'_> {
             if let Some((number, rel)) = indexed(body, "T", index).filter(|(number, _)| *number < 4) {
                 return raw(127 - number, rel, whole);
             }
-            // In AMD's text, the number of the previous group follows PV or PS.
+            // In AMD's text, the number of the previous group comes directly after PV or PS.
             let numbered = |prefix: &str| {
                 let rest = body.strip_prefix(prefix);
                 rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -388,7 +390,7 @@ impl Asm<'_> {
             return Err(wrong(token, "a minus sign before an integer flips its highest bit")
                 .help(format!("for the integer write (-{body}), for the float -{body}.0f")));
         }
-        // latte-assembler uses an inline constant of the chip only for 0.
+        // For latte-assembler, 0 is the only number that becomes an inline constant of the chip.
         let is_zero = || !plain.starts_with("0x") || plain.contains(',');
         if latte && value == 0 && is_zero() {
             return raw(248, false, chan.unwrap_or(role.dst_chan));
@@ -411,7 +413,7 @@ impl Asm<'_> {
         raw(LITERAL, false, chan.unwrap_or(0))
     }
 
-    /// Parses an operand such as `-5` in an operation on integers. Such operations do not have NEG.
+    /// Parses an operand such as `-5` in an operation on integers. Operations on integers do not have NEG.
     fn negative_integer(
         &mut self,
         token: Token<'_>,
@@ -444,7 +446,7 @@ impl Asm<'_> {
         self.warnings.push(Diagnostic::warning(token.span, message).help(format!("write {float}")));
     }
 
-    /// Stores a literal of the group in its component.
+    /// Stores a literal of the group as component `chan`.
     pub(super) fn literal(&mut self, chan: u32, value: u32, at: Token<'_>) -> Parse<()> {
         let place = &mut self.group.literals[chan as usize];
         match place {
@@ -498,8 +500,8 @@ impl Asm<'_> {
         done
     }
 
-    /// Chooses BANK_SWIZZLE for instructions for which the text does not state it, so that no two reads need the same
-    /// port in the same cycle.
+    /// Chooses BANK_SWIZZLE for the instructions whose BANK the text does not state. With the chosen values, no two
+    /// reads need the same port in the same cycle.
     fn schedule(&mut self, group: &mut Group) {
         let reads = ports::reads(&group.words, self.chip.family);
         let own = |(place, words): (usize, &[u32; 2])| {
@@ -523,7 +525,7 @@ impl Asm<'_> {
     }
 }
 
-/// Assigns components to literals without one. `shared` allows equal literals to share a component.
+/// Assigns a component to each literal that has none. `shared` allows equal literals to share a component.
 fn place_literals(
     loose: &[(usize, usize, u32, Span)],
     shared: bool,
@@ -551,7 +553,7 @@ impl Cf {
     }
 }
 
-/// Returns whether the text of a destination has no component. Such a text is `____` or a whole register.
+/// Returns whether the text of a destination has no component. Such a text is `____` or the name of a register.
 fn is_whole(text: &str) -> bool {
     text.bytes().all(|byte| byte == b'_') || register_of(text, &mut None).is_some()
 }
@@ -570,8 +572,8 @@ fn signed_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether an operation on integers is arithmetic. In others, such as AND_INT, the bits of a float may be
-/// intended.
+/// Returns whether an operation on integers is arithmetic. Operations that are not arithmetic, such as AND_INT, may
+/// operate on the bits of a float.
 fn arithmetic(row: Option<&Opcode>) -> bool {
     row.is_some_and(|row| {
         ["ADD_", "SUB_", "MUL", "MAX_", "MIN_", "ASHR", "LSHR", "LSHL", "INT_TO"]

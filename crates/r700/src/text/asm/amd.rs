@@ -1,8 +1,9 @@
-//! Names and spellings of AMD's own assembly text. The grammar accepts them as well as those of this project.
+//! Names and spellings of AMD's own assembly text. The grammar accepts both these and the names and spellings of this
+//! project.
 //!
 //! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which
-//! reads this format for the Wii U; the listings of its disassembler. Attributes are translated to those of
-//! [`super::super::attr`].
+//! reads this format for the Wii U; the listings of decaf-emu's disassembler. AMD's attributes are translated to the
+//! attributes of [`super::super::attr`].
 
 use reconverge_isa::source::parse_number;
 
@@ -11,7 +12,8 @@ use super::super::attr::{AMD_BANKS, AMD_TEX};
 use super::lex::{Parse, Token, number, set, wrong};
 use crate::words::{AluForm, CfInst, DataFormat, ExportInst};
 
-/// Dialect of a text. It affects the meaning of numbers, the defaults for missing parts, and the layout of clauses.
+/// Dialect of a text. The dialect determines the meaning of numbers, the defaults for missing parts, and the layout of
+/// clauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// The syntax of this project.
@@ -25,8 +27,8 @@ pub(super) enum Dialect {
     Latte,
 }
 
-/// Returns the dialect of a text. The dialect is that of latte-assembler if a line contains only END_OF_PROGRAM or if a
-/// comment states a register.
+/// Returns the dialect of a text. If a line contains only END_OF_PROGRAM or a comment states a register, the dialect is
+/// that of latte-assembler.
 pub(super) fn dialect_of(source: &str) -> Dialect {
     let alone = |(at, word): (usize, &str)| {
         let before = source[..at].rsplit('\n').next().unwrap_or_default();
@@ -40,13 +42,14 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
     }
 }
 
-/// Returns the name in this project of an ALU operation for which AMD's text has another name.
+/// AMD's text has another name than this project for some ALU operations. Returns the name in this project of such an
+/// operation.
 pub(super) fn operation(name: &str) -> Option<&'static str> {
     super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
-/// ALU operations of later chips in the grammar of latte-assembler. Each has its number in OP2 and its number of
-/// sources.
+/// ALU operations of later chips in the grammar of latte-assembler. Each entry has the name of the operation, its
+/// number in OP2, and its number of sources.
 pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("GROUP_BARRIER", 84, 2),
     ("GROUP_SEQ_BEGIN", 85, 2),
@@ -61,10 +64,10 @@ pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("MOVA_GPR_INT", 96, 1),
 ];
 
-/// Operations of later chips with three operands, each with its number in OP3.
+/// Operations of later chips with three operands. Each entry has the name of the operation and its number in OP3.
 pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
 
-/// Returns the name in this project of a control-flow instruction for which AMD's text has another name.
+/// AMD's text has another name than this project for some control-flow instructions. Returns the name in this project.
 pub(super) fn control(name: &str) -> &str {
     match name {
         "EXP" => "EXPORT",
@@ -90,7 +93,7 @@ pub(super) fn is_control(name: &str) -> bool {
         || matches!(name, "ALU_12")
 }
 
-/// Splits `MEM_EXPORT_WRITE_IND` into the space and the type, which AMD's text joins in one word.
+/// Splits `MEM_EXPORT_WRITE_IND` into the space and the type. AMD's text joins both in one word.
 pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     let inst = ExportInst::ALL.iter().find(|inst| {
         let rest = name.strip_prefix(inst.name()).and_then(|rest| rest.strip_prefix('_'));
@@ -99,7 +102,7 @@ pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     Some((*inst, &name[inst.name().len() + 1..]))
 }
 
-/// Returns the name in this project of a texture instruction for which AMD's text has another name.
+/// AMD's text has another name than this project for some texture instructions. Returns the name in this project.
 pub(super) fn texture(name: &str) -> &str {
     AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
 }
@@ -117,7 +120,7 @@ pub(super) fn target(text: &str) -> Option<(u32, u32)> {
     Some((kind, number + first)).filter(|(_, base)| *base <= 0x1fff)
 }
 
-/// Parses a fixed-point number in two's complement. The number has `bits` bits, of which `fraction` bits follow the
+/// Parses a fixed-point number in two's complement. The number has `bits` bits. `fraction` of these bits come after the
 /// point.
 fn fixed(token: Token<'_>, bits: u32, fraction: u32) -> Parse<u32> {
     let scale = f64::from(1_u32 << fraction);
@@ -145,8 +148,8 @@ fn choice(token: Token<'_>, names: &[&str]) -> Parse<u32> {
     })
 }
 
-/// Parses an attribute of AMD's text. Returns `false` if the name is not an attribute or the attribute does not apply
-/// to this instruction.
+/// Parses an attribute of AMD's text. Returns `false` if `name` is not an attribute or the attribute does not apply to
+/// this instruction.
 pub(super) fn attribute(
     name: &str,
     inner: Option<Token<'_>>,
@@ -155,7 +158,7 @@ pub(super) fn attribute(
 ) -> Parse<bool> {
     let mut put = |name: &str, value: u32| set(name, value, tables, words);
     if let Some(bank) = AMD_BANKS.iter().position(|bank| *bank == name) {
-        // The first six names are for vector slots, the other four for slot t.
+        // The first six names are for vector slots, and the last four names are for slot t.
         return Ok(put("BANK", (if bank < 6 { bank } else { bank - 6 }) as u32));
     }
     let Some(value) = inner else {
@@ -165,7 +168,7 @@ pub(super) fn attribute(
             "BC_FRAC_MODE" => put("BC_FRAC", 1),
             "CONST_BUF_NO_STRIDE" => put("NO_STRIDE", 1),
             "USE_CONST_FIELDS" => put("CONST_FIELDS", 1),
-            // Both attributes are the same bit, for which R600 and R700 have different names.
+            // Both attributes are the same bit. The bit has different names on R600 and R700.
             "USES_WATERFALL" => put("ALT_CONST", 1),
             "ALT_CONST" => put("USES_WATERFALL", 1),
             "OMOD_M2" => put("OMOD", 1),
@@ -181,7 +184,7 @@ pub(super) fn attribute(
         });
     };
     Ok(match name {
-        // POP_COUNT is written as `POP (1)`.
+        // AMD's text writes POP_COUNT as `POP (1)`.
         "" => put("POP_CNT", number(value, 7)?),
         "POP_COUNT" => put("POP_CNT", number(value, 7)?),
         "CALL_COUNT" => put("CALL_CNT", number(value, 63)?),
@@ -191,7 +194,7 @@ pub(super) fn attribute(
             let plain = value.text.trim_start_matches("ALWAYS_").trim_start_matches("CF_");
             put("COND", choice(Token { text: plain, ..value }, &names)?)
         }
-        // On later chips, the bits of OMOD contain EXECUTE_MASK_OP.
+        // On later chips, EXECUTE_MASK_OP is in the bits that contain OMOD on these chips.
         "UPDATE_EXEC_MASK" => {
             let op = choice(value, &["DEACTIVATE", "BREAK", "CONTINUE", "KILL"])?;
             put("UPDATE_EXEC_MASK", 1) && put("OMOD", op)
@@ -248,12 +251,12 @@ pub(super) fn attribute(
     })
 }
 
-/// Returns whether a text has comments that state a value, which begin with `; $`.
+/// Returns whether a text has comments that state a value. Such comments begin with `; $`.
 pub(super) fn is_in(source: &str) -> bool {
     source.contains('$') && source.lines().any(|line| statement(line).is_some())
 }
 
-/// Returns the text after `; $`, or `None` if the line does not begin with it.
+/// Returns the text after `; $`, or `None` if the line does not begin with `; $`.
 pub(super) fn statement(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix(';')?.trim_start().strip_prefix('$')
 }

@@ -49,7 +49,7 @@ impl Asm<'_> {
         self.fields(rest, [0, inst << 23], &[attr::CF])
     }
 
-    /// Parses ADDR, CNT, KCACHE and attributes of the last control-flow word.
+    /// Parses the ADDR, CNT, KCACHE and attributes of the last control-flow word.
     pub(super) fn fields(
         &mut self,
         rest: &[Token<'_>],
@@ -63,7 +63,7 @@ impl Asm<'_> {
         for &token in rest {
             let (name, inner) = call(token);
             match (name, inner) {
-                // In AMD's text, ADDR and CNT are empty if a person must fill them in.
+                // If the user must fill in ADDR or CNT, its parentheses are empty in AMD's text.
                 ("ADDR" | "CNT", Some(value)) if value.text.is_empty() => {}
                 ("ADDR" | "FAIL_JUMP_ADDR" | "PASS_JUMP_ADDR", Some(value)) => {
                     placed = true;
@@ -158,8 +158,8 @@ impl Asm<'_> {
 }
 
 impl Asm<'_> {
-    /// Parses the form that AMD's disassemblers print: `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__, ARRAY_SIZE(4)
-    /// …`.
+    /// Parses a memory export in the form that AMD's disassemblers print: `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x],
+    /// R0.xy__, ARRAY_SIZE(4) …`.
     fn amd_memory(&mut self, inst: ExportInst, kind: &str, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let kinds = export_kinds(false, self.chip.family);
         let Some(code) = kinds.iter().position(|known| *known == kind) else {
@@ -177,8 +177,8 @@ impl Asm<'_> {
         self.memory_access(inst, code as u32, inner, 1, [*target, *data], rest)
     }
 
-    /// Parses the form that decaf's disassembler prints: `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`. The base is in bytes
-    /// or dwords.
+    /// Parses a memory export in the form that decaf's disassembler prints: `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`.
+    /// The base is a number of bytes or dwords.
     fn decaf_memory(
         &mut self,
         inst: ExportInst,
@@ -200,8 +200,8 @@ impl Asm<'_> {
         self.memory_access(inst, code, inner, unit, operands, rest)
     }
 
-    /// Parses a memory access to `base` or `base + Rn.x`. The base is a multiple of `unit`, and ARRAY_BASE is the
-    /// quotient.
+    /// Parses a memory access to `base` or `base + Rn.x`. The base must be a multiple of `unit`. ARRAY_BASE is the base
+    /// divided by `unit`.
     fn memory_access(
         &mut self,
         inst: ExportInst,
@@ -252,7 +252,7 @@ fn kcache(token: Token<'_>) -> Parse<(u32, u32, u32)> {
         token.text.strip_prefix("CB").and_then(|rest| rest.split_once(':')).ok_or_else(fault)?;
     let (first, last) = range.split_once('-').ok_or_else(fault)?;
     let (bank, first, last) = (bank.trim(), first.trim(), last.trim());
-    // In AMD's text, the index is added to both ends of the range.
+    // In AMD's text, an index is part of both ends of the range.
     let (first, last, by_loop) = match (first.strip_prefix("AL+"), last.strip_prefix("AL+")) {
         (Some(first), Some(last)) => (first, last, "aL"),
         _ => (first, last, ""),

@@ -1,7 +1,7 @@
-//! Parses directives, which begin with a dot. They state the chip, the state before the first instruction, and raw
-//! words.
+//! Parses directives. A directive begins with a dot, and states the chip, the state before the first instruction, or
+//! raw words.
 //!
-//! A directive takes exactly the operands that its row in the table states. Anything else is an error with its
+//! A directive takes exactly the operands that its row in the table states. Other operands are an error with a
 //! position.
 
 use reconverge_isa::program::Stage;
@@ -36,8 +36,8 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".literal", "component, w", "in an ALU clause: a literal that no operand reads"),
 ];
 
-/// Names of the kinds of programs (MAN p. 37). `cs` denotes the kernels of CAL images and of LLVM, which the hardware
-/// runs as one of the other kinds.
+/// Names of the kinds of programs (MAN p. 37). `cs` denotes the kernels of CAL images and of LLVM. The hardware runs
+/// such a kernel as one of the other kinds.
 const STAGES: [(&str, Stage); 7] = [
     ("ps", Stage::Pixel),
     ("vs", Stage::Vertex),
@@ -48,7 +48,7 @@ const STAGES: [(&str, Stage); 7] = [
     ("cs", Stage::Compute),
 ];
 
-/// Returns the kind of program with this name. The name is the manual's letters or the full name.
+/// Returns the kind of program with this name. A name is the abbreviation in the manual or the full name.
 fn stage_named(text: &str) -> Option<Stage> {
     let letters = STAGES.iter().find(|(letters, _)| *letters == text).map(|(_, stage)| *stage);
     letters.or_else(|| STAGES.iter().map(|(_, stage)| *stage).find(|stage| stage.name() == text))
@@ -91,7 +91,8 @@ const REGISTERS: [&str; 33] = [
     "SPI_INTERP_CONTROL_0",
 ];
 
-/// Registers with several instances, named `NAME_0` and so on, and the number of instances.
+/// Registers with several instances. Each entry has the prefix of the names (`NAME_0` and so on) and the number of
+/// instances.
 const COUNTED: [(&str, u32); 5] = [
     ("SPI_VS_OUT_ID_", 10),
     ("SQ_VTX_SEMANTIC_", 32),
@@ -104,7 +105,7 @@ const COUNTED: [(&str, u32); 5] = [
 const BUFFER_DWORDS: u32 = 4096 * 4;
 /// Number of dwords in the constant file: 256 vectors of four dwords.
 const FILE_DWORDS: u32 = 256 * 4;
-/// Number by which `.const` denotes the constant file. Smaller numbers are constant buffers.
+/// Number that denotes the constant file in `.const`. Smaller numbers denote constant buffers.
 const CONSTANT_FILE: u32 = 16;
 
 impl Asm<'_> {
@@ -174,8 +175,8 @@ impl Asm<'_> {
                 self.set_state(at, format!("stage {named}"), Vec::new())?;
             }
             "gprs" | "stack" | "bool" => {
-                // NUM_GPRS and STACK_SIZE have eight bits. Only 128 registers exist, and a launch rejects larger
-                // numbers.
+                // NUM_GPRS and STACK_SIZE have eight bits, so the assembler accepts numbers up to 255. Only 128
+                // registers exist, and a launch rejects larger values of NUM_GPRS.
                 let most = if name == "bool" { u32::MAX } else { 255 };
                 let value = number(arg(0)?, most)?;
                 only(1)?;
@@ -260,7 +261,7 @@ impl Asm<'_> {
                 self.body(at, true)?.extend(words);
             }
             _ => {
-                // The directive is `.literal`.
+                // The only directive left is `.literal`.
                 let chan = arg(0)?;
                 let chan =
                     chan_of(chan.text).ok_or_else(|| wrong(chan, "a component x, y, z or w was expected"))?;
@@ -272,8 +273,8 @@ impl Asm<'_> {
         Ok(())
     }
 
-    /// Rejects a line that must come before all instructions but comes after one. Probably another text has been
-    /// appended to this text.
+    /// Rejects a directive that must be before all instructions but comes after an instruction. In this case, someone
+    /// has probably appended another text to this text.
     fn before_instructions(&mut self, at: Token<'_>) -> Parse<()> {
         if self.cf.is_empty() && self.data.is_empty() {
             return Ok(());
@@ -283,7 +284,7 @@ impl Asm<'_> {
             .help("each of several programs begins with `.program NAME`"))
     }
 
-    /// Records state that can be set only once.
+    /// Records a state that a program can set only once.
     fn set_state(&mut self, at: Token<'_>, key: String, values: Vec<u32>) -> Parse<()> {
         let kind = if key.starts_with("stage ") { "stage" } else { key.as_str() };
         self.once(at, kind.to_owned())?;

@@ -28,7 +28,7 @@ impl Asm<'_> {
                 .rsplit_once('.')
                 .filter(|(_, tail)| !tail.contains(']'))
                 .unwrap_or((token.text, ""));
-            // The destination `____` means that nothing is written.
+            // If the destination is `____`, the instruction writes no register.
             if !body.is_empty() && body.bytes().all(|byte| byte == b'_') {
                 return Ok((0, "____".to_owned()));
             }
@@ -38,8 +38,8 @@ impl Asm<'_> {
             Ok((gpr | u32::from(rel) << 7, tail.to_owned()))
         };
         let own = self.dialect == Dialect::Own;
-        // A register without selects means all four components. latte-assembler adds the missing ones if there are
-        // fewer than four.
+        // A register without selects means all four components. If a register has fewer than four selects,
+        // latte-assembler adds the missing selects.
         let select_of = |text: &str, token: Token<'_>| match text.len() {
             1..=3 if own => select_of(text, token),
             _ => select_or(text, "xyzw", token),
@@ -66,7 +66,7 @@ impl Asm<'_> {
         let mut tables: Vec<&[Attr]> = Vec::new();
         let name = amd::texture(head.text);
         let tex = TexInst::ALL.iter().find(|inst| inst.name() == name).map(|inst| *inst as u32);
-        // latte-assembler accepts these instructions with the operands of a texture instruction.
+        // latte-assembler accepts the following instructions with the operands of a texture instruction.
         let tex = tex.or_else(|| {
             let raw = ["VTX_FETCH", "VTX_SEMANTIC", "MEM"].iter().position(|name| *name == head.text)?;
             (operands.len() == 4).then_some(raw as u32)

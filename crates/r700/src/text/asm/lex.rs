@@ -12,11 +12,11 @@ pub(super) type Parse<T> = Result<T, Diagnostic>;
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
     pub(super) span: Span,
-    /// Whether a comma follows.
+    /// Whether a comma comes directly after the token.
     pub(super) comma: bool,
 }
 
-/// Appends the tokens of `line`, which begins at byte `offset` of the text, to `found`.
+/// Appends the tokens of `line` to `found`. `offset` is the position of the line in the text, in bytes.
 pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>>) {
     found.clear();
     let bytes = line.as_bytes();
@@ -42,7 +42,7 @@ pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>
                     }
                     at += 1;
                 }
-                // In AMD's text, a blank may come before the bracket after these names.
+                // In AMD's text, there may be a blank between one of these names and the bracket.
                 if bytes[from] == b'('
                     && let Some(token) = found.last_mut().filter(|token| takes_brackets(token))
                 {
@@ -85,7 +85,7 @@ pub(super) fn chan_of(text: &str) -> Option<u32> {
     }
 }
 
-/// Splits `NAME(inner)` into the name and the inner token. There is no inner token if the token is only a name.
+/// Splits `NAME(inner)` into the name and the inner token. If the token is only a name, there is no inner token.
 pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
     match token.text.split_once('(') {
         Some((name, rest)) => {

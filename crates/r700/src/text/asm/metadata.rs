@@ -1,9 +1,9 @@
-//! Parses the comments `; $REGISTER.FIELD = value`, with which sources of latte-assembler state the registers of a
-//! program.
+//! Parses comments of the form `; $REGISTER.FIELD = value`. Source texts of latte-assembler state the registers of a
+//! program in such comments.
 //!
-//! Sources: decaf-emu's latte-assembler for names, defaults and checks; its register headers for the positions of the
-//! fields. The values become the state of the program. The names of attributes, uniforms and samplers are not stored in
-//! a program.
+//! Sources: decaf-emu's latte-assembler for names, defaults and checks; decaf-emu's register headers for the positions
+//! of the fields. The values in the comments become the state of the program. A program does not store the names of
+//! attributes, uniforms and samplers.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{parse_number, suggest};
@@ -13,12 +13,12 @@ use super::Asm;
 use super::amd::{Dialect, is_in, statement};
 use super::lex::Parse;
 
-/// A register: its name, its number of instances, and its fields, each with its lowest bit and width.
+/// A register: its name, its number of instances, and its fields. Each field has a name, its lowest bit and its width.
 struct Register {
     stage: Stage,
     name: &'static str,
     count: usize,
-    /// Default value, if no comment states the register.
+    /// Value of the register if no comment states the register.
     usual: u32,
     fields: &'static [(&'static str, u32, u32)],
 }
@@ -112,7 +112,7 @@ const NAMED: [(&str, &[&str]); 2] = [
     ("Z_ORDER", &["LATE_Z", "EARLY_Z_THEN_LATE_Z", "RE_Z", "EARLY_Z_THEN_RE_Z"]),
 ];
 
-/// Names of data that a program of this project does not store.
+/// Names of data in the comments that a program of this project does not store.
 const NAMES: [&str; 10] = [
     "MODE",
     "ATTRIB_VARS",
@@ -131,9 +131,9 @@ const NAMES: [&str; 10] = [
 pub(super) struct Stated {
     /// Position of the first comment that states a value.
     first: Option<Span>,
-    /// Name of a register, index of its instance, and its value.
+    /// For each stated register: its name, the index of its instance, and its value.
     values: Vec<(&'static str, usize, u32)>,
-    /// Stated counts (NUM_…) of the registers with several instances.
+    /// For registers with several instances, the number of instances (NUM_…) that the comments state.
     counts: Vec<(&'static str, u32)>,
     /// Locations of attributes, indexed by attribute.
     attributes: Vec<u32>,
@@ -168,7 +168,7 @@ impl Asm<'_> {
     }
 
     /// If comments state any register of the header of a Wii U shader file (`.gsh`), adds all registers of the header
-    /// to the state. Registers that are not stated have latte-assembler's defaults.
+    /// to the state. If no comment states a register, it has latte-assembler's default.
     pub(super) fn state_of_metadata(&mut self, registers: u32, exports_pixels: bool) {
         let Some(first) = self.stated.first else { return };
         let own = self.state.iter().find_map(|(name, _)| name.strip_prefix("stage "));
@@ -204,7 +204,7 @@ impl Asm<'_> {
 }
 
 impl Stated {
-    /// Parses `REGISTER[number].FIELD = value`, the comment without its dollar sign.
+    /// Parses `REGISTER[number].FIELD = value`, which is the text of a comment after the dollar sign.
     fn read(&mut self, text: &str, span: Span) -> Parse<()> {
         self.first.get_or_insert(span);
         let fault = |message: &str| Diagnostic::error(span, message).label(format!("found `{text}`"));
@@ -221,7 +221,7 @@ impl Stated {
             None => (object, 0),
         };
         if name == "STAGE" {
-            // STAGE is an addition of this project. latte-assembler receives the stage on its command line.
+            // This project adds STAGE to the comments. latte-assembler receives the stage on its command line.
             let stage = [Pixel, Vertex].into_iter().find(|stage| stage.name() == value);
             self.stage = Some(stage.ok_or_else(|| fault("vertex or pixel was expected"))?);
             return Ok(());
@@ -285,8 +285,8 @@ impl Stated {
         Ok(())
     }
 
-    /// Returns the state registers of a header for `stage`, each with its name, instance and value. If no comment
-    /// states NUM_GPRS, it is `gprs`.
+    /// Returns the registers of the header of a shader file for `stage`. Each entry has the name, the instance and the
+    /// value of a register. If no comment states NUM_GPRS, its value is `gprs`.
     fn state(&self, stage: Stage, gprs: u32) -> Vec<(&'static str, Option<usize>, u32)> {
         let mut state = Vec::new();
         let get = |name: &str, number: usize| {

@@ -14,8 +14,8 @@ pub(super) fn split_chan(token: Token<'_>) -> Parse<(&str, u32)> {
     split.ok_or_else(|| wrong(token, "a component was expected").help("as in R0.x"))
 }
 
-/// Parses `prefix` followed by a number, `prefix[n]` or `prefix[n+index]`. Returns the number, and whether an index is
-/// added.
+/// Parses `prefix` followed by a number, `prefix[n]` or `prefix[n+index]`. Returns the number, and whether the text
+/// adds an index.
 pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
     let rest = text.strip_prefix(prefix)?;
     let plain = |text: &str| parse_number(text).and_then(|value| u32::try_from(value).ok());
@@ -33,7 +33,7 @@ pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Opti
     };
     let (before, inner) = inner.split_once('[')?;
     match inner.split_once('+') {
-        // AMD's text has the forms `R3[AR.x]` and `KC0[4][AR.x]`.
+        // In AMD's text, the index can be in separate brackets: `R3[AR.x]` and `KC0[4][AR.x]`.
         None if !before.is_empty() => {
             let base = before.strip_prefix('[').and_then(|base| base.strip_suffix(']')).unwrap_or(before);
             add(inner)?;
@@ -49,7 +49,7 @@ pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Opti
         },
         Some((base, by)) => {
             let (base, by) = (base.trim(), by.trim());
-            // AMD's text also has the form `R[AL + 3]`.
+            // In AMD's text, the index can also come first: `R[AL + 3]`.
             let (base, by) = if base.eq_ignore_ascii_case("aL") { (by, base) } else { (base, by) };
             add(by)?;
             Some((plain(base)?, true))
@@ -102,7 +102,7 @@ pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
     Ok(raw)
 }
 
-/// Parses selects as latte-assembler does. If there are fewer than four, the missing ones come from `rest`.
+/// Parses selects as latte-assembler does. If there are fewer than four selects, the missing selects come from `rest`.
 pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> {
     match text.len() {
         0 => select_of(rest, token),
@@ -152,7 +152,7 @@ pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u3
     })
 }
 
-/// Returns whether a text is the inline constant −1 with a component. Otherwise `-` is a minus sign.
+/// Returns whether a text is the inline constant −1 with a component. In every other text, `-` is a minus sign.
 pub(super) fn is_minus_one(text: &str) -> bool {
     text.strip_prefix("-1.").is_some_and(|rest| chan_of(rest).is_some())
 }
@@ -164,7 +164,7 @@ pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
     }
 }
 
-/// Parses one attribute, BITS or PAD into `words`.
+/// Parses one attribute, `BITS(…)` or `PAD(…)`, and stores its value in `words`.
 pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
     let (name, inner) = call(token);
     if let ("BITS", Some(inner)) = (name, inner) {

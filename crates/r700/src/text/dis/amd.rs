@@ -1,8 +1,8 @@
 //! Prints words as AMD's own assembly text, in the form of AMD's disassemblers. Sources: AMD, "R600/R700/Evergreen
-//! Assembly Language Format"; decaf-emu's disassembler of Latte, which uses the manual's names for control flow.
+//! Assembly Language Format"; decaf-emu's disassembler of Latte. decaf-emu uses the manual's names for control flow.
 //!
-//! Data that AMD's text cannot express follows in the syntax of this project, so that the assembler returns the same
-//! words.
+//! If AMD's text cannot express some data, the data follows in the syntax of this project. So the assembler returns the
+//! same words.
 
 use reconverge_isa::FieldValue;
 
@@ -12,7 +12,7 @@ use super::{Dis, export_kinds, fetch_count, is_fetch_clause};
 use crate::chip::Family;
 use crate::words::{CfInst, ExportInst, TexInst};
 
-/// Attributes for which AMD's text has another name. Each row has the name in this project and AMD's name.
+/// Attributes that have another name in AMD's text. Each row has the name in this project and then AMD's name.
 const RENAMED: [(&str, &str); 9] = [
     ("COND", "CND"),
     ("CALL_CNT", "CALL_COUNT"),
@@ -29,7 +29,7 @@ const RENAMED: [(&str, &str); 9] = [
 const BUILT_IN: [(u32, &str); 3] = [(248, "0.0f"), (249, "1.0f"), (252, "0.5f")];
 
 impl Dis<'_> {
-    /// Works like [`Dis::attrs`], but uses AMD's names for values if they exist.
+    /// Works like [`Dis::attrs`], but prints AMD's name of a value if AMD has a name for it.
     fn amd_attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -92,8 +92,8 @@ impl Dis<'_> {
         self.amd_end(&words, attr::CF, last, &mut owned);
     }
 
-    /// Prints the attributes of a control-flow instruction. For the last instruction, END_OF_PROGRAM is a separate
-    /// line.
+    /// Prints the attributes of a control-flow instruction. In the last instruction, END_OF_PROGRAM is not an
+    /// attribute. The text shows it as a separate line.
     fn amd_end(&mut self, words: &[u32; 2], table: &[Attr], last: bool, owned: &mut [u32; 2]) {
         let shown = if last { [words[0], words[1] & !(1 << 21)] } else { *words };
         self.amd_attrs(table, &shown, owned);
@@ -168,7 +168,7 @@ impl Dis<'_> {
         self.push(if rel { "]" } else { "" });
     }
 
-    /// Prints the selects, unless they select the whole register.
+    /// Prints the selects. Prints nothing if the selects are x, y, z and w in this order.
     fn amd_select(&mut self, raw: u32) {
         if raw & 0xfff != 0o3210 {
             self.push(".");
@@ -197,7 +197,7 @@ impl Dis<'_> {
         }
         self.push(" ");
         let index = word0 >> 26 & 7;
-        // LAST is not printed, because the text shows where the group ends.
+        // The disassembler does not print LAST, because the text shows where the group ends.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let gpr = word1 >> 21 & 0x7f;
         let dst_rel = word1 >> 28 & 1 != 0;
@@ -219,7 +219,7 @@ impl Dis<'_> {
             attr::OP3
         } else {
             owned[1] |= 1 << 4 | (0x3ffff >> op2_shift(self.family)) << op2_shift(self.family);
-            // OMOD is printed as a part of the operation's name.
+            // The text shows OMOD as a part of the operation's name.
             owned[1] |= attr::op2(self.family)[0].mask();
             &attr::op2(self.family)[1..]
         };
@@ -293,7 +293,7 @@ impl Dis<'_> {
             0..=127 | 256.. => {}
             LITERAL | 254 | 255 if !rel => {}
             _ if BUILT_IN.iter().any(|(known, _)| *known == selector) && !rel => {}
-            // Windows on constants, integers and unnamed selectors have the same text in both syntaxes.
+            // Constants in windows, integers and unnamed selectors have the same text in both syntaxes.
             _ => return self.source(raw, abs, index, literals, shown),
         }
         if raw >> 12 & 1 != 0 {
