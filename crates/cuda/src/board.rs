@@ -7,7 +7,7 @@ use std::ffi::c_int;
 
 use reconverge_tesla::inst::Chip;
 
-/// A board with one of the chips.
+/// A graphics board. Each board has one chip.
 #[derive(Debug)]
 pub(crate) struct Board {
     pub(crate) chip: Chip,
@@ -68,8 +68,8 @@ impl Board {
         BOARDS.iter().find(|board| board.chip == chip).unwrap_or(&BOARDS[3])
     }
 
-    /// Returns the number of registers of a multiprocessor, and the allocation unit: the registers of a block are a
-    /// multiple of it.
+    /// Returns the number of registers of a multiprocessor, and the allocation unit of registers. The number of
+    /// registers that are allocated for a block is a multiple of the allocation unit.
     fn registers(&self) -> (u32, u32) {
         if self.minor < 2 { (8192, 256) } else { (16384, 512) }
     }
@@ -132,7 +132,8 @@ impl Board {
             1 => MOST_THREADS,
             2..=4 => MOST_BLOCK[number as usize - 2],
             5..=7 => MOST_GRID[number as usize - 5],
-            // Shared memory per block, per multiprocessor, and per block on request.
+            // Shared memory per block, shared memory per multiprocessor, and shared memory per block for a kernel that
+            // requests more than usual.
             8 | 81 | 97 => SHARED,
             9 => CONSTANT,
             10 => WARP,

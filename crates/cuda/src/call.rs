@@ -62,7 +62,7 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the address is not null, so it is that of a `T`. The program need not align it.
+    // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
@@ -73,7 +73,7 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
 /// The address is null or the address of a `T`.
 pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: the address is not null, so it is that of a `T`. The program need not align it.
+        // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
         unsafe { to.write_unaligned(value) };
     }
 }
@@ -86,7 +86,7 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
     if at.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the address is not null, so it is that of a string with a zero byte at its end.
+    // SAFETY: the address is not null, so it is the address of a string that ends with a zero byte.
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| CudaError::NOT_FOUND)
 }
 

@@ -13,7 +13,7 @@ use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// The memory that holds the first byte of a copy.
+/// The address of the first byte of a copy, either on the host or on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopySide {
     /// An address of the host.
@@ -48,7 +48,7 @@ impl CopyEnd {
         CopyEnd { side, pitch: 0, slice: 0 }
     }
 
-    /// Returns an end that starts `bytes` bytes later.
+    /// Returns this end, moved by `bytes` bytes towards higher addresses.
     pub(crate) fn shifted(mut self, bytes: u64) -> Result<CopyEnd, CudaError> {
         self.side = match self.side {
             CopySide::Host(at) => {
@@ -134,7 +134,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies the bytes of the source into a new list, so that the program may change the source.
+    /// Copies the bytes of the source into a new list, so that the program may change the source afterwards.
     fn staged(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; (self.width * self.height * self.depth) as usize];
         let to = CopyEnd {
@@ -181,9 +181,9 @@ pub(crate) fn now(copy: Copy) -> CallResult {
     context.check()
 }
 
-/// Enqueues a copy in a stream. If the source is host memory that is not pinned, it is read before the call returns. If
-/// the destination is such memory, it is written before the call returns. (CUDA driver API, "API synchronization
-/// behavior")
+/// Enqueues a copy in a stream. If the source is host memory that is not pinned, the source is read before the call
+/// returns. If the destination is host memory that is not pinned, the destination is written before the call returns.
+/// (CUDA driver API, "API synchronization behavior")
 pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     let (context, stream) = stream::find_for_work(handle)?;
     if copy.is_empty() {
@@ -208,11 +208,11 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns the memory to which an address belongs. The address may be of the host or of the device.
+/// Returns the host address or the device address that a number means.
 ///
 /// # Errors
-/// The address belongs neither to an allocation of the device nor to a page of the host. For example, its memory was
-/// freed.
+/// The address belongs neither to an allocation of the device nor to a page of the host. For example, the program has
+/// freed the memory at the address.
 fn any(address: u64) -> Result<CopySide, CudaError> {
     if lock(&driver()?.addresses).find(address, 1).is_some() {
         return Ok(CopySide::Device(address));
@@ -334,7 +334,8 @@ pub(crate) unsafe fn peer_async(
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// An end of `CUDA_MEMCPY2D`: x in bytes, y, type of memory, address on the host, address on the device, array, pitch.
+/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, type of memory, address on the host, address on the device,
+/// array and pitch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End2 {

@@ -23,7 +23,7 @@ const WATCHDOG: &str = "RECONVERGE_CUDA_WATCHDOG";
 /// The environment variable that turns on the search for races on shared memory.
 const RACE_CHECK: &str = "RECONVERGE_CUDA_RACE_CHECK";
 
-/// The chip that is used if the environment does not name one. Its compute capability is 1.2.
+/// The chip that is used if the environment does not name a chip. The compute capability of this chip is 1.2.
 const DEFAULT_CHIP: Chip = Chip::Gt215;
 
 /// The state of the library in a process.

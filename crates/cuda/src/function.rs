@@ -20,7 +20,8 @@ use crate::status::{CallResult, CudaError};
 use crate::stream;
 use crate::texture;
 
-/// Returns the kernel of a handle. If the handle is of a library's kernel, returns its function in the current context.
+/// Returns the kernel with a handle. If the handle belongs to a kernel of a library, returns the function of this
+/// kernel in the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
     driver()?;
     if let Some(function) = module::FUNCTIONS.get(handle) {
@@ -462,8 +463,8 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The first
-    // candidate with the most resident threads is chosen.
+    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The loop
+    // chooses the first candidate with the most resident threads.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
     for threads in sizes {

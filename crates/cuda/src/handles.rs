@@ -1,12 +1,12 @@
-//! Tables of handles, and locks. A handle is a number that is never reused. The handle of a destroyed object and a
-//! number that the program invents are therefore detected without reading memory at that address.
+//! Tables of handles, and locks. A handle is a number that is never reused. The tables therefore detect the handle of a
+//! destroyed object, and a number that is not a handle, without reading memory at that address.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// The value of the next handle. Handles look like pointers. They are far from 0, because 0, 1 and 2 name default
-/// streams.
+/// The value of the next handle. Handles look like pointers. The values of handles are far from 0, because 0, 1 and 2
+/// name default streams.
 static NEXT: AtomicUsize = AtomicUsize::new(0x5245_0000_0000);
 
 /// Returns a new handle.

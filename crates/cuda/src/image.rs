@@ -98,13 +98,14 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
     usize::try_from(size).map_err(|_| CudaError::INVALID_IMAGE)
 }
 
-/// Returns the bytes of an image. The program passes only its address, so the size is derived from the contents.
+/// Returns the bytes of an image. The program passes only the address of the image, so the size is derived from the
+/// contents.
 pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     image_at(address, false)
 }
 
-/// Returns the bytes of an image. `is_wrapped` means that a wrapper refers to the image, which then must not be another
-/// wrapper.
+/// Returns the bytes of an image. If `is_wrapped` is true, a wrapper refers to the image. Such an image must not be
+/// another wrapper.
 fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
     const WRAPPER: u64 = 0x4662_43b1;
     const FATBIN: u64 = 0xba55_ed50;
@@ -183,8 +184,8 @@ fn minor(chip: Option<&str>) -> u32 {
     chip.and_then(|chip| chip.strip_prefix("sm_1")?.parse().ok()).unwrap_or(0)
 }
 
-/// Reads an image. If it is an archive, chooses the cubin with the highest compute capability that the chip supports.
-/// `most` is the minor number of the chip's compute capability.
+/// Reads an image. If the image is an archive, chooses the cubin with the highest compute capability that the chip
+/// supports. `most` is the minor number of the chip's compute capability.
 ///
 /// # Errors
 /// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips, `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX,
