@@ -56,12 +56,12 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Number of free bytes of device memory.
+    /// Returns a table without allocations for a device with `all` bytes of memory.
     pub(crate) fn new(all: u64) -> Addresses {
         Addresses { allocations: BTreeMap::new(), next: FIRST.into(), ids: 0, all, used: 0 }
     }
 
-    /// Number of bytes that are free.
+    /// Number of free bytes of device memory.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.all - self.used
     }

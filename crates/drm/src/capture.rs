@@ -6,8 +6,8 @@
 //! | `data/KIND-DIGEST.bin` | data to which launch files refer: programs, registers, textures, buffers; each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node uses the folder itself. Later processes use the folders `process-2` and so on
-//! inside it. A file is either complete or absent, see [`whole`].
+//! The first process that opens the node uses the folder itself. Later processes use `process-2`, `process-3` and so on
+//! inside the folder. A file is either complete or absent, see [`whole`].
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -61,8 +61,8 @@ pub(crate) struct Written {
 }
 
 impl Folder {
-    /// Creates the folder for this process. Uses `path` itself if it is unused, and otherwise the next unused
-    /// `process-N` inside it.
+    /// Creates the folder for this process. Uses `path` itself if it is unused. Otherwise uses the next unused
+    /// `process-N` inside `path`.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -214,7 +214,7 @@ pub(crate) struct End {
 
 /// The reason why a launch file is not written.
 enum Refused {
-    /// The launch file cannot be written. The launch file of another launch may succeed.
+    /// The launch file cannot be written. The launch files of other launches may still be written.
     Launch(String),
     /// No more files can be written.
     All(String),
