@@ -13,7 +13,7 @@ const PLATFORM_SURFACELESS: c_uint = 0x31dd;
 const RENDERER: c_uint = 0x1f01;
 const VERSION: c_uint = 0x1f02;
 
-/// An OpenGL context. It is current in the thread that created it.
+/// An OpenGL context. The context is current in the thread that created it.
 pub(crate) struct GlContext {
     egl: *mut c_void,
     display: *mut c_void,
@@ -83,7 +83,7 @@ impl GlContext {
         text(RENDERER).zip(text(VERSION)).ok_or_else(|| "glGetString returns nothing".to_owned())
     }
 
-    /// Returns the address of a function of OpenGL, or null if the driver does not have it.
+    /// Returns the address of an OpenGL function, or null if the driver does not have the function.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         let address = self.symbol(c"eglGetProcAddress");
         call!(address, fn(*const c_char) -> *mut c_void, (name.as_ptr()), else null_mut())

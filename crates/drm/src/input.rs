@@ -4,8 +4,8 @@
 //! `keyboard` or `pointer` in this folder. Without the variable, or if no process listens on the socket, the device has
 //! no events.
 //!
-//! [`reconverge_board::screen`] describes the protocol. The time of an event is that of `CLOCK_MONOTONIC`. The devices
-//! do not repeat keys that are held down; programs do this themselves.
+//! [`reconverge_board::screen`] describes the protocol. The time of an event is the time of `CLOCK_MONOTONIC`. The
+//! devices do not repeat keys that are held down, because programs repeat such keys themselves.
 //!
 //! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
 //!
@@ -91,7 +91,7 @@ impl InputDevice {
         self as u32
     }
 
-    /// Returns the name of the device that programs display.
+    /// Returns the device name that programs display.
     pub(crate) fn name(self) -> &'static CStr {
         match self {
             InputDevice::Keyboard => c"Reconverge keyboard",
@@ -358,7 +358,8 @@ pub(crate) fn answer(
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
-            // The kernel added the resolution later than the other values. An old program therefore has no room for it.
+            // The kernel added the resolution later than the other values. An old program therefore has no room for the
+            // resolution.
             let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
             bytes(&axis).map(|_| 0)
         }

@@ -1,7 +1,7 @@
-//! The functions of libdrm that would search `/sys` for the device of the node. This library replaces them.
+//! Replacements for the functions of libdrm that would search `/sys` for the device of the node.
 //!
-//! `drmGetDevices2` returns only the emulated device, because a driver that also finds another device may choose that
-//! one.
+//! `drmGetDevices2` returns only the emulated device. If a driver also found another device, the driver might choose
+//! the other device.
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
@@ -98,7 +98,7 @@ fn description(device: &device::Device) -> *mut Device {
     made.cast()
 }
 
-/// Frees a description if this library has allocated it. Returns whether it has.
+/// Frees a description if this library has allocated it. Returns whether this library has allocated the description.
 ///
 /// # Safety
 /// The caller must not use the description again.
