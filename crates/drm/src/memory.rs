@@ -11,10 +11,11 @@
 //!
 //! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
 //! (Linux 6.18, a virtual machine on an AMD EPYC). The file of a freed buffer is therefore kept. Once the program has
-//! no mapping of the file, a new buffer of the same size uses it.
+//! no mapping of the file, a new buffer of the same size uses the file.
 //!
-//! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates its
-//! mapping. A program therefore cannot close the file of a buffer, resize it, or open another file with its descriptor.
+//! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates the
+//! mapping of this memory. A program therefore cannot close or resize the file of a buffer, or open another file with
+//! the descriptor number of that file.
 //!
 //! [`Fills`] of whole surfaces may stay outstanding between submissions, as long as only the chip can read the
 //! surfaces. [`Memory::end_submission`] stores all other fills.
@@ -31,15 +32,15 @@ use crate::ioctls::Errno;
 use crate::mapped::{self, Mapped};
 use crate::real;
 
-/// Size of the memory in bytes. It is far larger than the buffers of any program. Pages that were never written take no
-/// memory of the host.
+/// Size of the memory in bytes. The memory is far larger than the buffers of any program. Pages that were never written
+/// take no memory of the host.
 pub(crate) const BYTES: u64 = 1 << 40;
 
 /// Maximum size in bytes of one file without a buffer, and of all such files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Maximum number of consecutive submissions that add no fill. After more of them, all outstanding fills are stored,
-/// because each access near an outstanding fill must search the list of fills.
+/// Maximum number of consecutive submissions that add no fill. After more such submissions, all outstanding fills are
+/// stored, because each access near an outstanding fill must search the list of fills.
 const MOST_PAUSES: u32 = 8;
 
 /// The mappings of the chip's memory. They last until the process ends.
@@ -66,7 +67,8 @@ struct Placed {
     end: u64,
     /// The number of the file.
     file: u64,
-    /// The value of [`mapped::forks`] when the buffer was created. If a fork has followed, a child also has the file.
+    /// The value of [`mapped::forks`] when the buffer was created. If this value has changed, a forked child also has
+    /// the file.
     forks: u32,
     /// Whether other processes may have opened the file.
     is_shared: bool,
@@ -92,7 +94,7 @@ const SMALLEST_PAGE: usize = 4096;
 const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
-    /// Creates memory without buffers. All of it reads as zero.
+    /// Creates memory without buffers. All bytes of the memory read as zero.
     ///
     /// # Errors
     /// The system does not allow a file or an address range of this size.
@@ -131,7 +133,7 @@ impl Memory {
         self.whole().bytes(part)
     }
 
-    /// Stores bytes at an offset. The program may access them at the same time, as in [`Memory::read`].
+    /// Stores bytes at an offset. The program may access these bytes at the same time, as in [`Memory::read`].
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let written = self.whole().write(at, bytes);
         assert!(written, "{} bytes at {at:#x} are in memory", bytes.len());
@@ -141,8 +143,8 @@ impl Memory {
     /// same files.
     pub(crate) fn whole(&self) -> Vram<'_> {
         // SAFETY: the mapping is `BYTES` long, readable and writable, and lasts until the process ends. This library
-        // accesses the mapping only through such views. All views divide it into the same units, because they begin at
-        // the same address.
+        // accesses the mapping only through such views. All views divide the mapping into the same units, because all
+        // views begin at the same address.
         unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
     }
 
@@ -165,7 +167,7 @@ impl Memory {
         self.whole().settle(0..BYTES as usize);
     }
 
-    /// Drops the fills that a forked process has inherited. Its parent stores them.
+    /// Drops the fills that a forked process has inherited. The parent of the process stores these fills.
     pub(crate) fn forget_fills(&self) {
         self.fills.forget();
     }
@@ -240,8 +242,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program
-    /// continue to refer to the file. The kernel frees the pages of the file with the last mapping.
+    /// Removes the file of a buffer from the chip's mapping. The range of the buffer then reads as zero. Mappings of
+    /// the program continue to refer to the file. The kernel frees the pages of the file with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         self.whole().settle(range.start as usize..range.end as usize);
         let placed = self.placed.remove(&range.start);
@@ -252,8 +254,8 @@ impl Memory {
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // SAFETY: both ranges are inside mappings of `BYTES` bytes. No view of the ranges is in use, because `self` is
-        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays until the next
-        // buffer replaces it. This is harmless, because no buffer is in this range.
+        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays mapped until
+        // the file of a later buffer replaces it. This is harmless, because no buffer is in this range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);
@@ -278,7 +280,7 @@ impl Memory {
         self.parked.push(Parked { start, length, file, forks });
         while self.parked_bytes() > MOST_PARKED[1] {
             let Parked { start, length, .. } = self.parked.remove(0);
-            // SAFETY: only this library has this mapping, and it is not used again.
+            // SAFETY: only this library has this mapping, and the library does not use the mapping again.
             unsafe { real::munmap(start, length as usize) };
         }
     }
@@ -303,7 +305,7 @@ impl Memory {
         // borrowed mutably. The file is mapped with this length.
         let moved = unsafe { real::mremap(start, length as usize, length as usize, flags, chip) };
         if moved == libc::MAP_FAILED {
-            // SAFETY: only this library has this mapping, and it is not used again.
+            // SAFETY: only this library has this mapping, and the library does not use the mapping again.
             unsafe { real::munmap(start, length as usize) };
             return None;
         }
@@ -345,7 +347,7 @@ impl Memory {
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());
-        // The addresses are reserved first, so that `mmap` chooses and checks them.
+        // The addresses are reserved first, so that `mmap` chooses and checks the addresses.
         let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
         let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: the addresses are new, or the program gave them up with `MAP_FIXED`. The part is inside the mapping
@@ -419,7 +421,7 @@ fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut 
     Ok(start.cast())
 }
 
-/// Flag that requests an address below 2 GiB. It exists on x86-64 only.
+/// Flag that requests an address below 2 GiB. The flag exists on x86-64 only.
 #[cfg(target_arch = "x86_64")]
 const MAP_32BIT: c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]

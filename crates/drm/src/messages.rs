@@ -46,7 +46,7 @@ pub(crate) fn say_unusable() {
 }
 
 /// Writes a line in one call, so that the lines of several threads do not mix. Errors are ignored. The lock of the
-/// standard library is not used, because in a forked process it may never be released.
+/// standard library is not used, because this lock may never be released in a forked process.
 fn write(line: &str) {
     // SAFETY: the address and the length are those of a string.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };

@@ -39,8 +39,8 @@ pub(crate) struct Client<'a> {
     file: FileId,
 }
 
-/// State that requests change. A submission locks the state until it is executed, so other requests wait for the
-/// submission.
+/// State that requests change. A submission locks the state until the submission is executed, so other requests wait
+/// for the submission.
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
@@ -59,16 +59,17 @@ pub(crate) struct State {
     pub(crate) submissions: u64,
     /// Number of submissions that ended in a reset of the chip.
     pub(crate) resets: u32,
-    /// Requests that the node does not answer. The key is the name of the request, the value its number of occurrences.
+    /// Requests that the node does not answer. The key is the name of the request, and the value is the number of its
+    /// occurrences.
     pub(crate) unanswered: BTreeMap<String, u64>,
     /// Number of frames whose files could not be written.
     pub(crate) lost_frames: u64,
-    /// Data of the report other than these counts.
+    /// Data of the report that are not among the counts above.
     pub(crate) record: Record,
 }
 
-/// The node, or null before the node is opened. This is not a `OnceLock`, because a process that is forked while
-/// another thread sets the `OnceLock` would wait forever.
+/// The node, or null before the node is opened. This variable is not a `OnceLock`. If a process forked while another
+/// thread set a `OnceLock`, the child would wait for the `OnceLock` forever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
 /// Lock that a thread holds while it creates the node.
@@ -148,7 +149,7 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     })
 }
 
-/// Whether files were closed while the node was in use, so that their buffers are not freed yet.
+/// Whether files were closed while the node was in use. The buffers of these files are then not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
@@ -160,7 +161,7 @@ fn own_process() -> bool {
 }
 
 /// Frees the buffers and framebuffers of open files whose last descriptor was closed. If the node is in use,
-/// [`end_closed_late`] frees them at the end of the current request.
+/// [`end_closed_late`] frees these buffers and framebuffers at the end of the current request.
 pub(crate) fn end_closed() {
     let Some(node) = opened().filter(|_| own_process()) else { return };
     match node.lock_within(Duration::ZERO) {
@@ -204,7 +205,7 @@ impl Node {
         self.device
     }
 
-    /// Checks that [`Node::lock`] will return. Call this before a request.
+    /// Checks that [`Node::lock`] will succeed. Call this function before a request.
     ///
     /// # Errors
     /// `EDEADLK` in a signal handler that interrupted a request of this thread. `EIO` if the process was forked in
@@ -228,7 +229,8 @@ impl Node {
         self.locked(self.state.lock_within(most))
     }
 
-    /// Completes a request for the lock. The first request of a forked process also begins the report of that process.
+    /// Finishes an attempt to take the lock. The first request of a forked process also begins the report of that
+    /// process.
     fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
         let mut state = state?;
         if fork::copied() {
@@ -278,7 +280,7 @@ impl Client<'_> {
         self.node.device()
     }
 
-    /// Checks that [`Client::lock`] will return. Call this before a request.
+    /// Checks that [`Client::lock`] will succeed. Call this function before a request.
     ///
     /// # Errors
     /// The errors of [`Node::usable`].
@@ -330,8 +332,9 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Open files that were closed may still use memory that the new buffer needs. The file of this request is open.
-        // If another file was closed, the list therefore contains at least two files.
+        // Files that the program has closed may still have buffers in memory that the new buffer needs. The list of
+        // open files contains the file of this request, which is open. If the list also contains a closed file, it
+        // contains at least two files.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -343,7 +346,7 @@ impl State {
             return Err(Errno(libc::ENOMEM));
         }
         // The range may still have contained the file of an earlier buffer, or may now contain a file that another
-        // buffer has used. The chip must discard copies of its contents.
+        // buffer has used. The chip must discard copies of the contents of the range.
         self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
@@ -435,9 +438,9 @@ mod tests {
     const SIZE: u64 = 1 << 17;
     const CLEAR: u32 = 1 << 8;
 
-    /// A chip that caches the first byte of each buffer of a submission. It discards a byte when it is notified that
-    /// the byte may have changed. Each command is a byte with which it fills the buffers. If the command has the bit
-    /// [`CLEAR`], the fill may stay outstanding.
+    /// A chip that caches the first byte of each buffer of a submission. The chip discards a byte when the node reports
+    /// that the byte may have changed. Each command is a byte, and the chip fills the buffers with this byte. If the
+    /// command has the bit [`CLEAR`], the fill may stay outstanding.
     #[derive(Default)]
     struct Keeping {
         kept: BTreeMap<usize, u8>,
@@ -587,8 +590,8 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // The program writes through a new mapping. Below, it writes through the same mapping again, after the chip has
-        // read 20 other buffers.
+        // The program writes through a new mapping. Below, the program writes through the same mapping again, after the
+        // chip has read 20 other buffers.
         let map = tested.mapped(one);
         // SAFETY: callers pass a mapping of a buffer that they unmap only later.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
@@ -671,7 +674,7 @@ mod tests {
             assert_eq!(read(left), value);
             next
         };
-        // The first buffer is mapped when it is closed. The second one is mapped in part.
+        // The first buffer is mapped when it is closed. The second buffer is mapped in part.
         let (whole, map) = filled(1);
         tested.closed(whole);
         let next = next_has_another(map, 1);
@@ -756,7 +759,7 @@ mod tests {
         tested.submitted(one, &[CLEAR | 6]);
         tested.closed(one);
         assert!(bytes(map) == [6; SIZE as usize]);
-        // A child process with its own chip reads the buffer, and then the parent does.
+        // A child process with its own chip reads the buffer. Then the parent reads the buffer.
         NODE.store(std::ptr::from_ref(tested.client.node).cast_mut(), Ordering::Release);
         tested.submitted(two, &[CLEAR | 7]);
         assert_eq!(tested.stored(two), 5);
@@ -822,7 +825,7 @@ mod tests {
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
         }
         assert_eq!(status, 0, "the child's buffer has other bytes");
-        // The buffer was created after the fork, so only the parent has it, and its file is kept.
+        // The buffer was created after the fork, so only the parent has the buffer, and the file of the buffer is kept.
         tested.closed(next);
         assert_eq!(tested.parked(), SIZE);
     }

@@ -1,8 +1,8 @@
 //! Answers the requests of the `nouveau` driver to a render node.
 //!
-//! The address of a buffer on the chip is its offset in the memory of all buffers. It never changes, so an address that
-//! a driver presumes is always correct. Each submission is executed before its request returns, so no buffer is ever in
-//! use.
+//! The address of a buffer on the chip is its offset in the memory of all buffers. This address never changes, so an
+//! address that a driver presumes is always correct. Each submission is executed before its request returns, so no
+//! buffer is ever in use.
 //!
 //! The node reports interface version 1.3.1. Since version 24.3, Mesa contains the code of libdrm's nouveau library and
 //! requires at least this interface version. [`nvif`] creates the device and the objects of a channel. Channels and
@@ -29,8 +29,8 @@ const GART: u64 = 1 << 30;
 const VRAM_DOMAIN: u32 = 2;
 const GART_DOMAIN: u32 = 4;
 
-/// Flags of a relocation: which part of an address it stores, and whether it adds a value for the domain.
-/// (`NOUVEAU_GEM_RELOC_*`)
+/// Flags of a relocation. The flags select which part of an address the relocation stores, and whether the relocation
+/// adds a value for the domain. (`NOUVEAU_GEM_RELOC_*`)
 const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
@@ -66,7 +66,8 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
             Ok(())
         }),
         NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
-        // The request needs no action, because the handle by which commands refer to the object contains its class.
+        // The request needs no action, because the handle by which commands refer to the object contains the class of
+        // the object.
         NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
         NOUVEAU_NVIF => nvif::answer(node, request, argument),
         NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
@@ -144,7 +145,7 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
     })
 }
 
-/// Executes a submission. All its writes are in memory when this function returns.
+/// Executes a submission. All writes of the submission are in memory when this function returns.
 ///
 /// A fault is an error of the channel and not of the request. Real chips execute commands after the request returns, so
 /// the request cannot report a fault.
@@ -192,8 +193,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
-    // The chip gets all buffers, not only those of the list, because a launch may use buffers that an earlier
-    // submission has bound.
+    // The chip gets all buffers, not only the buffers in the list of the submission, because a launch may use buffers
+    // that an earlier submission has bound.
     let all = state.buffers.ranges().map(|range| range.start as usize..range.end as usize);
     let all: Vec<Range<usize>> = all.collect();
     for (place, word) in writes {
@@ -213,7 +214,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
 /// Copies a list from the memory of the program.
 ///
 /// # Errors
-/// `EINVAL` if the list is too long, `EFAULT` if it cannot be read.
+/// `EINVAL` if the list is too long, `EFAULT` if the list cannot be read.
 fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
     if count > most { Err(Errno(libc::EINVAL)) } else { user::read_list(address, count as usize) }
 }

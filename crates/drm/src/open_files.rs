@@ -12,7 +12,8 @@
 //! the library therefore compares the inode. If the watch was closed, the library opens it again through a descriptor
 //! of the program.
 //!
-//! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` call it.
+//! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` look up
+//! descriptors.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -35,7 +36,7 @@ struct FileSlot {
 const FREE: u64 = 0;
 /// Inode of an entry that a thread is filling in. No pipe has this inode.
 const TAKEN: u64 = u64::MAX;
-/// Descriptor number that means that there is no watch.
+/// Descriptor number of an entry that has no watch.
 const NONE: c_int = -1;
 
 static FIRST: AtomicPtr<FileSlot> = AtomicPtr::new(null_mut());
@@ -59,7 +60,7 @@ fn pipe_of(descriptor: c_int) -> Option<u64> {
     (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
 }
 
-/// Returns the open file of a descriptor, if it belongs to the node. Leaves `errno` unchanged.
+/// Returns the open file of a descriptor, if the descriptor belongs to the node. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     if FIRST.load(Ordering::Acquire).is_null() {
         return None;
@@ -122,8 +123,8 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
         let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
-        // This process opens its own watch. Otherwise, the pipe would report its end when the process that opened it
-        // ends.
+        // This process opens its own watch. Without this watch, the pipe would have no write end after the process that
+        // opened the file has ended, and the pipe would report its end.
         places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
         real::set_errno(errno);
     }
@@ -179,7 +180,8 @@ impl FileSlot {
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
     }
 
-    /// Returns the watch. If the program has closed it, opens it again through another descriptor of the pipe.
+    /// Returns the watch. If the program has closed the watch, opens the watch again through another descriptor of the
+    /// pipe.
     fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
         let lost = self.watch.load(Ordering::Acquire);
         let known = self.watch();
@@ -210,8 +212,8 @@ impl FileSlot {
             unsafe { libc::poll(&raw mut asked, 1, 0) };
             return asked.revents & libc::POLLERR == 0;
         }
-        // If there is no watch, the function searches the descriptors of this process. If they cannot be listed, it
-        // assumes that the file is open.
+        // If the file has no watch, the function searches the descriptors of this process. If the descriptors cannot be
+        // listed, the function assumes that the file is open.
         let Ok(all) = std::fs::read_dir("/proc/self/fd") else { return true };
         let numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let inode = self.inode.load(Ordering::Acquire);

@@ -1,8 +1,8 @@
-//! The probe: it examines or measures a driver in a process that loads this library but runs no OpenGL program.
+//! The probe. It examines or measures a driver in a process that loads this library but runs no OpenGL program.
 //!
 //! If one of the following environment variables is set, a process that loads this library creates an OpenGL context
-//! without a surface before `main`, prints one JSON object, and ends. The exit status is 0. After an error, it is 1,
-//! and the object only has the field `error`.
+//! without a surface before `main`. The process then prints one JSON object, and ends. The exit status is 0. After an
+//! error, the exit status is 1, and the object only has the field `error`.
 //!
 //! | variable | printed fields |
 //! |---|---|

@@ -3,8 +3,8 @@
 //! The folder is the value of `RECONVERGE_DRM_PROGRAMS`. The name of a file is CHIP-STAGE-NUMBER. The number is a hash
 //! of the content. Programs of R600 and R700 are written as words (`.hex`). Other programs are written as source text
 //! (`.s`), with their registers or their address. Processes can share the folder: a file that already has this content
-//! is not written again. Fetch shaders are not written, because all of them are in one buffer, and the end of each is
-//! unknown.
+//! is not written again. Fetch shaders are not written, because all fetch shaders are in one buffer, and the end of
+//! each fetch shader is unknown.
 
 use std::collections::HashSet;
 use std::io;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Calls create and delete the device and the objects of a channel, and describe the device. The node does not store
-//! objects, because the handle by which commands refer to an object contains its class. The list of a channel's classes
-//! is empty. Drivers choose the Tesla classes by the number of the chip, and read the list only to find video units,
-//! which are not emulated.
+//! objects, because the handle by which commands refer to an object contains the class of the object. The list of a
+//! channel's classes is empty. Drivers choose the Tesla classes by the number of the chip, and read the list only to
+//! find video units, which are not emulated.
 //!
 //! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
 
