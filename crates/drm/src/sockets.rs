@@ -24,14 +24,15 @@ pub(crate) enum Mark {
     Terminal = 3,
 }
 
-/// Returns the mode of a socket with a mark. The sticky bit distinguishes it from other modes. The lowest bits are the
-/// access mode of the device. They are needed because the kernel opens every socket for reading and writing.
+/// Returns the mode of a socket with a mark. The sticky bit distinguishes this mode from other modes. The lowest bits
+/// are the access mode of the device. These bits are needed because the kernel opens every socket for reading and
+/// writing.
 fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
     libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
 }
 
-/// Returns the mark of a socket, if it has one, and its access mode: `O_RDONLY`, `O_WRONLY` or `O_RDWR`. Leaves
-/// `errno` unchanged.
+/// Returns the mark and the access mode of a socket, if the socket has a mark. The access mode is `O_RDONLY`,
+/// `O_WRONLY` or `O_RDWR`. Leaves `errno` unchanged.
 pub(crate) fn marked(descriptor: c_int) -> Option<(Mark, c_int)> {
     let found = real::status(descriptor)?.st_mode;
     let access = found as c_int & libc::O_ACCMODE;
@@ -39,7 +40,7 @@ pub(crate) fn marked(descriptor: c_int) -> Option<(Mark, c_int)> {
     marks.into_iter().find(|mark| mode(*mark, access) == found).map(|mark| (mark, access))
 }
 
-/// Returns the mark of a socket, if it has one. Leaves `errno` unchanged.
+/// Returns the mark of a socket, if the socket has a mark. Leaves `errno` unchanged.
 pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
     marked(descriptor).map(|(mark, _)| mark)
 }

@@ -14,7 +14,7 @@ use crate::node::{Client, State};
 use crate::report;
 use crate::user;
 
-/// Maximum number of chunks in a submission. There are three kinds of chunks, and each may occur once.
+/// Maximum number of chunks in a submission. There are three kinds of chunks, and each kind may occur once.
 const CHUNKS: u32 = 3;
 /// Maximum number of words in a chunk. The kernel allocates command buffers in a pool of 1 MiB. The command buffers of
 /// Mesa have up to 64 KiB.
@@ -31,13 +31,13 @@ const RELOCATION: usize = 4;
 /// The flag that requests virtual addresses of the chip, which these chips do not support.
 const USE_VM: u32 = 2;
 
-/// Executes a submission. All its writes are in memory when this function returns.
+/// Executes a submission. All writes of the submission are in memory when this function returns.
 ///
 /// A fault resets the chip and is not an error of the request. Real chips execute commands after the request returns,
 /// so the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if the submission is malformed, `EFAULT` if a part of it cannot be read.
+/// `EINVAL` if the submission is malformed, `EFAULT` if a part of the submission cannot be read.
 pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     let chunks = chunks(submit);
     let state = &mut *node.lock();
@@ -102,7 +102,7 @@ impl From<String> for Refused {
     }
 }
 
-/// Returns a function that creates the error for a part that cannot be read.
+/// Returns a function that creates the error for a part of a submission that cannot be read.
 fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }

@@ -1,4 +1,5 @@
-//! The virtual terminal of the emulated screen. It is `/dev/tty1`, the only terminal, and therefore also `/dev/tty0`.
+//! The virtual terminal of the emulated screen. Its path is `/dev/tty1`. The machine has no other terminal, so the path
+//! `/dev/tty0` names the same terminal.
 //!
 //! A program that shows pictures without a window system first acquires a terminal. The kernel then draws no text on
 //! the screen, and shells receive no keys. On the emulated screen, no other program draws or reads keys, so the
@@ -30,8 +31,8 @@ static MODE: AtomicU32 = AtomicU32::new(0);
 /// The mode of the keyboard. It is `K_UNICODE` until a program sets another mode.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
-/// The switching mode that `VT_SETMODE` stored last. `VT_GETMODE` returns it. It is `VT_AUTO` until a program sets
-/// another mode.
+/// The switching mode that `VT_SETMODE` stored last. `VT_GETMODE` returns this mode. The mode is `VT_AUTO` until a
+/// program sets another mode.
 static SWITCH: AtomicU64 = AtomicU64::new(0);
 
 /// The structure `vt_mode` as one word. Its first byte is the switching mode of the terminal.
@@ -57,7 +58,7 @@ pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
-/// Accepts text and discards it, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
+/// Accepts text and discards the text, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
 pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
     let errno = match access {
         libc::O_RDONLY => libc::EBADF,

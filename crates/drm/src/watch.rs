@@ -1,4 +1,5 @@
-//! Observers of the chip. They replace words of programs, and write programs, captured draws and surfaces to files.
+//! Observers of the chip. The observers replace words of programs, and write programs, captured draws and surfaces to
+//! files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,7 +48,8 @@ pub(crate) struct Counts {
 }
 
 impl Watch {
-    /// Changes the counts that have names. Does nothing in a process that was forked while another thread changed them.
+    /// Changes the counts that have names. Does nothing in a process that was forked while another thread changed these
+    /// counts.
     fn counted(&self, change: impl FnOnce(&mut Counts)) {
         if let Ok(mut counts) = self.counts.lock() {
             change(&mut counts);

@@ -60,8 +60,8 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => error,
         };
-        // A partial line would make the next line unreadable, so it is removed, unless another process has appended a
-        // line in the meantime.
+        // A partial line would make the next line unreadable. The partial line is therefore removed, unless another
+        // process has appended a line in the meantime.
         if list.metadata().is_ok_and(|about| about.len() == before + written as u64) {
             let _ = list.set_len(before);
         }
@@ -70,7 +70,7 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a temporary file and then calls `name`, which renames it. Deletes the file after an error.
+/// Writes a temporary file and then calls `name`, which renames the file. Deletes the file after an error.
 fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (part, mut file) = temporary(path)?;
     let written = file.write_all(bytes).and_then(|()| closed(file)).and_then(|()| name(&part));

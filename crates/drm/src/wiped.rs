@@ -19,8 +19,8 @@ pub(crate) fn page() -> Option<&'static Wiped> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Creates the page. Returns whether the kernel clears the page in copies of the process. A process must call this only
-/// once.
+/// Creates the page. Returns whether the kernel clears the page in copies of the process. A process must call this
+/// function only once.
 pub(crate) fn begin() -> bool {
     const BYTES: usize = 4096;
     // SAFETY: the kernel chooses the address of a new page. The call of `madvise` does not change the page in this

@@ -134,7 +134,7 @@ fn a_flip_shows_a_frame_and_notifies_once() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Writes a picture to the folder of a screen. Returns the names of the files there.
+/// Writes a picture to the folder of a screen. Returns the names of the files in this folder.
 fn saved(screen: &mut Screen, picture: &[u8]) -> Vec<String> {
     screen.frames += 1;
     frames::save(screen, picture).unwrap();
@@ -253,7 +253,7 @@ fn colors_are_taken_from_the_bytes_of_a_format() {
     assert_eq!(of(b"RG16", &0xf81f_u16.to_le_bytes()), [255, 0, 255]);
 }
 
-/// Requests properties as libdrm does: first their number, and then the lists.
+/// Requests properties as libdrm does: first the number of properties, and then the lists.
 fn properties(node: &Client<'_>, object: u32) -> Result<Vec<(String, u64)>, Errno> {
     let mut asked = ModeObjectProperties { object, ..ModeObjectProperties::default() };
     ask(node, MODE_OBJ_GETPROPERTIES, &mut asked)?;
@@ -349,7 +349,7 @@ fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     (node, framebuffer, folder)
 }
 
-/// Reports to the node that a framebuffer has changed. Returns a pixel of the frame that is shown then.
+/// Reports to the node that a framebuffer has changed. Returns a pixel of the frame that the node then shows.
 fn changed(node: &Client<'_>, framebuffer: u32, frame: &Path, place: [usize; 2]) -> [u8; 3] {
     ask(node, MODE_DIRTYFB, &mut ModeDirty { framebuffer, ..ModeDirty::default() }).unwrap();
     pixel(frame, place)
@@ -697,7 +697,7 @@ fn a_wait_moves_the_count_of_frames() {
     shown(&node, framebuffer).unwrap();
     ask(&node, WAIT_VBLANK, &mut wait).unwrap();
     assert_eq!((wait.sequence, wait.user, wait.micros), (3, 0, 50_000));
-    // The first and the last sequence number have passed, so only the second one advances the count.
+    // The first and the last sequence number have passed, so only the second sequence number advances the count.
     for (sequence, count) in [(1, 3), (7, 7), (u32::MAX, 7)] {
         let mut wait = WaitVblank { sequence, ..WaitVblank::default() };
         ask(&node, WAIT_VBLANK, &mut wait).unwrap();

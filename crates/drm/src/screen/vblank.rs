@@ -14,7 +14,7 @@ use crate::real;
 
 use super::{CRTC, Screen, known};
 
-/// Frames per second. The time of an event is its count divided by this number.
+/// Frames per second. The time of an event is the count of the event divided by this number.
 const RATE: u64 = 60;
 
 /// Maximum number of queued events of an open file. The kernel also allows 128 events, which have 4096 bytes.
@@ -92,13 +92,14 @@ impl Screen {
     }
 }
 
-/// Maximum length of a wait, in frames: four years. The count advances at once, whereas the kernel would wait.
+/// Maximum length of a wait, in frames. These frames take four years. The count advances at once, whereas the kernel
+/// would wait.
 const LONGEST: u64 = 1 << 33;
 
 /// Returns the count at which a wait ends. If the count `until` has passed, the wait ends now, or at the next count.
 ///
-/// Counts wrap. Here, a count has passed if it is in the half of all counts that precedes the current one. In the
-/// kernel (`drm_vblank_passed`), it has passed if it is one of the last 2^23 counts.
+/// Counts wrap. Here, a count has passed if it is in the half of all counts that precedes the current count. In the
+/// kernel (`drm_vblank_passed`), a count has passed if it is one of the last 2^23 counts.
 fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
     match until.wrapping_sub(now) as i64 {
         ..=0 => Ok(now.wrapping_add(next_on_miss.into())),
@@ -120,7 +121,8 @@ pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errn
     let until = if asked.kind & RELATIVE != 0 {
         now.wrapping_add(asked.sequence.into())
     } else {
-        // The request only has the lower 32 bits of the count. The nearest count with these bits is used.
+        // The request only has the lower 32 bits of the count. Among the counts with these lower bits, the wait uses
+        // the count that is nearest to the current count.
         now.wrapping_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
     };
     let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;

@@ -1,7 +1,7 @@
 //! Sends frames to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
 //!
 //! The window reads all frames and draws the newest one. A program waits up to [`LONGEST`] for the window. If the
-//! window does not respond or is closed, the program continues without it.
+//! window does not respond or is closed, the program continues without the window.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -148,8 +148,8 @@ mod tests {
     fn a_window_that_does_not_accept_is_an_error_and_not_a_wait_for_ever() {
         let folder = folder("stopped");
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
-        // The queue holds one more connection than this number.
-        // SAFETY: the system call does not access memory of the process.
+        // The queue holds one more connection than the number that is passed to `listen`. SAFETY: the system call does
+        // not access memory of the process.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let sent =
             || send(&folder, &HEADER, &[0; 6], Duration::from_millis(20)).map_err(|error| error.kind());

@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::input::{self, InputDevice};
 use crate::paths::{self, CARD, CARD_NUMBER, NUMBER, PATH};
 
-/// An entry of a list that libudev returns. Its strings exist as long as the list.
+/// An entry of a list that libudev returns. The strings of the entry exist as long as the list.
 #[derive(Debug)]
 pub struct UdevList {
     next: *const UdevList,
@@ -190,7 +190,7 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entries: Vec<UdevEntry>,
-    /// The subsystems of the devices. The subsystem of these entries is `subsystem`.
+    /// Entries for the subsystems of the devices. Each of these entries has the subsystem `subsystem`.
     pub(super) subsystems: Vec<UdevEntry>,
 }
 
@@ -223,7 +223,7 @@ impl Tree {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
-    /// Returns the parent of a device: the nearest other device whose folder contains it.
+    /// Returns the parent of a device: the nearest other device whose folder contains this device.
     pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())
