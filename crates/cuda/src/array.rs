@@ -1,4 +1,4 @@
-//! Arrays: blocks of texels. The program gets a handle of an array, but not its address.
+//! Arrays. An array is a block of texels. The program gets a handle of an array, but not the address of the texels.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The boards: their names, their attributes, and the resources of a multiprocessor.
 //!
-//! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. The
-//! number of multiprocessors, the clocks and the memory size are those of one board per chip.
+//! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. For
+//! each chip, the number of multiprocessors, the clocks and the memory size are the values of one board.
 
 use std::ffi::c_int;
 
@@ -160,7 +160,8 @@ impl Board {
             39 => self.most_warps() * WARP,
             // Alignment of the rows of textures.
             51 => 32,
-            // Maximum sizes of textures in linear memory: one dimension first, then two dimensions and the pitch.
+            // Maximum sizes of textures in linear memory. 69 is the width of a texture with one dimension. 70 to 72 are
+            // the width, height and pitch of a texture with two dimensions.
             69 => 1 << 27,
             70 | 71 => 65000,
             72 => 1_048_544,
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(BOARDS[0].attribute(5000), None);
     }
 
-    /// The expected values are those that NVIDIA's occupancy calculator shows for these kernels.
+    /// NVIDIA's occupancy calculator shows the expected values for these kernels.
     #[test]
     fn a_multiprocessor_holds_as_many_blocks_as_its_warps_registers_and_shared_memory_allow() {
         let (old, new) = (Board::of(Chip::G80), Board::of(Chip::G200));

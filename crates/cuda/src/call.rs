@@ -18,8 +18,8 @@ thread_local! {
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the body of an exported function and returns the number of its result. A panic becomes `CUDA_ERROR_UNKNOWN`, so
-/// that it does not unwind into the program.
+/// Runs the body of an exported function and returns the number of the body's result. A panic becomes
+/// `CUDA_ERROR_UNKNOWN`, so that the panic does not unwind into the program.
 pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallResult) -> u32 {
     let before = PER_THREAD.replace(per_thread);
     let answer = catch_unwind(AssertUnwindSafe(body));
@@ -44,7 +44,7 @@ pub(crate) fn in_host_function() -> bool {
     IN_HOST_FUNCTION.get()
 }
 
-/// Runs a host function of the program. It must not call CUDA.
+/// Runs a host function of the program. The host function must not call CUDA.
 pub(crate) fn as_host_function(function: impl FnOnce()) {
     let before = IN_HOST_FUNCTION.replace(true);
     function();

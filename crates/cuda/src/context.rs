@@ -34,7 +34,7 @@ pub(crate) struct CudaContext {
     attached: AtomicUsize,
     /// The first error of a kernel of this context. After an error, calls that use the context fail.
     health: Arc<Health>,
-    /// Memory of the device. A kernel holds the lock while it runs.
+    /// Memory of the device. A kernel holds the lock while the kernel runs.
     pub(crate) memory: Mutex<Memory>,
     pub(crate) null_stream: Arc<Stream>,
     /// The default stream of each thread that uses a default stream. The key is the number of the thread. If the system
@@ -64,8 +64,8 @@ impl CudaContext {
     pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
         let mut streams = lock(&self.per_thread);
         let new = || Stream::new(self.handle, 0, Order::Blocking, &self.health);
-        // SAFETY: `gettid` takes no arguments. Unlike `std::thread::current`, it also works in functions that run while
-        // the process exits.
+        // SAFETY: `gettid` takes no arguments. Unlike `std::thread::current`, `gettid` also works in functions that run
+        // while the process exits.
         let thread = unsafe { libc::gettid() };
         streams.entry(thread).or_insert_with(new).clone()
     }
@@ -100,7 +100,7 @@ impl CudaContext {
 /// The state of the primary context.
 #[derive(Debug)]
 struct Primary {
-    /// The handle. It stays the same if the context is created again.
+    /// The handle. The handle stays the same if the context is created again.
     handle: usize,
     /// Number of calls of `cuDevicePrimaryCtxRetain` without a matching release.
     retained: usize,
@@ -130,9 +130,9 @@ pub(crate) fn set_endings(endings: &'static [fn(usize)]) {
 }
 
 thread_local! {
-    /// The handles of this thread's contexts. The last one is the current context. Functions that run while the process
-    /// exits use this list after the thread-local variables of the main thread were dropped. For this reason, the list
-    /// is never dropped.
+    /// The handles of this thread's contexts. The last handle is the handle of the current context. Functions that run
+    /// while the process exits use this list after the thread-local variables of the main thread were dropped. For this
+    /// reason, the list is never dropped.
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
@@ -225,7 +225,7 @@ pub(crate) unsafe fn create_4(
     unsafe { create(to, flags, device) }
 }
 
-/// `cuCtxDestroy`. If the context is current, it is also removed from the stack of this thread.
+/// `cuCtxDestroy`. If the context is current, the call also removes the context from the stack of this thread.
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let context = named(handle)?;
     if context.is_primary {

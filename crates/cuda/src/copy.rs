@@ -150,16 +150,17 @@ impl Copy {
 fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     match (to.of_host(count), from.of_host(count)) {
         (CopySide::Host(to), CopySide::Host(from)) => {
-            // SAFETY: the program promises that both ranges are its memory. `copy_from` allows that they overlap.
+            // SAFETY: the program promises that both ranges are memory of the program. `copy_from` allows that the
+            // ranges overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
             Ok(())
         }
         (CopySide::Host(to), CopySide::Device(from)) => {
-            // SAFETY: the program promises that this range is its memory.
+            // SAFETY: the program promises that this range is memory of the program.
             memory::read(from, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, count) })
         }
         (CopySide::Device(to), CopySide::Host(from)) => {
-            // SAFETY: the program promises that this range is its memory.
+            // SAFETY: the program promises that this range is memory of the program.
             memory::write(to, unsafe { std::slice::from_raw_parts(from as *const u8, count) })
         }
         (CopySide::Device(to), CopySide::Device(from)) => {
@@ -170,7 +171,7 @@ fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     }
 }
 
-/// Enqueues a copy in the default stream and waits until it has ended.
+/// Enqueues a copy in the default stream and waits until the copy has ended.
 pub(crate) fn now(copy: Copy) -> CallResult {
     let (context, stream) = stream::find_for_work(0)?;
     if copy.is_empty() {
@@ -285,7 +286,7 @@ pub(crate) unsafe fn on_device_async_32(to: u32, from: u32, bytes: u32, stream: 
     )
 }
 
-/// `cuMemcpy`. An address inside an allocation is a device address; any other address is a host address.
+/// `cuMemcpy`. An address inside an allocation is a device address. Any other address is a host address.
 pub(crate) unsafe fn anywhere(to: u64, from: u64, bytes: usize) -> CallResult {
     if bytes == 0 {
         return stream::find_for_work(0).map(|_| ());
@@ -358,8 +359,8 @@ pub(crate) struct Copy2 {
     height: usize,
 }
 
-/// An end of `CUDA_MEMCPY3D`. It has the fields of [`End2`], and also z, the level of detail, and the number of rows
-/// per slice.
+/// An end of `CUDA_MEMCPY3D`. The structure has the fields of [`End2`], and also z, the level of detail, and the number
+/// of rows per slice.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End3 {
@@ -476,7 +477,7 @@ fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
 /// The address is null or the address of a `T`.
 unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
-    // SAFETY: the address is not null, so it is that of a `T`.
+    // SAFETY: the address is not null, so it is the address of a `T`.
     if at.is_null() { Err(CudaError::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
 }
 

@@ -1,4 +1,4 @@
-//! Events: positions in streams, with the time at which the stream reached them.
+//! Events. An event is a position in a stream, with the time at which the stream reached this position.
 
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex};

@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
     }
 
-    /// Adds an object. Its handle is a result of [`fresh`].
+    /// Adds an object. The handle of the object is a result of [`fresh`].
     pub(crate) fn insert(&self, handle: usize, object: Arc<T>) {
         self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle, object);
     }
@@ -53,8 +53,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks a mutex, even if another thread has panicked while it held the lock. The call that panicked has returned an
-/// error to the program.
+/// Locks a mutex, even if another thread has panicked while that thread held the lock. The call that panicked has
+/// returned an error to the program.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Pinned memory of the host. Streams copy from and to pinned memory asynchronously, and kernels may access it.
+//! Pinned memory of the host. Streams copy from and to pinned memory asynchronously, and kernels may access pinned
+//! memory.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
@@ -31,7 +32,7 @@ pub(crate) struct Range {
     pub(crate) device: Option<u32>,
     pub(crate) id: u64,
     flags: c_uint,
-    /// Whether this library has allocated the range. Otherwise, the program has registered it.
+    /// Whether this library has allocated the range. If false, the program has registered the range.
     is_own: bool,
 }
 
@@ -53,7 +54,7 @@ impl Pinned {
         before.is_some_and(|(_, range)| range.address + range.bytes > address)
     }
 
-    /// Removes all ranges of a context, and frees those that this library has allocated.
+    /// Removes all ranges of a context. Frees the ranges that this library has allocated.
     fn free_all(&mut self, context: usize) {
         self.ranges.retain(|_, range| {
             if range.context == context && range.is_own {
@@ -94,7 +95,7 @@ fn allocate(bytes: usize, flags: c_uint) -> Result<usize, CudaError> {
     }
     let address = address as usize;
     pin(address, bytes, flags, context.handle, true).inspect_err(|_| {
-        // SAFETY: this call has mapped the pages, and no other code has their address.
+        // SAFETY: this call has mapped the pages, and no other code has the address of the pages.
         unsafe { libc::munmap(address as *mut c_void, pages) };
     })?;
     Ok(address)

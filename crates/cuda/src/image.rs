@@ -1,4 +1,4 @@
-//! Images of modules: reads them from an address or a file, and returns the programs for the chip.
+//! Images of modules. This file reads an image from an address or a file, and returns the programs for the chip.
 
 use std::ffi::c_void;
 
@@ -33,7 +33,7 @@ pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
         Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) => 0,
         // A sandbox may forbid the call.
         Err(_) => {
-            // SAFETY: the program promises that this range is its memory.
+            // SAFETY: the program promises that this range is memory of the program.
             unsafe { to.as_mut_ptr().copy_from_nonoverlapping(address as *const u8, to.len()) };
             to.len()
         }
@@ -65,7 +65,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Returns the size of an ELF file in bytes, from its header and its section table.
+/// Returns the size of an ELF file in bytes. The size is derived from the header and the section table of the file.
 fn elf_size(address: usize) -> Result<usize, CudaError> {
     let header = bytes_at(address, 64)?;
     let wide = header[4] == 2;
@@ -118,7 +118,8 @@ fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
             return bytes_at(address, elf_size(address)?);
         }
         match number(&start, 0, 4) {
-            // nvcc writes the wrapper. Its fields are the magic number, the version, and the address of the archive.
+            // nvcc writes the wrapper. The fields of the wrapper are the magic number, the version, and the address of
+            // the archive.
             WRAPPER if is_wrapped => return Err(CudaError::INVALID_IMAGE),
             WRAPPER => return image_at(number(&bytes_at(address, 16)?, 8, 8) as usize, true),
             FATBIN => {

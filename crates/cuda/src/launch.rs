@@ -16,7 +16,7 @@ use crate::image::readable;
 use crate::messages::say;
 use crate::status::{self, CallResult, CudaError};
 
-/// A loaded kernel, decoded and lowered for the constants and textures of its last launch.
+/// A loaded kernel. The kernel is decoded and lowered for the constants and textures of its last launch.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     template: Compute,
@@ -149,8 +149,8 @@ impl Mapped {
         Mapped { ranges }
     }
 
-    /// Copies the bytes that the kernel has changed back to the host. Other bytes are not written, because the program
-    /// may have changed them during the run.
+    /// Copies bytes back to the host if the kernel has changed them. Other bytes are not written, because the program
+    /// may have changed those bytes during the run.
     fn give_back(self, memory: &mut Memory) {
         /// Number of bytes that are compared at a time.
         const PART: usize = 4096;

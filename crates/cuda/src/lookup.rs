@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The rules are those of the CUDA driver API, `cuGetProcAddress`.
+    /// The rules are from the description of `cuGetProcAddress` in the CUDA driver API.
     #[test]
     fn a_function_has_the_form_of_the_version_and_of_the_default_stream() {
         for (name, version, per_thread, expected) in [

@@ -14,7 +14,7 @@ use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// Allocates memory in a context and fills it with zeros.
+/// Allocates memory in a context and fills the memory with zeros.
 ///
 /// # Errors
 /// The device or the host does not have enough memory.
@@ -220,7 +220,7 @@ pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> C
     unsafe { alloc(to, bytes) }
 }
 
-/// `cuMemFreeAsync`. The stream frees the memory after its earlier tasks have ended.
+/// `cuMemFreeAsync`. The stream frees the memory after the earlier tasks of the stream have ended.
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
     let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;

@@ -34,7 +34,7 @@ pub(crate) enum ParameterLayout {
 }
 
 impl ParameterLayout {
-    /// Returns the layout of a kernel. `pointer_bytes` is the size of a pointer, if the cubin states it.
+    /// Returns the layout of a kernel. `pointer_bytes` is the size of a pointer, if the cubin states this size.
     pub(crate) fn of(program: &Program, pointer_bytes: Option<u32>) -> ParameterLayout {
         if !program.params.is_empty() {
             let listed = program.params.iter();
@@ -106,7 +106,7 @@ impl ParameterLayout {
     }
 
     unsafe fn of_addresses(&self, parameters: *const *const c_void) -> Result<Vec<u8>, CudaError> {
-        // The sizes in a cubin may have any value, so they are checked.
+        // The sizes in a cubin may have any value, so this function checks the sizes.
         if self.bytes() > MOST {
             return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
         }

@@ -23,7 +23,7 @@ pub(crate) struct Point {
     position: u64,
 }
 
-/// How a line is ordered with the other lines of its context.
+/// The order of the tasks of a line relative to the tasks of the other lines of its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The null stream.
@@ -159,7 +159,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
     let point = Point { line, position: found.issued };
     if after.is_empty() && !elsewhere && found.done + 1 == point.position {
         drop(lines);
-        // A task that panics also counts as ended, because other tasks wait for its end.
+        // A task that panics also counts as ended, because other tasks wait for the end of the task.
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(point);
         if let Err(panic) = ran {

@@ -1,4 +1,4 @@
-//! Streams, and host functions of the program that run in them.
+//! Streams, and host functions of the program that run in streams.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;

@@ -41,7 +41,8 @@ enum TexelSource {
     Nothing,
     /// One row of texels: address, size in bytes.
     Row(u32, u64),
-    /// Rows of texels: address, width and height in texels, distance between the starts of two rows in bytes.
+    /// Rows of texels: the address, the width and the height in texels, and the distance between the starts of two rows
+    /// in bytes.
     Rows(u32, usize, usize, usize),
     Array(Arc<CudaArray>),
 }
@@ -88,8 +89,8 @@ impl TextureReference {
 }
 
 impl ReferenceState {
-    /// Returns the layout of the texels in memory: dimensions, distance between the starts of two rows in bytes, shape,
-    /// address.
+    /// Returns the layout of the texels in memory. The layout consists of the dimensions, the distance between the
+    /// starts of two rows in bytes, the shape, and the address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
         // The program may have changed the format after it bound the memory.
@@ -185,7 +186,8 @@ impl ReferenceState {
     }
 }
 
-/// Returns the word that a texture read returns for a channel: an integer, or a float from 0 to 1 or from -1 to 1.
+/// Returns the word that a texture read returns for a channel. The word is an integer, or a float from 0 to 1 or from
+/// -1 to 1.
 fn value(format: ChannelFormat, bytes: &[u8], integer: bool) -> u32 {
     let mut word = [0; 4];
     word[..bytes.len()].copy_from_slice(bytes);

@@ -44,7 +44,7 @@ impl Stream {
         Arc::new(stream)
     }
 
-    /// Enqueues work. If the work fails, its error becomes the error of the context.
+    /// Enqueues work. If the work fails, the error of the work becomes the error of the context.
     pub(crate) fn enqueue(&self, work: impl FnOnce() -> CallResult + Send + 'static) -> Point {
         self.enqueue_after(&[], false, work)
     }

@@ -1,7 +1,7 @@
 //! Buffers, their ranges of memory, and the handles by which open files refer to buffers.
 //!
-//! A buffer lasts as long as a handle or a framebuffer refers to it. A handle belongs to the open file that created the
-//! handle, and other open files cannot use it. This module does not access the memory of buffers.
+//! A buffer lasts as long as a handle or a framebuffer refers to the buffer. A handle belongs to the open file that
+//! created the handle. Other open files cannot use the handle. This module does not access the memory of buffers.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const MOST: usize = 24_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
-/// Identifies a buffer: the offset of its first byte in memory.
+/// The identifier of a buffer. It is the offset of the buffer's first byte in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BufferId(u64);
 
@@ -31,7 +31,7 @@ impl BufferId {
     }
 }
 
-/// A buffer. The library stores the tiling that the driver sets, but does not use it.
+/// A buffer. The library stores the tiling that the driver sets, but does not use the tiling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
     /// The buffer's range of bytes in memory.
@@ -89,7 +89,7 @@ impl Buffers {
         self.file
     }
 
-    /// Creates a buffer and returns its handle, which is never 0.
+    /// Creates a buffer. Returns the handle of the buffer, which is never 0.
     ///
     /// # Errors
     /// `EINVAL` if the size is zero or the alignment is not a power of two, `ENOMEM` if the buffer does not fit.
@@ -119,7 +119,7 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Closes a handle. Returns the range of its buffer if the handle was the last reference to the buffer.
+    /// Closes a handle. If the handle was the last reference to its buffer, returns the range of the buffer.
     ///
     /// # Errors
     /// `EINVAL` for an unknown handle, as in the kernel's `GEM_CLOSE`.
@@ -164,7 +164,7 @@ impl Buffers {
         }
     }
 
-    /// Drops a reference to a buffer. Returns the range of the buffer if that reference was the last one.
+    /// Drops a reference to a buffer. Returns the range of the buffer if this was the last reference to the buffer.
     pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
         let buffer = self.live.get_mut(&id)?;
         buffer.references -= 1;
@@ -228,8 +228,8 @@ impl Buffers {
     /// handle.
     ///
     /// # Errors
-    /// The errors are those of the kernel: `EINVAL` if no buffer contains the part, `EACCES` if the file has no handle
-    /// for the buffer.
+    /// Returns the errors that the kernel returns: `EINVAL` if no buffer contains the part, and `EACCES` if the file
+    /// has no handle for the buffer.
     pub(crate) fn mappable(&self, part: &Range<u64>) -> Result<(), Errno> {
         let (id, buffer) = self.live.range(..=BufferId(part.start)).next_back().ok_or(Errno(libc::EINVAL))?;
         if part.is_empty() || part.end > buffer.range.end {

@@ -42,7 +42,7 @@ pub(crate) struct Folder {
     path: PathBuf,
     index: File,
     process: u32,
-    /// Names of the files in `data`. The key is the digest of their contents.
+    /// Names of the files in `data`. The key is the digest of the contents of the files.
     known: HashMap<u64, Vec<String>>,
     /// Total size in bytes of all files so far.
     bytes: u64,
@@ -116,7 +116,7 @@ impl Folder {
         })
     }
 
-    /// Writes a draw. Stores the names of its launch files in `named`, even if writing fails later.
+    /// Writes a draw. Stores the names of the draw's launch files in `named`, even if writing fails later.
     fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
@@ -186,7 +186,7 @@ impl Folder {
             (None, Err(why)) => Err(Refused::Launch(why)),
         };
         if written.is_err() {
-            // No other launch file refers to these new data files, so they are removed.
+            // No other launch file refers to these new data files, so this loop removes the data files.
             for (digest, name) in new {
                 let _ = fs::remove_file(self.path.join(&name));
                 if let Some(names) = self.known.get_mut(&digest) {

@@ -42,7 +42,7 @@ pub(crate) struct Device {
     pub(crate) board: &'static Board,
     /// The PCI id that the device reports. It is the PCI id of the board, or of another board with the same chip.
     pub(crate) pci: u16,
-    /// Whether submissions are executed. If false, they are only counted.
+    /// Whether submissions are executed. If false, submissions are only counted.
     pub(crate) execute: bool,
     /// The engine that runs shaders.
     pub(crate) engine: Engine,
@@ -129,7 +129,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread has stored its value first, that value is used. The value of this thread is never freed.
+    // If another thread has stored its value first, both threads use the value of that thread. The value of this thread
+    // is then never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
@@ -141,11 +142,11 @@ pub(crate) fn chosen() -> Option<&'static Device> {
 /// The environment variables that name a chip. The library uses the first variable that is set.
 const CHIP_VARIABLES: [&str; 3] = ["RECONVERGE_DRM_CHIP", RADEON, NOUVEAU];
 
-/// Environment variable of Mesa's drm-shim for Radeons. Its value is a PCI id. (Mesa
+/// Environment variable of Mesa's drm-shim for Radeons. The value of the variable is a PCI id. (Mesa
 /// `src/amd/drm-shim/radeon_noop_drm_shim.c`)
 const RADEON: &str = "RADEON_GPU_ID";
 
-/// Environment variable of Mesa's drm-shim for NVIDIA chips. Its value is the number of a chip. (Mesa
+/// Environment variable of Mesa's drm-shim for NVIDIA chips. The value of the variable is the number of a chip. (Mesa
 /// `src/nouveau/drm-shim/nouveau_noop.c`)
 const NOUVEAU: &str = "NOUVEAU_CHIPSET";
 
@@ -163,8 +164,8 @@ fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     Some((board, id.unwrap_or(board.pci)))
 }
 
-/// Returns the device that the values of environment variables describe. The first parameter is a variable that names a
-/// chip, and its value.
+/// Returns the device that the values of environment variables describe. The first parameter contains a variable that
+/// names a chip, and the value of this variable.
 fn device(
     (variable, chip): (&str, &OsStr),
     execute: Option<&OsStr>,

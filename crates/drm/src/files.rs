@@ -219,7 +219,8 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// If a pipe, a socket or a folder represents an emulated path, replaces its status by the status of that path.
+/// If a pipe, a socket or a folder represents an emulated path, replaces the status of the descriptor by the status of
+/// the emulated path.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
@@ -360,8 +361,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     result
 }
 
-/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. This function always
-/// passes the argument on, because the system call ignores it without these flags.
+/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. Without these flags,
+/// the system call ignores the last argument. This function therefore always passes the argument on.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -460,7 +461,7 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
 
 /// Returns how many bytes a read of the node may return if the caller requests `count` bytes. A read of the node
 /// returns whole events only. Returns `None` if `count` is less than the size of one event. In this case, the kernel's
-/// `drm_read` waits for an event but leaves it in the queue.
+/// `drm_read` waits for an event but leaves the event in the queue.
 fn whole_events(count: usize) -> Option<usize> {
     let whole = count - count % size_of::<ScreenEvent>();
     (whole > 0).then_some(whole)

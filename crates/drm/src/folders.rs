@@ -23,7 +23,7 @@ use crate::real::{self, Symbol, call};
 /// succeeds.
 const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
 
-/// Opens an emulated folder. `flags` are those of `open`.
+/// Opens an emulated folder. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// `EISDIR` if the flags request more than read access. The errors of `mkdir` and `open` if the real folder cannot be

@@ -38,7 +38,7 @@ thread_local! {
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Calls `visit` for all locks. A thread that needs several locks must take them in this order.
+/// Calls `visit` for all locks. A thread that needs several locks must take the locks in this order.
 fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     visit(0, &node::OPENING);
     if let Some(node) = node::opened() {

@@ -1,4 +1,5 @@
-//! The input devices of the emulated machine: a keyboard, `/dev/input/event0`, and an absolute pointer, `/dev/input/event1`.
+//! The input devices of the emulated machine. The keyboard is `/dev/input/event0`. `/dev/input/event1` is a pointer
+//! with absolute coordinates.
 //!
 //! `RECONVERGE_DRM_WINDOW` may name a folder. An open file of a device is then a connection to the unix stream socket
 //! `keyboard` or `pointer` in this folder. Without the variable, or if no process listens on the socket, the device has
@@ -138,7 +139,7 @@ impl InputDevice {
     }
 }
 
-/// Opens a device. `flags` are those of `open`.
+/// Opens a device. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C function `socket`.
@@ -166,7 +167,7 @@ pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// An open file of a device. The type has no `Drop`, because a thread may be cancelled while it reads.
+/// An open file of a device. The type has no `Drop`, because a thread may be cancelled while the thread reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile {
     descriptor: c_int,
@@ -241,7 +242,7 @@ impl InputFile {
         unsafe { libc::poll(&raw mut asked, 1, -1) };
     }
 
-    /// Accepts events from the program and discards them. The lights of a keyboard are not shown. (`evdev_write`)
+    /// Accepts events from the program and discards the events. The lights of a keyboard are not shown. (`evdev_write`)
     pub(crate) fn write(self, bytes: *const c_void, count: usize) -> isize {
         if self.access == libc::O_RDONLY {
             return failed(libc::EBADF);
@@ -291,7 +292,8 @@ impl InputFile {
     }
 }
 
-/// Returns whether the device of a descriptor was revoked, or its window was closed. Leaves `errno` unchanged.
+/// Returns whether the device of a descriptor was revoked, or the window of the device was closed. Leaves `errno`
+/// unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
     if of(descriptor).is_none() {
         return false;

@@ -93,7 +93,7 @@ impl fmt::Display for Request {
 /// A type for which all bit patterns are valid.
 ///
 /// # Safety
-/// The type must consist of integers only, without padding between them.
+/// The type must consist of integers only, without padding between the integers.
 pub(crate) unsafe trait Plain: Copy {
     /// Returns the value whose bytes are all zero.
     fn zeroed() -> Self {
@@ -276,7 +276,8 @@ macro_rules! layouts {
         pub(crate) struct $name { $($(#[$note])* pub(crate) $field: $kind,)* }
         const _: () = assert!(size_of::<$name>() == $size, "as in the kernel's header");
         const _: () = assert!(0 $(+ size_of::<$kind>())* == $size, "no bytes between the fields");
-        // SAFETY: the structure consists of integers only. The assertion above checks that it has no padding.
+        // SAFETY: the structure consists of integers only. The assertion above checks that the structure has no
+        // padding.
         unsafe impl Plain for $name {}
     )*};
 }
@@ -433,8 +434,8 @@ layouts! {
     ObjectFree, 8 { channel: i32, handle: u32, }
     /// The first fields of the argument of [`NOUVEAU_NVIF`].
     NvifCall, 24 { version: u8, kind: u8, padding: [u8; 4], owner: u8, route: u8, token: u64, object: u64, }
-    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. The list follows the structure; `count` is its
-    /// capacity.
+    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. The list follows the structure. `count` is the
+    /// capacity of the list.
     NvifClasses, 32 { call: [u64; 3], version: u8, count: u8, padding: [u8; 6], }
     /// A call of [`NOUVEAU_NVIF`] that creates an object. The words of the object follow the structure.
     NvifNew, 56 {

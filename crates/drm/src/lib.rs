@@ -1,4 +1,4 @@
-//! A library to preload into an OpenGL program. It emulates a render node of a graphics chip.
+//! A library to preload into an OpenGL program. The library emulates a render node of a graphics chip.
 //!
 //! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The library
 //! answers the requests of the program and its OpenGL driver to `/dev/dri/renderD128` and `/dev/dri/card0`, and to the

@@ -131,7 +131,7 @@ fn processor_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-// The values of these constants are those of the OpenGL registry.
+// The values of these constants are from the OpenGL registry.
 const ARRAY_BUFFER: u32 = 0x8892;
 const BLEND: u32 = 0x0be2;
 const COLOR_ATTACHMENT: u32 = 0x8ce0;
@@ -230,7 +230,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Creates a program and makes it current. Attribute 0 is named `at`, and attribute 1 `normal`.
+    /// Creates a program and makes this program current. The name of attribute 0 is `at`. The name of attribute 1 is
+    /// `normal`.
     fn program(&self, vertex: &str, fragment: &str) -> Result<Drawing<'_>, String> {
         let program = gl!(self, create_program());
         self.shader(program, VERTEX_SHADER, vertex)?;
@@ -251,8 +252,9 @@ impl Scene {
         Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
-    /// Creates a buffer of floats and makes it current. Each pair in `attributes` is the index of an attribute and the
-    /// index of the first float that the attribute reads. An attribute reads the first three of every `stride` floats.
+    /// Creates a buffer of floats and makes this buffer current. Each pair in `attributes` is the index of an attribute
+    /// and the index of the first float that the attribute reads. An attribute reads the first three of every `stride`
+    /// floats.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(
@@ -277,7 +279,7 @@ impl Scene {
         self.program(QUAD, fragment)
     }
 
-    /// Creates a texture of 512x512 texels and makes it current.
+    /// Creates a texture of 512x512 texels and makes this texture current.
     fn texture(&self, filter: i32) {
         let mut texture = 0;
         gl!(self, gen_textures(1, &raw mut texture); bind_texture(TEXTURE_2D, texture));

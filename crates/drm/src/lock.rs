@@ -46,8 +46,8 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 pub(crate) enum Refused {
     /// The calling thread already holds the lock. The caller is a signal handler that interrupted the holder.
     Held,
-    /// The holder does not exist in this process. It has ended, or this process was forked while another thread held
-    /// the lock.
+    /// The holder does not exist in this process. Either the holder has ended, or this process was forked while another
+    /// thread held the lock.
     Orphaned,
     /// The lock was not released within the given time.
     Late,
@@ -138,8 +138,8 @@ pub(crate) trait AroundFork {
     fn in_parent(&self, taken: bool);
 
     /// Releases the lock in the child if `before` has taken the lock. If `before` has not taken the lock, the forking
-    /// thread or another thread holds it. If the forking thread holds the lock, the copy of this thread in the child
-    /// will release the lock. Any other thread does not exist in the child, so the lock becomes orphaned.
+    /// thread or another thread holds the lock. If the forking thread holds the lock, the copy of this thread in the
+    /// child will release the lock. Any other thread does not exist in the child, so the lock becomes orphaned.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
 

@@ -5,9 +5,9 @@
 //! floor   |.....................................|     zeros that the chip reads outside of buffers
 //! ```
 //!
-//! If a program maps a buffer, the library creates a second mapping of the same file. The kernel keeps the pages of a
-//! file while a mapping of the file exists. A mapping therefore outlives its buffer, and a new buffer in the same range
-//! uses a different file.
+//! If a program maps a buffer, the library creates a second mapping of the buffer's file. The kernel keeps the pages of
+//! a file while a mapping of the file exists. The mapping of the program can therefore outlive the buffer, and a new
+//! buffer in the same range uses a different file.
 //!
 //! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
 //! (Linux 6.18, a virtual machine on an AMD EPYC). The file of a freed buffer is therefore kept. Once the program has
@@ -43,7 +43,7 @@ const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 /// stored, because each access near an outstanding fill must search the list of fills.
 const MOST_PAUSES: u32 = 8;
 
-/// The mappings of the chip's memory. They last until the process ends.
+/// The mappings of the chip's memory. The mappings last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
     chip: *mut u8,
@@ -52,9 +52,9 @@ pub(crate) struct Memory {
     placed: BTreeMap<u64, Placed>,
     /// Files of freed buffers, which a new buffer may use. The newest file is the last.
     parked: Vec<Parked>,
-    /// Number of files that were created so far. It is also the number of the newest file.
+    /// Number of files that were created so far. This is also the number of the newest file.
     files: u64,
-    /// Fills that are outstanding: the chip has executed but not stored them.
+    /// Outstanding fills. The chip has executed these fills, but has not stored them.
     fills: Fills,
     /// The value of [`mapped::forks`] when this memory was created.
     forks: u32,
@@ -126,8 +126,8 @@ impl Memory {
 
     /// Returns a copy of a part of memory.
     ///
-    /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new
-    /// value.
+    /// The program may write to the part at the same time. Each byte of the copy then has either its old value or its
+    /// new value.
     pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
         assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
         self.whole().bytes(part)
@@ -172,7 +172,7 @@ impl Memory {
         self.fills.forget();
     }
 
-    /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range must consist of whole
+    /// Creates the file of a buffer, filled with zeros, and maps the file for the chip. The range must consist of whole
     /// pages.
     ///
     /// # Errors
@@ -213,8 +213,8 @@ impl Memory {
     }
 
     /// Moves a buffer into a file of the same length. The mapping of the chip and each mapping of the program then
-    /// refer to that file, at unchanged addresses. If another thread writes to the buffer during the move, its write
-    /// can be lost.
+    /// refer to that file, at unchanged addresses. If another thread writes to the buffer during the move, the written
+    /// bytes can be lost.
     ///
     /// # Errors
     /// `EBUSY` if the program may have mappings that are not on the list. The errors of the C function `mmap`.
@@ -222,7 +222,7 @@ impl Memory {
         self.whole().settle(range.start as usize..range.end as usize);
         let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
         let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
-        // A piece that contains only zeros is not written, so that it takes no pages.
+        // A piece that contains only zeros is not written, so that the piece takes no pages.
         const PIECE: usize = 1 << 16;
         for at in (range.start..range.end).step_by(PIECE) {
             let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
@@ -265,7 +265,8 @@ impl Memory {
     /// Keeps the file of a freed buffer for a new buffer, unless this costs too much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        // The file is not kept if a fork has followed its creation, because the child has access to it.
+        // The file is not kept if a fork has followed the creation of the file, because the child has access to the
+        // file.
         if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
@@ -290,8 +291,8 @@ impl Memory {
         self.parked.iter().map(|parked| parked.length).sum()
     }
 
-    /// Maps a kept file of the buffer's size into the range of the buffer, and fills it with zeros. Returns the number
-    /// of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
+    /// Maps a kept file of the buffer's size into the range of the buffer, and fills the file with zeros. Returns the
+    /// number of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
     fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
         let length = range.end - range.start;
         let forks = mapped::forks();
@@ -322,8 +323,8 @@ impl Memory {
         let length = (range.end - range.start) as usize;
         let mut pages = vec![0; length.div_ceil(SMALLEST_PAGE)];
         let start = self.chip.wrapping_add(range.start as usize).cast();
-        // SAFETY: the range is inside the mapping. The list has at least one byte per page, because it assumes the
-        // smallest page size.
+        // SAFETY: the range is inside the mapping. The list has at least one byte per page, because the length of the
+        // list assumes the smallest page size.
         let known = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) } == 0;
         // SAFETY: the call does not access memory.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -398,7 +399,7 @@ fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
     while done < bytes.len() {
         let rest = &bytes[done..];
         let place = (at + done as u64) as libc::off_t;
-        // SAFETY: the address and the length are those of a slice. The system call is used because this library defines
+        // SAFETY: the address and the length belong to a slice. The system call is used because this library defines
         // `pwrite` itself.
         let count =
             unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, rest.as_ptr(), rest.len(), place) };

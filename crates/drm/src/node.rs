@@ -72,10 +72,10 @@ pub(crate) struct State {
 /// thread set a `OnceLock`, the child would wait for the `OnceLock` forever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
-/// Lock that a thread holds while it creates the node.
+/// The lock that a thread holds while the thread creates the node.
 pub(crate) static OPENING: Lock<()> = Lock::new(());
 
-/// Opens the node. Returns a descriptor for `ioctl`, `fstat` and `mmap`. `flags` are those of `open`.
+/// Opens the node. Returns a descriptor for `ioctl`, `fstat` and `mmap`. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// `ENODEV` if no chip is selected, or if the system does not provide the memory of the chip. The errors of the C
@@ -118,7 +118,7 @@ pub(crate) fn opened() -> Option<&'static Node> {
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the error of a request that cannot take its lock.
+/// Returns the error for a request if the lock was not taken for the reason `why`.
 fn refused(why: Refused) -> Errno {
     match why {
         // EBUSY, EAGAIN and EINTR are not used, because libraries would repeat the request forever.
@@ -136,8 +136,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Returns the node and the open file of a descriptor, even if another process has opened the file and sent it to this
-/// process. In that case, opens the node if necessary. See also [`of`].
+/// Returns the node and the open file of a descriptor, even if another process has opened the file and sent the
+/// descriptor to this process. In that case, opens the node if necessary. See also [`of`].
 pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     of(descriptor).or_else(|| {
         device::chosen()?;
@@ -215,7 +215,7 @@ impl Node {
     }
 
     /// Locks the state. If this library panicked while the lock was held, later requests can still take the lock. The
-    /// panic was reported where it occurred, and the state is usable after it.
+    /// panic was reported where it occurred, and the state is usable after the panic.
     ///
     /// # Panics
     /// Panics if [`Node::usable`] returns an error.
@@ -306,8 +306,8 @@ impl Client<'_> {
     /// Maps a part of memory for the program, like `mmap` with these arguments.
     ///
     /// # Errors
-    /// The errors are those of the kernel: `EINVAL` for a private mapping or a part that no buffer contains, `EACCES`
-    /// if this open file has no handle for the buffer, and the errors of the C function `mmap`.
+    /// The errors that the kernel returns: `EINVAL` for a private mapping or a part that no buffer contains, and
+    /// `EACCES` if this open file has no handle for the buffer. Also the errors of the C function `mmap`.
     pub(crate) fn map(
         &self,
         part: Range<u64>,
@@ -327,14 +327,14 @@ impl Client<'_> {
 }
 
 impl State {
-    /// Creates a buffer, filled with zeros, and returns its handle.
+    /// Creates a buffer, filled with zeros, and returns the handle of the buffer.
     ///
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         // Files that the program has closed may still have buffers in memory that the new buffer needs. The list of
-        // open files contains the file of this request, which is open. If the list also contains a closed file, it
-        // contains at least two files.
+        // open files contains the file of this request, which is open. If the list also contains a closed file, the
+        // list has at least two entries.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -351,7 +351,7 @@ impl State {
         Ok(handle)
     }
 
-    /// Closes a handle. Frees its buffer if the handle was the last reference to the buffer.
+    /// Closes a handle. Frees the buffer of the handle if the handle was the last reference to the buffer.
     ///
     /// # Errors
     /// The errors of [`Buffers::close`].
@@ -361,7 +361,7 @@ impl State {
         Ok(())
     }
 
-    /// Drops a reference to a buffer. Frees the buffer if that reference was the last one.
+    /// Drops a reference to a buffer. Frees the buffer if this was the last reference to the buffer.
     pub(crate) fn release(&mut self, id: BufferId) {
         let unused = self.buffers.release(id);
         unused.iter().for_each(|range| self.discard(range));
@@ -544,7 +544,7 @@ mod tests {
             self.client.lock().memory.parked_bytes()
         }
 
-        /// Returns the last byte of a buffer as it is stored, without outstanding fills.
+        /// Returns the last byte of a buffer in memory. Outstanding fills do not affect this byte.
         fn stored(&self, handle: u32) -> u8 {
             let end = self.range(handle).end;
             self.client.lock().memory.whole().as_stored().bytes(end - 1..end)[0]
@@ -572,7 +572,7 @@ mod tests {
     }
 
     fn unmapped(start: *mut u8, length: u64) {
-        // SAFETY: the test has created the mapping and does not use it again.
+        // SAFETY: the test has created the mapping and does not use the mapping again.
         assert_eq!(unsafe { munmap(start.cast(), length as usize) }, 0);
     }
 
@@ -593,7 +593,7 @@ mod tests {
         // The program writes through a new mapping. Below, the program writes through the same mapping again, after the
         // chip has read 20 other buffers.
         let map = tested.mapped(one);
-        // SAFETY: callers pass a mapping of a buffer that they unmap only later.
+        // SAFETY: callers pass a mapping of a buffer, and unmap the mapping only later.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
         write(map, 5);
         assert_eq!(tested.look(one), 5);
@@ -639,7 +639,7 @@ mod tests {
             assert_eq!(tested.look(two), 0, "the chip has the bytes of the new buffer");
             assert!(tested.is_zero(two));
             let map = tested.mapped(two);
-            // SAFETY: the mapping has `SIZE` bytes and is unmapped only after its use.
+            // SAFETY: the mapping has `SIZE` bytes and is unmapped only after the test has used the mapping.
             unsafe {
                 assert_eq!(std::slice::from_raw_parts(map, SIZE as usize), vec![0; SIZE as usize]);
                 map.write_volatile(8);
@@ -674,7 +674,7 @@ mod tests {
             assert_eq!(read(left), value);
             next
         };
-        // The first buffer is mapped when it is closed. The second buffer is mapped in part.
+        // The first buffer is mapped when it is closed. Only a part of the second buffer is mapped.
         let (whole, map) = filled(1);
         tested.closed(whole);
         let next = next_has_another(map, 1);

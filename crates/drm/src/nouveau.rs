@@ -47,7 +47,7 @@ const MOST_SEGMENTS: u32 = 512;
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer; for other requests, the errors that the kernel returns.
+/// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         VERSION => request
@@ -103,8 +103,8 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         8 => VRAM,                         // FB_SIZE
         9 => GART,                         // AGP_SIZE
         11 => board.chipset()?.into(),     // CHIPSET_ID
-        // GRAPH_UNITS: masks of the processors and of the clusters that contain them. Drivers allocate local memory for
-        // the numbers of processors and clusters.
+        // GRAPH_UNITS: masks of the processors and of the clusters that contain the processors. Drivers allocate local
+        // memory for the numbers of processors and clusters.
         13 => 0x0300_00ff,
         // PTIMER_TIME: the same value in every run, because results must not depend on the clock of the host.
         14 => 0,
@@ -175,7 +175,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         let place = part(relocation.into, relocation.offset.into(), 4)?;
         let target = buffers.get(relocation.buffer as usize).ok_or(Errno(libc::EINVAL))?;
         let start = range(relocation.buffer)?.start as u64;
-        // The driver has already stored the address that it presumes for the buffer, and the address is correct.
+        // The driver has already stored the address that the driver presumes for the buffer, and this address is
+        // correct.
         if target.presumed != 0 && target.presumed_offset == start {
             continue;
         }
@@ -281,7 +282,7 @@ mod tests {
         ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
     }
 
-    /// Creates a buffer. Returns its handle and its address on the chip.
+    /// Creates a buffer. Returns the handle and the address on the chip of the buffer.
     fn created(node: &Client<'_>, size: u32) -> (u32, u64) {
         let mut new =
             NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
     }
 
-    /// These are the calls with which Mesa 25.0 finds a chip and creates its objects.
+    /// Mesa 25.0 finds a chip and creates the objects of the chip with these calls.
     #[test]
     fn the_device_and_objects_are_made_by_calls() {
         let node = node();

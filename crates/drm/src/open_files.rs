@@ -1,16 +1,16 @@
-//! The open files of the node: their descriptors, and the detection of their end.
+//! The open files of the node. This file stores the descriptors of the open files, and detects when an open file ends.
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
-//! end does not support other operations: the program cannot write to it, map it, resize it or seek in it. All
-//! duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
+//! end does not support other operations. The program cannot write to the read end, map it, resize it or seek in it.
+//! All duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
 //!
 //! This library holds the write end, which is called the *watch*. When this process and its children have closed all
-//! duplicates of the read end, the kernel reports an error condition on the watch. This works for every method of
-//! closing.
+//! duplicates of the read end, the kernel reports an error condition on the watch. The kernel reports this condition no
+//! matter how the duplicates were closed.
 //!
 //! A program may close the watch and open another file with the same descriptor number. Before each use of the watch,
-//! the library therefore compares the inode. If the watch was closed, the library opens it again through a descriptor
-//! of the program.
+//! the library therefore compares the inode of the descriptor with the inode of the pipe. If the watch was closed, the
+//! library opens the watch again through a descriptor of the program.
 //!
 //! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` look up
 //! descriptors.
@@ -23,11 +23,11 @@ use crate::buffers::FileId;
 use crate::ioctls::{Errno, Plain, ScreenEvent};
 use crate::real;
 
-/// Entry of the list of open files. An entry is reused after its file is closed, and never freed.
+/// Entry of the list of open files. An entry is reused after the file of the entry is closed. An entry is never freed.
 #[derive(Debug)]
 struct FileSlot {
     next: *mut FileSlot,
-    /// Inode of the pipe; [`FREE`] or [`TAKEN`] if the entry has no file.
+    /// Inode of the pipe. The value is [`FREE`] or [`TAKEN`] if the entry has no file.
     inode: AtomicU64,
     watch: AtomicI32,
 }
@@ -174,7 +174,7 @@ pub(crate) fn moved_away(descriptor: c_int) -> c_int {
 }
 
 impl FileSlot {
-    /// Returns the watch, if its descriptor number still refers to this pipe.
+    /// Returns the watch, if the descriptor number of the watch still refers to this pipe.
     fn watch(&self) -> Option<c_int> {
         let watch = self.watch.load(Ordering::Acquire);
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
@@ -222,8 +222,8 @@ impl FileSlot {
     }
 }
 
-/// Removes from the list all files whose last descriptor was closed, and returns them. The caller must hold the lock of
-/// the node.
+/// Removes all files whose last descriptor was closed from the list, and returns these files. The caller must hold the
+/// lock of the node.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));
     let ended = used.filter(|place| !place.lives()).map(|place| {
@@ -247,8 +247,8 @@ pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
         let event: *const ScreenEvent = event;
-        // SAFETY: the address and the length are those of the event. The system call is used because this library
-        // defines `write` itself.
+        // SAFETY: the address and the length belong to the event. The system call is used because this library defines
+        // `write` itself.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<ScreenEvent>()) }
     };
     // The event is either written completely or not at all, because a write of up to `PIPE_BUF` bytes is atomic.

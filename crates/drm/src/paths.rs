@@ -20,7 +20,7 @@ use crate::user;
 
 /// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path of the node for programs that use its screen.
+/// The path that programs use for the node if they use the screen of the node.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.
@@ -46,7 +46,7 @@ pub(crate) enum NodePath {
     Terminal,
 }
 
-/// All emulated paths, and the object that each of them names.
+/// All emulated paths. Each entry contains the object that the path names.
 const PATHS: [(&CStr, NodePath); 10] = [
     (PATH, NodePath::Render),
     (CARD, NodePath::Card),

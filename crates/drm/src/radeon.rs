@@ -23,13 +23,13 @@ const VRAM: u64 = 512 << 20;
 const GTT_DOMAIN: u32 = 2;
 const VRAM_DOMAIN: u32 = 4;
 
-/// Number of backends. Each of them counts pixels for occlusion queries.
+/// Number of backends. Each backend counts pixels for occlusion queries.
 pub(crate) const BACKENDS: u32 = 4;
 
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer; for other requests, the errors that the kernel returns.
+/// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         // Version 2.50 is the last version that supported these chips.
@@ -118,7 +118,7 @@ fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A result of `INFO`. It has the same size as the result of the kernel.
+/// A result of `INFO`. The size of the result is the size of the result that the kernel returns.
 enum Answer {
     Word(u32),
     Long(u64),

@@ -36,7 +36,8 @@ impl Symbol {
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is never closed, so libudev stays loaded while the address is known.
+        // SAFETY: names are C strings. The handle is never closed, so libudev stays loaded as long as this library
+        // stores the address.
         let found = unsafe {
             let libudev = libc::dlopen(c"libudev.so.1".as_ptr(), libc::RTLD_LAZY);
             if libudev.is_null() { null_mut() } else { libc::dlsym(libudev, self.name.as_ptr()) }
@@ -52,7 +53,8 @@ impl Symbol {
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is never closed, so libdrm stays loaded while the address is known.
+        // SAFETY: names are C strings. The handle is never closed, so libdrm stays loaded as long as this library
+        // stores the address.
         let found = unsafe {
             let libdrm = libc::dlopen(c"libdrm.so.2".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             if libdrm.is_null() { null_mut() } else { libc::dlsym(libdrm, self.name.as_ptr()) }
@@ -76,8 +78,8 @@ pub(crate) fn set_errno(errno: c_int) {
 
 /// Calls a [`Symbol`] with typed arguments. If no library defines the function, the result is the value after `else`.
 ///
-/// To end a cancelled thread, the C library unwinds from functions such as `write` through the frames of their callers.
-/// These frames therefore must not own values with destructors.
+/// To end a cancelled thread, the C library unwinds from functions such as `write` through the frames of the callers of
+/// these functions. These frames therefore must not own values with destructors.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
@@ -93,7 +95,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Sets `errno` to `ENOSYS` and returns -1: the result of a function that no other library defines.
+/// Sets `errno` to `ENOSYS` and returns -1. This is the result of a function that no other library defines.
 pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
@@ -273,12 +275,13 @@ pub(crate) unsafe fn fallocate(
 
 /// Closes a descriptor of this library. Makes the system call, because this library defines `close` itself.
 pub(crate) fn close_own(descriptor: c_int) {
-    // SAFETY: the system call does not access memory. The caller opened the descriptor and does not use it again.
+    // SAFETY: the system call does not access memory. The caller opened the descriptor and does not use the descriptor
+    // again.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Makes the system call `mmap`. The function of the C library is not used, because its lookup may allocate, and memory
-/// allocators call `mmap`.
+/// Makes the system call `mmap`. The code does not use the function of the C library, because the lookup of that
+/// function may allocate, and memory allocators call `mmap`.
 ///
 /// # Safety
 /// The caller must meet the requirements of `mmap`.

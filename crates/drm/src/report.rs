@@ -2,7 +2,8 @@
 //!
 //! The report is a list of lines that are appended to the file `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A
 //! line is written when the node is first opened, at the first reset of the chip, each time that the number of resets
-//! has doubled, and when the process ends. If a process is killed or calls `_exit`, only its earlier lines remain.
+//! has doubled, and when the process ends. If a process is killed or calls `_exit`, the process does not write the last
+//! of these lines.
 //!
 //! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
 //! forked process reports its own use, beginning with its first request.
@@ -49,7 +50,7 @@ const LINE: usize = 64 << 10;
 /// Capacity in bytes of a line without counts by name.
 const SHORT_LINE: usize = 1024;
 
-/// Data of a process's report: a buffer for a line, and the counts that the process has inherited.
+/// Data for a process's report. They consist of a buffer for a line, and the counts that the process has inherited.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,
@@ -184,7 +185,7 @@ pub(crate) fn reset(device: &Device, state: &mut State) {
     }
 }
 
-/// Copies the counts of this process to [`LIVE`], and returns them.
+/// Copies the counts of this process to [`LIVE`], and returns the counts.
 pub(crate) fn publish(state: &State) -> Numbers {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
     LIVE.set(numbers);
@@ -284,7 +285,7 @@ impl std::fmt::Write for Room<'_> {
     }
 }
 
-/// Writes the beginning of a line: all fields except for the counts by name.
+/// Writes the beginning of a line. This part has all fields except for the counts by name.
 fn write_numbers(
     line: &mut dyn std::fmt::Write,
     device: &Device,

@@ -1,9 +1,9 @@
-//! The screen of the emulated board. It consists of one output with one connector, framebuffers, and the displayed
-//! picture.
+//! The screen of the emulated board. The screen consists of one output with one connector, framebuffers, and the
+//! displayed picture.
 //!
-//! A frame is shown as soon as a program requests it. A page flip completes before its request returns, and the event
-//! of the flip is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not depend on
-//! the clock of the host.
+//! A frame is shown as soon as a program requests the frame. A page flip completes before its request returns, and the
+//! event of the flip is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not
+//! depend on the clock of the host.
 //!
 //! A frame is shown by a mode change, by a flip, by a report that the shown framebuffer has changed, and by every other
 //! request that changes the picture. These other requests concern the cursor, the gamma table, the power, and the
@@ -119,7 +119,7 @@ pub(crate) struct Screen {
     framebuffers: BTreeMap<u32, Framebuffer>,
     last: u32,
     shown: Option<Shown>,
-    /// The power state of the screen. It is a value of the property DPMS.
+    /// The power state of the screen. The state is a value of the property DPMS.
     power: u64,
     cursor: ScreenCursor,
     /// The gamma table, if a program has set one.
@@ -147,7 +147,7 @@ pub(crate) struct Screen {
     events: Vec<(FileId, ScreenEvent)>,
 }
 
-/// The mode of the screen, and the framebuffer on it.
+/// The mode of the screen, and the framebuffer on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     /// The identifier of the framebuffer, or 0 while the plane of the screen is off.
@@ -169,8 +169,8 @@ impl Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// Adds the file `record` that records the frames, and the folder `window` of a window that shows the frames. Each
-    /// of them may be `None`.
+    /// Adds the file `record` that records the frames, and the folder `window` of a window that shows the frames.
+    /// Either argument may be `None`.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
         Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }
@@ -217,8 +217,8 @@ impl Screen {
         !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
     }
 
-    /// Removes a framebuffer of an open file, and returns its buffer. The caller must drop the reference that the
-    /// framebuffer held to this buffer.
+    /// Removes a framebuffer of an open file, and returns the buffer of the framebuffer. The caller must drop the
+    /// reference that the framebuffer held to this buffer.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == Some(file));
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
@@ -432,7 +432,7 @@ pub(crate) fn answer(
     })
 }
 
-/// The bus id of the board, as `drmGetBusid` returns it.
+/// The bus id of the board. `drmGetBusid` returns the same text.
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
 /// Returns a capability of the node by its number. Examples are dumb buffers and a preferred colour depth of 24 bits.
@@ -578,8 +578,8 @@ fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CLOSEFB`. Closes a framebuffer. If the screen shows the framebuffer, it is removed when the screen shows another
-/// framebuffer.
+/// `CLOSEFB`. Closes a framebuffer. If the screen shows the framebuffer, the framebuffer is only removed when the
+/// screen shows another framebuffer.
 ///
 /// # Errors
 /// `ENOENT` if another open file created the framebuffer, or if the framebuffer was already closed.
@@ -654,7 +654,7 @@ fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Res
     show(state, Shown { framebuffer: asked.framebuffer, place, ..shown })
 }
 
-/// Returns a framebuffer, and a new handle for its buffer.
+/// Returns a framebuffer, and a new handle for the buffer of the framebuffer.
 fn handed_out(state: &mut State, id: u32) -> Result<(Framebuffer, u32), Errno> {
     let framebuffer = *state.screen.framebuffers.get(&id).ok_or(Errno(libc::ENOENT))?;
     let handle = state.buffers.name(framebuffer.buffer)?;

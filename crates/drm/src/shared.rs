@@ -7,7 +7,7 @@
 //! chip 1 reads and writes  \____ the same pages ____/   chip 2 reads and writes
 //! ```
 //!
-//! A program requests the file of a buffer (PRIME) and sends it to another process. Each process executes its own
+//! A program requests the file of a buffer (PRIME) and sends the file to another process. Each process executes its own
 //! submissions before their requests return. A buffer therefore contains the results of all submissions when another
 //! process uses the buffer, and no fence is needed.
 //!
@@ -20,8 +20,8 @@
 //! When the last mapping and the last descriptor of the file have ended, the kernel frees the pages of the file, even
 //! if a process was killed.
 //!
-//! Sources: the kernel's `drm_prime.c`; libdrm's `xf86drm.c` and Mesa 22.3.6, which determine the size of a buffer with
-//! `lseek`.
+//! Sources: the kernel's `drm_prime.c`, libdrm's `xf86drm.c`, and Mesa 22.3.6. libdrm and Mesa determine the size of a
+//! buffer with `lseek`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
@@ -41,7 +41,7 @@ const NAME: &str = "reconverge-drm-buffer";
 const CLOEXEC: u32 = libc::O_CLOEXEC as u32;
 const READ_WRITE: u32 = libc::O_RDWR as u32;
 
-/// Seals of a buffer file. They prevent changes of the size of the file and of the seals.
+/// Seals of a buffer file. The seals prevent changes of the size of the file, and changes of the seals.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A buffer that was exported or imported.
@@ -52,7 +52,7 @@ struct SharedBuffer {
     descriptor: c_int,
 }
 
-/// Identifies a file among all file systems by its device and its inode.
+/// The identity of a file among all file systems. It consists of the device and the inode of the file.
 type FileKey = (libc::dev_t, libc::ino_t);
 
 /// Returns the identity of a descriptor's file.
@@ -67,7 +67,8 @@ pub(crate) struct SharedBuffers {
 }
 
 impl SharedBuffers {
-    /// Closes the file of a buffer that is freed, if the buffer is shared. Other processes keep their descriptors.
+    /// Closes the file of a buffer that is freed, if the buffer is shared. Other processes keep their own descriptors
+    /// of the file.
     pub(crate) fn end(&mut self, buffer: BufferId) {
         for (key, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
             // The program may have closed the descriptor and opened another file with the same number.
@@ -288,7 +289,7 @@ mod tests {
             assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);
         }
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
-        // The first process frees its buffer. The other process still reads the bytes.
+        // The first process frees its buffer. The other process still reads the bytes of the buffer.
         one.lock().close(handle).unwrap();
         real::close_own(descriptor);
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);

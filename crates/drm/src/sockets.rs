@@ -1,4 +1,4 @@
-//! Descriptors that represent an input device or the terminal: sockets with a mark.
+//! Descriptors that represent an input device or the terminal. These descriptors are sockets with a mark.
 //!
 //! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` returns. The kernel does not use the
 //! mode of a socket without a path. Duplicates of a descriptor have the same mark. This is also true for descriptors
@@ -45,7 +45,7 @@ pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
     marked(descriptor).map(|(mark, _)| mark)
 }
 
-/// Creates a socket that never receives data. The mark is optional. `flags` are those of `open`.
+/// Creates a socket that never receives data. The mark is optional. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C function `socket`.
@@ -54,10 +54,10 @@ pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     created(libc::SOCK_DGRAM, mark, flags)
 }
 
-/// Creates a socket with a mark that is connected to a listening socket. `flags` are those of `open`.
+/// Creates a socket with a mark, and connects it to a listening socket. `flags` are the flags of `open`.
 ///
 /// # Errors
-/// The errors of the C functions `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of the C functions `socket` and `connect`, and `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
     let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
     // The peer is on this machine. A nonblocking socket therefore connects at once or not at all.
@@ -68,7 +68,7 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
 /// Connects a socket to a listening socket.
 ///
 /// # Errors
-/// The errors of the C function `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of the C function `connect`, and `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
     // SAFETY: all-zero bytes are valid for this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };

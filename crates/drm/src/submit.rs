@@ -54,7 +54,7 @@ pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Executes a submission. Returns the reason if the chip did not execute it completely.
+/// Executes a submission. If the chip did not execute the submission completely, returns the reason.
 fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
     executed(state, |gpu, memory| gpu.submit(memory, submission))
 }
@@ -217,7 +217,7 @@ fn ring_name(ring: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Reads a submission that consists of the given chunks. A chunk is its kind and its words.
+    /// Reads a submission that consists of the given chunks. Each entry contains the kind and the words of a chunk.
     fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
         let chunk = |(id, words): &(u32, &[u32])| Chunk {
             id: *id,

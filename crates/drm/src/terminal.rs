@@ -28,14 +28,14 @@ const AUTO: u8 = 0;
 const PROCESS: u8 = 1;
 /// The mode of the display: `KD_TEXT` or `KD_GRAPHICS`.
 static MODE: AtomicU32 = AtomicU32::new(0);
-/// The mode of the keyboard. It is `K_UNICODE` until a program sets another mode.
+/// The mode of the keyboard. The mode is `K_UNICODE` until a program sets another mode.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
 /// The switching mode that `VT_SETMODE` stored last. `VT_GETMODE` returns this mode. The mode is `VT_AUTO` until a
 /// program sets another mode.
 static SWITCH: AtomicU64 = AtomicU64::new(0);
 
-/// The structure `vt_mode` as one word. Its first byte is the switching mode of the terminal.
+/// The structure `vt_mode` as one word. The first byte of the structure is the switching mode of the terminal.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SwitchMode(u64);
@@ -50,7 +50,7 @@ unsafe impl Plain for SwitchMode {}
 // SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for TerminalState {}
 
-/// Opens the terminal. `flags` are those of `open`.
+/// Opens the terminal. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C function `socket`.

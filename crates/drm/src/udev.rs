@@ -4,10 +4,11 @@
 //! reaches the other library. `udev/tree.rs` defines the devices. Devices are not added or removed later. If no chip is
 //! selected, all calls are passed to libudev.
 //!
-//! A program calls the functions of this library instead of the functions of libudev in two cases: if the program is
-//! linked with libudev, or if it looks up the functions in all libraries (`RTLD_DEFAULT`).
+//! A program calls the functions of this library instead of the functions of libudev in two cases. In the first case,
+//! the program is linked with libudev. In the second case, the program looks up the functions in all libraries
+//! (`RTLD_DEFAULT`).
 //!
-//! Source: systemd's `src/libudev/libudev.h`; the rules of a search follow `libudev-enumerate.c`.
+//! Source: systemd's `src/libudev/libudev.h`. The rules of a search follow `libudev-enumerate.c`.
 
 mod tree;
 
@@ -267,10 +268,11 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Returns whether an entry matches all rules. If there are several rules for subsystems, properties or names, the
-/// entry must match only one rule of each of these kinds.
+/// Returns whether an entry matches all rules. If there are several rules for subsystems, the entry need only match one
+/// of these rules. The same applies to several rules for properties, and to several rules for names.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // For subsystems, properties and names: whether there is such a rule, and whether one of these rules matches.
+    // Two flags each for subsystems, properties and names. The first flag is set if such a rule exists. The second flag
+    // is set if one of these rules matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -335,7 +337,7 @@ unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
     }
 }
 
-/// Returns an error as a negative number if an object or a string is null, and 0 otherwise.
+/// If an object or a string is null, returns an error as a negative number. Otherwise returns 0.
 fn error_of_null<T>(object: *mut T, texts: &[*const c_char]) -> c_int {
     if object.is_null() || texts.iter().any(|text| text.is_null()) { -libc::EINVAL } else { 0 }
 }
@@ -420,8 +422,8 @@ functions! {
     fn udev_device_new_from_device_id(udev: *mut Udev, id: *const c_char) -> *mut UdevDevice {
         handed_out_if(udev, text(id).and_then(|id| of_id(&id)))
     }
-    // The device manager passes the device in the environment of programs that it starts. There is no device manager
-    // here.
+    // A device manager passes the device to a program in the environment of the program. This machine has no device
+    // manager.
     fn udev_device_new_from_environment(_udev: *mut Udev) -> *mut UdevDevice { fails(libc::ENODEV) }
     fn udev_device_ref(device: *mut UdevDevice) -> *mut UdevDevice { refer(device) }
     fn udev_device_unref(device: *mut UdevDevice) -> *mut UdevDevice { give_back(device) }
@@ -720,7 +722,7 @@ mod tests {
         assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
-    /// The expected results are those of systemd's libudev 252. Source: `match_tag` and `match_property` in its
+    /// The expected results are the results of systemd's libudev 252. Source: `match_tag` and `match_property` in its
     /// `device-enumerator.c`.
     #[test]
     fn all_tags_have_to_fit_and_a_property_has_a_value() {

@@ -122,7 +122,7 @@ const PARTS: usize = 8;
 const FEW: usize = PAGE as usize;
 
 /// Copies parts of the program's memory to `ours`, or in the other direction. `ours` must have room for all parts in
-/// order, and only [`Way::FromProgram`] writes to it.
+/// order. Only [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut at = 0;
     for parts in parts.chunks(PARTS) {
@@ -149,7 +149,8 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 /// Number of bytes that the kernel reads or writes to check a page. These bytes are a set of signals.
 const SET: u64 = 8;
 
-/// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if the kernel cannot check a page.
+/// Copies parts after the kernel has checked the pages of the parts. Returns `ENOSYS` if the kernel cannot check a
+/// page.
 ///
 /// Another thread of the program may remove a page after the check. The copy then raises a signal, like an access of
 /// the program itself.
@@ -270,7 +271,7 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     }
     let (local, remote, number) = (&raw const local, remote.as_ptr(), parts.len() as _);
     // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed these
-    // addresses, and could read from and write to them itself.
+    // addresses, and the program itself could read from and write to these addresses.
     let copied = unsafe {
         let process = libc::getpid();
         match way {

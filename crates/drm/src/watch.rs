@@ -103,7 +103,8 @@ struct Watcher {
     watch: &'static Watch,
     /// The folder to which draws are captured. `None` if no draw is captured, or if no more draws can be captured.
     folder: Option<Folder>,
-    /// The writer of the contents of surfaces. `None` if surfaces are not observed, or if they cannot be written.
+    /// The writer of the contents of surfaces. `None` if surfaces are not observed, or if the contents cannot be
+    /// written.
     surfaces: Option<Surfaces>,
     programs: Option<Programs>,
 }

@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The words of the page. In a copy of the process, all of them are zero until the copy stores other values.
+/// The words of the page. In a copy of the process, all words are zero until the copy stores other values.
 pub(crate) struct Wiped {
     /// 1 in a process that uses the node, see [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,

@@ -55,7 +55,7 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     let mut rest = &bytes[..];
     while !rest.is_empty() {
         stream.set_write_timeout(Some(left().ok_or(ErrorKind::TimedOut)?))?;
-        // SAFETY: the address and the length are those of a slice.
+        // SAFETY: the address and the length belong to a slice.
         let sent = unsafe {
             // If the window is closed during the call, `write` would end the program with a signal.
             libc::send(stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
@@ -72,8 +72,8 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     Ok(())
 }
 
-/// Connects to the window. Waits up to the time that `left` returns, because the window may be stopped while its queue
-/// of connections is full.
+/// Connects to the window. The window may be stopped while its queue of connections is full. In this case, waits up to
+/// the time that `left` returns.
 ///
 /// # Errors
 /// The errors of the operating system, or `TimedOut`.

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Sources of the attributes: the kernel's `drivers/pci/pci-sysfs.c` and `drivers/input/input.c`. Sources of the
-//! properties: systemd's rules `60-input-id.rules`, `71-seat.rules` and its `udev-builtin-input_id.c`. The files in
-//! `/sys` do not exist.
+//! properties: systemd's rules `60-input-id.rules` and `71-seat.rules`, and systemd's `udev-builtin-input_id.c`. The
+//! files in `/sys` do not exist.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null;
@@ -169,7 +169,7 @@ impl UdevEntry {
         self.tags.iter().any(|entry| entry.name() == tag)
     }
 
-    /// Returns whether `path` is the path of this device or of a folder above it.
+    /// Returns whether `path` is the path of this device or the path of a folder that contains this device.
     pub(super) fn is_below(&self, path: &CStr) -> bool {
         let rest = self.path.as_bytes().strip_prefix(path.to_bytes());
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
@@ -262,7 +262,7 @@ fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'stat
     UdevEntry::new(&format!("{BOARD}/drm/{name}"), c"drm", (Some(node), number), properties, Vec::new(), tags)
 }
 
-/// Formats a set of bits as the kernel does: as hexadecimal words, with the highest word first.
+/// Formats a set of bits as the kernel does. The text consists of hexadecimal words, and the highest word is first.
 fn words(bits: &[u8]) -> String {
     let words =
         bits.chunks(8).map(|word| word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
