@@ -132,8 +132,8 @@ impl Board {
             1 => MOST_THREADS,
             2..=4 => MOST_BLOCK[number as usize - 2],
             5..=7 => MOST_GRID[number as usize - 5],
-            // Shared memory per block, shared memory per multiprocessor, and shared memory per block for a kernel that
-            // requests more than usual.
+            // 8: shared memory per block. 81: shared memory per multiprocessor. 97: shared memory per block if the
+            // kernel requests more than the default.
             8 | 81 | 97 => SHARED,
             9 => CONSTANT,
             10 => WARP,
@@ -143,7 +143,7 @@ impl Board {
             13 => self.clock,
             // Alignment of textures and of surfaces.
             14 | 30 => 256,
-            // Whether copies can overlap kernels, and the number of copy engines.
+            // 15: whether copies can overlap kernels. 40: the number of copy engines.
             15 | 40 => u32::from(self.minor >= 1),
             16 => self.multiprocessors,
             18 => u32::from(self.integrated),

@@ -14,7 +14,7 @@ thread_local! {
     /// Whether the null stream is the default stream of this thread during the current call. This is the case in
     /// functions whose symbols end in `_ptds` or `_ptsz`.
     static PER_THREAD: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread currently runs a host function of the program that was enqueued in a stream.
+    /// Whether this thread currently runs a host function that the program has enqueued in a stream.
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn per_thread() -> bool {
     PER_THREAD.get()
 }
 
-/// Whether this thread currently runs a host function of the program that was enqueued in a stream.
+/// Whether this thread currently runs a host function that the program has enqueued in a stream.
 pub(crate) fn in_host_function() -> bool {
     IN_HOST_FUNCTION.get()
 }

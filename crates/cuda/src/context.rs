@@ -306,7 +306,7 @@ pub(crate) unsafe fn get_device(device: *mut c_int) -> CallResult {
     unsafe { give(device, 0) }
 }
 
-/// `cuCtxGetDevice` of CUDA 13, for a given context or the current one.
+/// `cuCtxGetDevice` of CUDA 13. A handle of 0 means the current context.
 pub(crate) unsafe fn get_device_2(device: *mut c_int, handle: usize) -> CallResult {
     if handle == 0 {
         current()?
@@ -359,7 +359,7 @@ pub(crate) unsafe fn synchronize() -> CallResult {
     context.check()
 }
 
-/// `cuCtxSynchronize` of CUDA 13, for a given context or the current one.
+/// `cuCtxSynchronize` of CUDA 13. A handle of 0 means the current context.
 pub(crate) unsafe fn synchronize_2(handle: usize) -> CallResult {
     let context = if handle == 0 { current()? } else { named(handle)? };
     queue::wait_for_context(context.handle);

@@ -209,7 +209,7 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns the host address or the device address that a number means.
+/// Returns whether an address is an address of the host or of the device, together with the address.
 ///
 /// # Errors
 /// The address belongs neither to an allocation of the device nor to a page of the host. For example, the program has
@@ -378,7 +378,7 @@ pub(crate) struct End3 {
 }
 
 /// `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`. Pointers that are reserved in the first structure are contexts in the
-/// second.
+/// second structure.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Copy3 {
@@ -389,7 +389,7 @@ pub(crate) struct Copy3 {
     depth: usize,
 }
 
-/// Returns an end of a copy that starts at the first texel of an array.
+/// Returns an end of a copy. This end starts at the first texel of an array.
 fn of_array(array: &CudaArray) -> CopyEnd {
     let (pitch, height) = (array.pitch() as u64, array.extent()[1] as u64);
     CopyEnd { side: CopySide::Device(array.address.into()), pitch, slice: pitch * height }

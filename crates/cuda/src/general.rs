@@ -46,8 +46,8 @@ pub(crate) unsafe fn error_text(error: c_uint, to: *mut *const c_char) -> CallRe
     unsafe { of_error(error, to, |(_, text)| text) }
 }
 
-/// `cuGetExportTable`. NVIDIA's own libraries use these tables as an interface between each library. This library does
-/// not provide the tables.
+/// `cuGetExportTable`. NVIDIA's own libraries use these tables to call each other. This library does not provide the
+/// tables.
 pub(crate) unsafe fn export_table(to: *mut *const c_void, id: *const [u8; 16]) -> CallResult {
     if to.is_null() || id.is_null() {
         return Err(CudaError::INVALID_VALUE);

@@ -168,8 +168,8 @@ fn is_for_another_chip(bytes: &[u8]) -> bool {
     architecture.and_then(|name| name.strip_prefix("sm_")?.parse::<u32>().ok()).is_some_and(|sm| sm > 13)
 }
 
-/// Returns the CUDA error for an image that cannot be read. If a member of an archive cannot be read, the error is that
-/// of the member.
+/// Returns the CUDA error for an image that cannot be read. If a member of an archive cannot be read, returns the error
+/// for the member.
 fn of_unreadable(error: &Unreadable) -> CudaError {
     match error {
         Unreadable::OtherChip { .. } | Unreadable::Missing { .. } | Unreadable::Compressed { .. } => {

@@ -129,7 +129,7 @@ impl Buffers {
         Ok(self.release(id))
     }
 
-    /// Adds a reference to the buffer of a handle, until [`Buffers::release`].
+    /// Adds a reference to the buffer of a handle. [`Buffers::release`] drops the reference.
     ///
     /// # Errors
     /// `ENOENT` for an unknown handle.

@@ -56,7 +56,7 @@ pub(crate) struct Folder {
 pub(crate) struct Written {
     /// Number of launch files that were written.
     pub(crate) launches: usize,
-    /// Reasons why other launch files of the draw were not written.
+    /// Reasons why some launch files of the draw were not written.
     pub(crate) not: Vec<String>,
 }
 

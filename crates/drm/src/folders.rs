@@ -215,7 +215,8 @@ pub unsafe extern "C-unwind" fn readdir64_r(
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`. The original function would return the position of the last entry that the C library itself has read.
+/// `telldir`. The function of the C library would return the position of the last entry that the C library itself has
+/// read.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

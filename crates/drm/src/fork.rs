@@ -66,7 +66,7 @@ extern "C" fn before() {
 extern "C" fn in_parent() {
     let (taken, _) = TAKEN.get();
     // If a lock was not taken, another thread may have created buffers during the fork. The child then also has these
-    // buffers, so the fork is counted again.
+    // buffers, so this function counts the fork again.
     mapped::count_fork();
     each(|number, lock| lock.in_parent(taken & 1 << number != 0));
     FORKING.fetch_sub(1, Ordering::Relaxed);

@@ -44,8 +44,8 @@ pub(crate) const LED: u8 = 0x11;
 const SND: u8 = 0x12;
 const FF: u8 = 0x15;
 
-/// Returns the number of codes of an event type, rounded up to a multiple of 64, because `EVIOCGBIT` returns whole
-/// words of the kernel. (`KEY_CNT` and others)
+/// Returns the number of codes of an event type, rounded up to a multiple of 64. The kernel returns whole words of 64
+/// bits for `EVIOCGBIT`. (`KEY_CNT` and others)
 const fn codes(kind: u8) -> Option<usize> {
     match kind {
         KEY => Some(0x300),
@@ -120,7 +120,7 @@ impl InputDevice {
         }
     }
 
-    /// Returns the codes of an event type that the device has, one bit per code. For type 0, returns the event types
+    /// Returns the codes that the device has for an event type, one bit per code. For type 0, returns the event types
     /// that the device has. Returns `None` if the type does not exist.
     pub(crate) fn bits(self, kind: u8) -> Option<Vec<u8>> {
         let mut bits = vec![0; codes(kind)? / 8];
@@ -161,7 +161,7 @@ pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(device.mark()), flags)
 }
 
-/// Returns the device of a descriptor, if the descriptor belongs to one. Leaves `errno` unchanged.
+/// Returns the input device of a descriptor, if the descriptor belongs to an input device. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     let mark = sockets::mark(descriptor)?;
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
@@ -306,7 +306,7 @@ pub(crate) fn is_removed(descriptor: c_int) -> bool {
     asked.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0
 }
 
-/// Returns whether a request is one for input devices.
+/// Returns whether a request is a request for input devices.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (request >> 8) & 0xff == c_ulong::from(b'E')
 }

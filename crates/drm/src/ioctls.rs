@@ -120,8 +120,8 @@ macro_rules! requests {
     };
 }
 
-// The numbers below 0x40 and from 0xa0 on are requests of all drivers. The numbers in between are requests of a single
-// driver.
+// Numbers below 0x40, and numbers of at least 0xa0, are requests of all drivers. The numbers in between are requests of
+// a single driver.
 requests! {
     /// Returns the name and the version of the driver.
     VERSION           = 0x00, "VERSION";

@@ -26,8 +26,8 @@ use crate::wiped;
 
 /// Set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
-/// Stands for the holder of a lock that no thread of this process will release. Linux uses thread ids up to 2^22, so no
-/// thread has this id.
+/// Thread id that represents the holder of a lock if no thread of this process will release the lock. Linux uses thread
+/// ids up to 2^22, so no thread has this id.
 const NO_THREAD: u32 = WAITERS - 1;
 /// Time between two checks that the holder still exists.
 const CHECK: Duration = Duration::from_millis(20);
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// In the order of the rows, the lock is taken before the fork, free, held by the forking thread, and held by
-    /// another thread.
+    /// The four rows of the test are: the lock was taken before the fork, the lock is free, the forking thread holds
+    /// the lock, another thread holds the lock.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

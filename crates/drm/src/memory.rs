@@ -87,7 +87,7 @@ struct Parked {
 // SAFETY: the addresses are valid in every thread, until the process ends.
 unsafe impl Send for Memory {}
 
-/// Size in bytes of the smallest page of the processors that Linux supports.
+/// Smallest page size in bytes among the processors that Linux supports.
 const SMALLEST_PAGE: usize = 4096;
 
 /// Protection of the mappings of the chip.
@@ -243,7 +243,8 @@ impl Memory {
     }
 
     /// Removes the file of a buffer from the chip's mapping. The range of the buffer then reads as zero. Mappings of
-    /// the program continue to refer to the file. The kernel frees the pages of the file with the last mapping.
+    /// the program continue to refer to the file. The kernel frees the pages of the file when the last of these
+    /// mappings ends.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         self.whole().settle(range.start as usize..range.end as usize);
         let placed = self.placed.remove(&range.start);
@@ -262,7 +263,7 @@ impl Memory {
         }
     }
 
-    /// Keeps the file of a freed buffer for a new buffer, unless this costs too much memory.
+    /// Keeps the file of a freed buffer for a new buffer, unless the kept files would take too much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
         // The file is not kept if a fork has followed the creation of the file, because the child has access to the

@@ -224,7 +224,7 @@ impl Node {
         self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
     }
 
-    /// Takes the lock as [`Node::lock`] does, but waits up to `most`.
+    /// Takes the lock as [`Node::lock`] does, but waits for at most `most`.
     pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, State>, Refused> {
         self.locked(self.state.lock_within(most))
     }

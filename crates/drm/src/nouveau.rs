@@ -282,7 +282,7 @@ mod tests {
         ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
     }
 
-    /// Creates a buffer. Returns the handle and the address on the chip of the buffer.
+    /// Creates a buffer. Returns the handle of the buffer, and the address of the buffer on the chip.
     fn created(node: &Client<'_>, size: u32) -> (u32, u64) {
         let mut new =
             NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };

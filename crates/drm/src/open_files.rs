@@ -222,8 +222,8 @@ impl FileSlot {
     }
 }
 
-/// Removes all files whose last descriptor was closed from the list, and returns these files. The caller must hold the
-/// lock of the node.
+/// Removes from the list all files whose last descriptor was closed. Returns these files. The caller must hold the lock
+/// of the node.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));
     let ended = used.filter(|place| !place.lives()).map(|place| {

@@ -141,7 +141,7 @@ pub(crate) struct Screen {
     process: u32,
     /// Number of frames that the parent of this process had shown before the fork.
     others: u64,
-    /// Number of events for the open file of the current request that the program has not read.
+    /// Number of events for the open file of the current request that are still unread.
     unread: usize,
     /// Events that are not yet written to the pipe of their open file.
     events: Vec<(FileId, ScreenEvent)>,

@@ -69,7 +69,7 @@ pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize 
     -1
 }
 
-/// Returns whether a request is one for terminals with a screen.
+/// Returns whether a request is a request for terminals with a screen.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (0x4b00..0x4c00).contains(&request) || (0x5600..0x5700).contains(&request)
 }

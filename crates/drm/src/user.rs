@@ -9,8 +9,8 @@
 //! | many | `process_vm_readv` and `process_vm_writev` on this process, which check addresses |
 //! | many, if a sandbox forbids these calls | a pipe, whose `read` and `write` check addresses |
 //!
-//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. This takes 5.6 us
-//! with the second method, and a tenth of this time with the first method (an AMD EPYC).
+//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. These copies take 5.6
+//! us with the second method, and a tenth of this time with the first method (an AMD EPYC).
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -22,7 +22,7 @@ use crate::real;
 
 /// Number of bytes per step of a copy through a pipe. (`PIPE_BUF`)
 const STEP: usize = 4096;
-/// Size in bytes of the smallest page of the processors that Linux supports.
+/// Smallest page size in bytes among the processors that Linux supports.
 const PAGE: u64 = 4096;
 
 /// Reads a value from the memory of the program.

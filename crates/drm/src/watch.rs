@@ -41,7 +41,7 @@ pub(crate) struct Watch {
 /// Counts by name.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Reasons why draws were not captured, with the number of times that each occurred.
+    /// Reasons why draws were not captured. The value is the number of times that the reason occurred.
     pub(crate) uncaptured: BTreeMap<String, u64>,
     /// Number of files that could not be written. The key is the purpose of the files.
     pub(crate) lost: BTreeMap<String, u64>,

@@ -28,7 +28,7 @@ const METHOD: u8 = 4;
 /// The only method that a device supports. (`NV_DEVICE_V0_INFO`)
 const INFO_OF_DEVICE: u8 = 0;
 
-/// The bus, PCI Express, and the family of the chips G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`,
+/// The type of the bus (PCI Express), and the family of the chips G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`,
 /// `NV_DEVICE_INFO_V0_TESLA`)
 const PCI_EXPRESS: u8 = 3;
 const TESLA: u8 = 6;

@@ -43,7 +43,7 @@ pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [
     }
 }
 
-/// Returns whether the number of frames exceeds the maximum number that is written. Reports this once.
+/// Returns whether the number of frames exceeds [`WRITTEN`]. Reports once that further frames are not written.
 fn is_past_the_last(screen: &Screen) -> bool {
     let is_past = screen.frames - screen.others > WRITTEN;
     if is_past {

@@ -39,7 +39,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the number of bits in a pixel, and the number of these bits that are colours.
+    /// Returns the number of bits in a pixel, and the number of these bits that contain colours.
     pub(super) fn bits(self) -> [u32; 2] {
         match self {
             Pixels::Bgrx | Pixels::Rgbx => [32, 24],

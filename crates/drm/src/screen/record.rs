@@ -1,8 +1,8 @@
 //! Records the shown frames, in order, in a file that ffmpeg can read.
 //!
-//! The format is YUV4MPEG2. A file has a header line. Each frame has a line and three planes of the picture's size. The
-//! planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The rate is 60
-//! frames per second, because each frame of the screen counts as 1/60 s.
+//! The format is YUV4MPEG2. A file has a header line. Each frame consists of a line and three planes of the picture's
+//! size. The planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The
+//! rate is 60 frames per second, because each frame of the screen counts as 1/60 s.
 //!
 //! A frame is appended completely or not at all. If the size of frames changes, a new file is started. Another process
 //! also starts a new file. The names of these files are `NAME-2.y4m` and so on. The recording uses the first unused
