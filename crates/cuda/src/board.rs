@@ -85,7 +85,7 @@ impl Board {
     }
 
     /// Returns the number of registers that are allocated for a block. The number of warps is rounded up to an even
-    /// number, and the number of registers to a multiple of the allocation unit.
+    /// number. The number of registers is rounded up to a multiple of the allocation unit.
     fn registers_of_block(&self, threads: u32, registers: u32) -> u32 {
         let warps = threads.div_ceil(WARP).next_multiple_of(2);
         (warps * WARP * registers).next_multiple_of(self.registers().1)

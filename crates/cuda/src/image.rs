@@ -180,7 +180,7 @@ fn of_unreadable(error: &Unreadable) -> CudaError {
     }
 }
 
-/// Returns the N of an architecture `sm_1N`.
+/// Returns the number N from the name `sm_1N` of an architecture.
 fn minor(chip: Option<&str>) -> u32 {
     chip.and_then(|chip| chip.strip_prefix("sm_1")?.parse().ok()).unwrap_or(0)
 }

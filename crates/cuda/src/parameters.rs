@@ -56,8 +56,8 @@ impl ParameterLayout {
         };
         let placed: Vec<_> = widths.iter().filter_map(|width| by_name(program, *width)).collect();
         let end = |list: &Vec<Parameter>| list.last().map_or(0, |last| last.offset + last.bytes);
-        // Prefers the pointer size for which the parameters fill the space exactly. If the parameters fill the space
-        // for no pointer size, shared variables may follow the parameters in the space.
+        // Prefers the pointer size for which the parameters fill the space exactly. If no pointer size fits exactly,
+        // shared variables may follow the parameters in the space.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => ParameterLayout::Known(list.clone()),

@@ -3,7 +3,7 @@
 //! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The library
 //! answers the requests of the program and its OpenGL driver to `/dev/dri/renderD128` and `/dev/dri/card0`, and to the
 //! devices that belong to the screen. These two paths of `/dev/dri` are the same node. All other requests are passed to
-//! the functions that this library replaces. If the variables are not set, all requests are passed on.
+//! the functions that this library replaces. If the variables are not set, all requests are passed to these functions.
 //!
 //! ```text
 //! program, Mesa, libdrm

@@ -53,7 +53,7 @@ pub(crate) struct State {
     pub(crate) screen: Screen,
     /// The chip that executes submissions, or `None` if submissions are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
-    /// Whether buffers were mapped or freed since the last [`State::share`].
+    /// Whether buffers were mapped or freed since the last call of [`State::share`].
     shares: bool,
     /// Number of submissions that were accepted.
     pub(crate) submissions: u64,

@@ -35,8 +35,8 @@ const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
 
-/// Mask of the bits in a segment's length that contain the size in bytes. The next bit requests that the segment is not
-/// prefetched.
+/// Mask of the bits in a segment's length that contain the size in bytes. The bit above the mask requests that the
+/// segment is not prefetched.
 const LENGTH: u64 = 0x7f_ffff;
 
 /// Maximum numbers of buffers, relocations and segments in a submission. (`NOUVEAU_GEM_MAX_*`)

@@ -124,7 +124,8 @@ pub(crate) struct Screen {
     cursor: ScreenCursor,
     /// The gamma table, if a program has set one.
     gamma: Option<Gamma>,
-    /// Data that programs have stored, by identifier. Each entry has the open file that stored the data.
+    /// Data that programs have stored. The key is the identifier of the data. Each entry contains the open file that
+    /// stored the data.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
     /// The open files of programs that handle planes of all kinds. Only these programs get a list of planes.
     universal: BTreeSet<FileId>,

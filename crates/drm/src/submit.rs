@@ -28,7 +28,7 @@ const COMMANDS: u32 = 2;
 const FLAGS: u32 = 3;
 /// Number of words in a relocation: handle, read domains, write domain, flags.
 const RELOCATION: usize = 4;
-/// The flag that requests virtual addresses of the chip, which these chips do not support.
+/// The flag that requests virtual addresses of the chip. These chips do not support virtual addresses.
 const USE_VM: u32 = 2;
 
 /// Executes a submission. All writes of the submission are in memory when this function returns.
