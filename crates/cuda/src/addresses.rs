@@ -1,18 +1,18 @@
-//! The address ranges of the device that are in use, and their uses. One table serves all contexts, so that no two
-//! contexts use the same address.
+//! The table of the device's address ranges that are in use. The table also contains the use of each range. One table
+//! serves all contexts, so that no two contexts use the same address.
 
 use std::collections::BTreeMap;
 
-/// The lowest address that is allocated. Lower addresses belong to the host: programs that are linked to fixed
-/// addresses, and their heaps, are there. `cuMemcpy` derives the direction of a copy from the two addresses, so a host
-/// address must not look like a device address.
+/// The lowest device address that an allocation can have. Lower addresses belong to the host: at lower addresses, the
+/// host has programs that are linked to fixed addresses, and the heaps of these programs. `cuMemcpy` derives the
+/// direction of a copy from the two addresses, so a host address must not look like a device address.
 const FIRST: u32 = 0x2000_0000;
-/// The end of the address range from which allocations are made.
+/// The end of the device addresses that can be allocated.
 const LAST: u64 = 0xf000_0000;
 /// The start of each allocation is a multiple of this number of bytes.
 pub(crate) const ALIGNMENT: u64 = 256;
 /// Minimum number of unused bytes between two allocations. An access past the end of an allocation thus does not reach
-/// the next one.
+/// the next allocation.
 const GAP: u64 = 4096;
 
 /// An address range that is in use.
@@ -33,15 +33,15 @@ pub(crate) struct Allocation {
 /// The use of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocationKind {
-    /// Memory of the device that the program has allocated.
+    /// Device memory that the program has allocated.
     Memory,
-    /// Device memory for which `cuMemFreeAsync` was called; the stream has not freed it yet.
+    /// Device memory for which the program has called `cuMemFreeAsync`. The stream has not freed the memory yet.
     Leaving,
     /// A variable of a module.
     Variable,
-    /// The contents of an array. The program does not get their address.
+    /// The contents of an array. The program does not get the address of the contents.
     Array,
-    /// Memory of the host that the device can access. The value is its address on the host.
+    /// Host memory that the device can access. The value is the address of the memory on the host.
     Host(usize),
 }
 
@@ -61,7 +61,7 @@ impl Addresses {
         Addresses { allocations: BTreeMap::new(), next: FIRST.into(), ids: 0, all, used: 0 }
     }
 
-    /// Number of bytes that are free.
+    /// Number of free bytes of device memory.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.all - self.used
     }
@@ -87,8 +87,8 @@ impl Addresses {
         Some(allocation)
     }
 
-    /// Returns a free address. Prefers the addresses after the last allocation, so that freed addresses stay unused for
-    /// a while. Otherwise returns the first range that is large enough.
+    /// Returns the address of a free range of `bytes` bytes. Prefers addresses after the last allocation, so that freed
+    /// addresses stay unused for a while. Otherwise returns the address of the first free range that is large enough.
     fn place(&self, bytes: u64) -> Option<u32> {
         let fits = |start: u64| {
             let end = start.checked_add(bytes)?.checked_add(GAP).filter(|end| *end <= LAST)?;
@@ -104,7 +104,7 @@ impl Addresses {
         fits(self.next).or_else(|| [u64::from(FIRST)].into_iter().chain(after).find_map(fits))
     }
 
-    /// Frees the allocation that starts at an address, if `wanted` returns true for it.
+    /// Frees the allocation that starts at an address, if `wanted` returns true for the allocation.
     pub(crate) fn free(&mut self, address: u32, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
         let found = *self.allocations.get(&address).filter(|found| wanted(found))?;
         self.allocations.remove(&address);
@@ -114,8 +114,8 @@ impl Addresses {
         Some(found)
     }
 
-    /// Marks the memory that starts at an address as [`AllocationKind::Leaving`]. Returns `None` if no memory starts
-    /// there or if it is already marked.
+    /// Marks the memory that starts at an address as [`AllocationKind::Leaving`]. Returns `None` if no memory starts at
+    /// the address, or if the memory is already marked.
     pub(crate) fn leave(&mut self, address: u32) -> Option<()> {
         let found = self.allocations.get_mut(&address)?;
         (found.kind == AllocationKind::Memory).then(|| found.kind = AllocationKind::Leaving)
@@ -139,8 +139,8 @@ impl Addresses {
         (end <= last && (address < last || bytes == 0)).then_some(*found)
     }
 
-    /// Returns the ranges of host memory that kernels of a context may access: address on the device, address on the
-    /// host, number of bytes.
+    /// Returns the ranges of host memory that kernels of a context may access. Each entry contains the address on the
+    /// device, the address on the host, and the number of bytes.
     pub(crate) fn mapped(&self, context: usize) -> Vec<(u32, usize, u64)> {
         let own = self.allocations.values().filter(|found| found.context == context);
         let mapped = own.filter_map(|found| match found.kind {
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(addresses.find(u64::from(second.address) + 999, 1), Some(second));
         assert_eq!(addresses.find(u64::from(second.address) + 999, 2), None);
         assert_eq!(addresses.allocate(1 << 20, 7, AllocationKind::Memory), None);
-        // Memory of the host uses addresses of the device, but none of its memory.
+        // Host memory that the device can access uses addresses of the device, but no memory of the device.
         for bytes in [1 << 32, u64::MAX - 300, u64::MAX] {
             assert_eq!(addresses.allocate(bytes, 7, AllocationKind::Host(16)), None, "{bytes}");
         }

@@ -1,4 +1,4 @@
-//! Arrays: blocks of texels. The program gets a handle of an array, but not its address.
+//! Arrays. An array is a block of texels. The program gets a handle of an array, but not the address of the texels.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) enum ChannelFormat {
 }
 
 impl ChannelFormat {
-    /// Returns the format with a number of `CUarray_format`.
+    /// Returns the format for a value of `CUarray_format`.
     pub(crate) fn of(number: c_int) -> Result<ChannelFormat, CudaError> {
         Ok(match number {
             1..=3 => ChannelFormat::Unsigned(1 << (number - 1)),
@@ -43,7 +43,7 @@ impl ChannelFormat {
     }
 }
 
-/// The format of a texel: the format of its channels and their number.
+/// The format of a texel. It consists of the number format of the channels and the number of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Texel {
     pub(crate) number: c_int,

@@ -1,13 +1,13 @@
 //! The boards: their names, their attributes, and the resources of a multiprocessor.
 //!
-//! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. The
-//! number of multiprocessors, the clocks and the memory size are those of one board per chip.
+//! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. For
+//! each chip, the number of multiprocessors, the clocks and the memory size are the values of one board.
 
 use std::ffi::c_int;
 
 use reconverge_tesla::inst::Chip;
 
-/// A board with one of the chips.
+/// A graphics board. Each board has one chip.
 #[derive(Debug)]
 pub(crate) struct Board {
     pub(crate) chip: Chip,
@@ -68,8 +68,8 @@ impl Board {
         BOARDS.iter().find(|board| board.chip == chip).unwrap_or(&BOARDS[3])
     }
 
-    /// Returns the number of registers of a multiprocessor, and the allocation unit: the registers of a block are a
-    /// multiple of it.
+    /// Returns the number of registers of a multiprocessor, and the allocation unit of registers. The number of
+    /// registers that are allocated for a block is a multiple of the allocation unit.
     fn registers(&self) -> (u32, u32) {
         if self.minor < 2 { (8192, 256) } else { (16384, 512) }
     }
@@ -85,7 +85,7 @@ impl Board {
     }
 
     /// Returns the number of registers that are allocated for a block. The number of warps is rounded up to an even
-    /// number, and the number of registers to a multiple of the allocation unit.
+    /// number. The number of registers is rounded up to a multiple of the allocation unit.
     fn registers_of_block(&self, threads: u32, registers: u32) -> u32 {
         let warps = threads.div_ceil(WARP).next_multiple_of(2);
         (warps * WARP * registers).next_multiple_of(self.registers().1)
@@ -132,7 +132,8 @@ impl Board {
             1 => MOST_THREADS,
             2..=4 => MOST_BLOCK[number as usize - 2],
             5..=7 => MOST_GRID[number as usize - 5],
-            // Shared memory per block, per multiprocessor, and per block on request.
+            // 8: shared memory per block. 81: shared memory per multiprocessor. 97: shared memory per block if the
+            // kernel requests more than the default.
             8 | 81 | 97 => SHARED,
             9 => CONSTANT,
             10 => WARP,
@@ -142,7 +143,7 @@ impl Board {
             13 => self.clock,
             // Alignment of textures and of surfaces.
             14 | 30 => 256,
-            // Whether copies can overlap kernels, and the number of copy engines.
+            // 15: whether copies can overlap kernels. 40: the number of copy engines.
             15 | 40 => u32::from(self.minor >= 1),
             16 => self.multiprocessors,
             18 => u32::from(self.integrated),
@@ -159,7 +160,8 @@ impl Board {
             39 => self.most_warps() * WARP,
             // Alignment of the rows of textures.
             51 => 32,
-            // Maximum sizes of textures in linear memory: one dimension first, then two dimensions and the pitch.
+            // Maximum sizes of textures in linear memory. 69 is the width of a texture with one dimension. 70 to 72 are
+            // the width, height and pitch of a texture with two dimensions.
             69 => 1 << 27,
             70 | 71 => 65000,
             72 => 1_048_544,
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(BOARDS[0].attribute(5000), None);
     }
 
-    /// The expected values are those that NVIDIA's occupancy calculator shows for these kernels.
+    /// NVIDIA's occupancy calculator shows the expected values for these kernels.
     #[test]
     fn a_multiprocessor_holds_as_many_blocks_as_its_warps_registers_and_shared_memory_allow() {
         let (old, new) = (Board::of(Chip::G80), Board::of(Chip::G200));

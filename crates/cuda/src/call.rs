@@ -14,12 +14,12 @@ thread_local! {
     /// Whether the null stream is the default stream of this thread during the current call. This is the case in
     /// functions whose symbols end in `_ptds` or `_ptsz`.
     static PER_THREAD: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread currently runs a host function of the program that was enqueued in a stream.
+    /// Whether this thread currently runs a host function that the program has enqueued in a stream.
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the body of an exported function and returns the number of its result. A panic becomes `CUDA_ERROR_UNKNOWN`, so
-/// that it does not unwind into the program.
+/// Runs the body of an exported function and returns the number of the body's result. A panic becomes
+/// `CUDA_ERROR_UNKNOWN`, so that the panic does not unwind into the program.
 pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallResult) -> u32 {
     let before = PER_THREAD.replace(per_thread);
     let answer = catch_unwind(AssertUnwindSafe(body));
@@ -39,12 +39,12 @@ pub(crate) fn per_thread() -> bool {
     PER_THREAD.get()
 }
 
-/// Whether this thread currently runs a host function of the program that was enqueued in a stream.
+/// Whether this thread currently runs a host function that the program has enqueued in a stream.
 pub(crate) fn in_host_function() -> bool {
     IN_HOST_FUNCTION.get()
 }
 
-/// Runs a host function of the program. It must not call CUDA.
+/// Runs a host function of the program. The host function must not call CUDA.
 pub(crate) fn as_host_function(function: impl FnOnce()) {
     let before = IN_HOST_FUNCTION.replace(true);
     function();
@@ -62,7 +62,7 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the address is not null, so it is that of a `T`. The program need not align it.
+    // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
@@ -73,7 +73,7 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
 /// The address is null or the address of a `T`.
 pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: the address is not null, so it is that of a `T`. The program need not align it.
+        // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
         unsafe { to.write_unaligned(value) };
     }
 }
@@ -86,7 +86,7 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
     if at.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the address is not null, so it is that of a string with a zero byte at its end.
+    // SAFETY: the address is not null, so it is the address of a string that ends with a zero byte.
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| CudaError::NOT_FOUND)
 }
 

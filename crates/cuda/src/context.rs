@@ -1,4 +1,4 @@
-//! Contexts: the stack of each thread, the primary context, and the objects that belong to a context.
+//! Contexts, the stack of contexts of each thread, the primary context, and the objects that belong to a context.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use crate::work::{Health, Stream};
 pub(crate) static CONTEXTS: Handles<CudaContext> = Handles::new();
 /// The primary context of the device.
 static PRIMARY: Mutex<Primary> = Mutex::new(Primary { handle: 0, retained: 0, flags: 0 });
-/// Functions that run when a context ends, one per source file whose objects belong to contexts.
+/// Functions that run when a context ends. Each source file whose objects belong to contexts has one such function.
 static ENDINGS: OnceLock<&'static [fn(usize)]> = OnceLock::new();
 
 /// A context.
@@ -30,15 +30,16 @@ pub(crate) struct CudaContext {
     pub(crate) handle: usize,
     flags: AtomicU32,
     is_primary: bool,
-    /// Number of times that the context was attached. `cuCtxCreate` counts as one.
+    /// Number of times that the program has attached the context. A call of `cuCtxCreate` also attaches the context.
     attached: AtomicUsize,
-    /// The first error of a kernel. After an error, calls that use the context fail.
+    /// The first error of a kernel of this context. After an error, calls that use the context fail.
     health: Arc<Health>,
-    /// Memory of the device. A kernel holds the lock while it runs.
+    /// Memory of the device. A kernel holds the lock while the kernel runs.
     pub(crate) memory: Mutex<Memory>,
     pub(crate) null_stream: Arc<Stream>,
-    /// The default stream of each thread that uses one. The key is the number of the thread. If the system gives the
-    /// number of an ended thread to a new one, the new thread continues to use the stream.
+    /// The default stream of each thread that uses a default stream. The key is the number of the thread. If the system
+    /// gives the number of an ended thread to a new thread, the new thread continues to use the stream of the ended
+    /// thread.
     per_thread: Mutex<HashMap<libc::pid_t, Arc<Stream>>>,
     cache: AtomicU32,
 }
@@ -63,13 +64,13 @@ impl CudaContext {
     pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
         let mut streams = lock(&self.per_thread);
         let new = || Stream::new(self.handle, 0, Order::Blocking, &self.health);
-        // SAFETY: `gettid` takes no arguments. Unlike `std::thread::current`, it also works in functions that run while
-        // the process exits.
+        // SAFETY: `gettid` takes no arguments. Unlike `std::thread::current`, `gettid` also works in functions that run
+        // while the process exits.
         let thread = unsafe { libc::gettid() };
         streams.entry(thread).or_insert_with(new).clone()
     }
 
-    /// Returns the error of a kernel, if there was one.
+    /// Returns an error if a kernel of this context has failed.
     pub(crate) fn check(&self) -> CallResult {
         self.health.check()
     }
@@ -83,7 +84,7 @@ impl CudaContext {
     fn end(&self) {
         queue::wait_for_context(self.handle);
         CONTEXTS.remove(self.handle);
-        // Other threads may still hold this context. Their later calls return this error.
+        // Other threads may still hold this context. Later calls of these threads return this error.
         self.health.fail(CudaError::CONTEXT_IS_DESTROYED);
         for ending in ENDINGS.get().into_iter().copied().flatten() {
             ending(self.handle);
@@ -99,7 +100,7 @@ impl CudaContext {
 /// The state of the primary context.
 #[derive(Debug)]
 struct Primary {
-    /// The handle. It stays the same if the context is created again.
+    /// The handle. The handle stays the same if the context is created again.
     handle: usize,
     /// Number of calls of `cuDevicePrimaryCtxRetain` without a matching release.
     retained: usize,
@@ -115,7 +116,7 @@ impl Primary {
 }
 
 /// Ends a context in a forked child process if a stream of the context was busy during the fork. The memory of the
-/// context is not freed, because its lock may be held by a thread that does not exist in the child.
+/// context is not freed, because a thread that does not exist in the child may hold the lock of the memory.
 pub(crate) fn lose(handle: usize) {
     if let Some(context) = CONTEXTS.remove(handle) {
         context.health.fail(CudaError::CONTEXT_IS_DESTROYED);
@@ -129,13 +130,13 @@ pub(crate) fn set_endings(endings: &'static [fn(usize)]) {
 }
 
 thread_local! {
-    /// The handles of this thread's contexts. The last one is the current context. The list is never dropped, because
-    /// functions that run while the process exits use it after the thread-local variables of the main thread were
-    /// dropped.
+    /// The handles of this thread's contexts. The last handle is the handle of the current context. Functions that run
+    /// while the process exits use this list after the thread-local variables of the main thread were dropped. For this
+    /// reason, the list is never dropped.
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// Returns the context to which an object belongs, from the handle in the object.
+/// Returns the context to which an object belongs. The object contains the handle of the context.
 pub(crate) fn of(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
     ready(&CONTEXTS)?.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
@@ -147,14 +148,14 @@ pub(crate) fn current() -> Result<Arc<CudaContext>, CudaError> {
     CONTEXTS.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
-/// Returns the current context of this thread, if none of its kernels has failed.
+/// Returns the current context of this thread. Returns an error if a kernel of the context has failed.
 pub(crate) fn usable() -> Result<Arc<CudaContext>, CudaError> {
     let context = current()?;
     context.check()?;
     Ok(context)
 }
 
-/// Returns the context of a handle that the program passes.
+/// Returns the context with the handle that the program passes.
 fn named(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
     ready(&CONTEXTS)?.get(handle).ok_or(CudaError::INVALID_CONTEXT)
 }
@@ -179,7 +180,7 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: c_int) -> Cal
     unsafe { give(to, context.handle) }
 }
 
-/// `cuCtxCreate` of CUDA 11.4. It cannot restrict a context to some of the multiprocessors.
+/// `cuCtxCreate` of CUDA 11.4. This library cannot restrict a context to some of the multiprocessors.
 pub(crate) unsafe fn create_3(
     to: *mut usize,
     parts: *const c_void,
@@ -203,8 +204,8 @@ pub(crate) struct CreateParameters {
     graphics: *const c_void,
 }
 
-/// `cuCtxCreate` of CUDA 12.5. It cannot restrict a context to some of the multiprocessors, and it does not support
-/// graphics.
+/// `cuCtxCreate` of CUDA 12.5. This library cannot restrict a context to some of the multiprocessors, and it does not
+/// support graphics.
 pub(crate) unsafe fn create_4(
     to: *mut usize,
     parameters: *const CreateParameters,
@@ -224,7 +225,7 @@ pub(crate) unsafe fn create_4(
     unsafe { create(to, flags, device) }
 }
 
-/// `cuCtxDestroy`. If the context is current, it is also removed from the stack of this thread.
+/// `cuCtxDestroy`. If the context is current, the call also removes the context from the stack of this thread.
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let context = named(handle)?;
     if context.is_primary {
@@ -305,7 +306,7 @@ pub(crate) unsafe fn get_device(device: *mut c_int) -> CallResult {
     unsafe { give(device, 0) }
 }
 
-/// `cuCtxGetDevice` of CUDA 13, for a given context or the current one.
+/// `cuCtxGetDevice` of CUDA 13. A handle of 0 means the current context.
 pub(crate) unsafe fn get_device_2(device: *mut c_int, handle: usize) -> CallResult {
     if handle == 0 {
         current()?
@@ -358,7 +359,7 @@ pub(crate) unsafe fn synchronize() -> CallResult {
     context.check()
 }
 
-/// `cuCtxSynchronize` of CUDA 13, for a given context or the current one.
+/// `cuCtxSynchronize` of CUDA 13. A handle of 0 means the current context.
 pub(crate) unsafe fn synchronize_2(handle: usize) -> CallResult {
     let context = if handle == 0 { current()? } else { named(handle)? };
     queue::wait_for_context(context.handle);

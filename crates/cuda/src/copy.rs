@@ -13,7 +13,7 @@ use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// The memory that holds the first byte of a copy.
+/// The address of the first byte of a copy, either on the host or on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopySide {
     /// An address of the host.
@@ -48,7 +48,7 @@ impl CopyEnd {
         CopyEnd { side, pitch: 0, slice: 0 }
     }
 
-    /// Returns an end that starts `bytes` bytes later.
+    /// Returns this end, moved by `bytes` bytes towards higher addresses.
     pub(crate) fn shifted(mut self, bytes: u64) -> Result<CopyEnd, CudaError> {
         self.side = match self.side {
             CopySide::Host(at) => {
@@ -134,7 +134,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies the bytes of the source into a new list, so that the program may change the source.
+    /// Copies the bytes of the source into a new list, so that the program may change the source afterwards.
     fn staged(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; (self.width * self.height * self.depth) as usize];
         let to = CopyEnd {
@@ -150,16 +150,17 @@ impl Copy {
 fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     match (to.of_host(count), from.of_host(count)) {
         (CopySide::Host(to), CopySide::Host(from)) => {
-            // SAFETY: the program promises that both ranges are its memory. `copy_from` allows that they overlap.
+            // SAFETY: the program promises that both ranges are memory of the program. `copy_from` allows that the
+            // ranges overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
             Ok(())
         }
         (CopySide::Host(to), CopySide::Device(from)) => {
-            // SAFETY: the program promises that this range is its memory.
+            // SAFETY: the program promises that this range is memory of the program.
             memory::read(from, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, count) })
         }
         (CopySide::Device(to), CopySide::Host(from)) => {
-            // SAFETY: the program promises that this range is its memory.
+            // SAFETY: the program promises that this range is memory of the program.
             memory::write(to, unsafe { std::slice::from_raw_parts(from as *const u8, count) })
         }
         (CopySide::Device(to), CopySide::Device(from)) => {
@@ -170,7 +171,7 @@ fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     }
 }
 
-/// Enqueues a copy in the default stream and waits until it has ended.
+/// Enqueues a copy in the default stream and waits until the copy has ended.
 pub(crate) fn now(copy: Copy) -> CallResult {
     let (context, stream) = stream::find_for_work(0)?;
     if copy.is_empty() {
@@ -181,9 +182,9 @@ pub(crate) fn now(copy: Copy) -> CallResult {
     context.check()
 }
 
-/// Enqueues a copy in a stream. If the source is host memory that is not pinned, it is read before the call returns. If
-/// the destination is such memory, it is written before the call returns. (CUDA driver API, "API synchronization
-/// behavior")
+/// Enqueues a copy in a stream. If the source is host memory that is not pinned, the source is read before the call
+/// returns. If the destination is host memory that is not pinned, the destination is written before the call returns.
+/// (CUDA driver API, "API synchronization behavior")
 pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     let (context, stream) = stream::find_for_work(handle)?;
     if copy.is_empty() {
@@ -208,11 +209,11 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns the memory to which an address belongs. The address may be of the host or of the device.
+/// Returns whether an address is an address of the host or of the device, together with the address.
 ///
 /// # Errors
-/// The address belongs neither to an allocation of the device nor to a page of the host. For example, its memory was
-/// freed.
+/// The address belongs neither to an allocation of the device nor to a page of the host. For example, the program has
+/// freed the memory at the address.
 fn any(address: u64) -> Result<CopySide, CudaError> {
     if lock(&driver()?.addresses).find(address, 1).is_some() {
         return Ok(CopySide::Device(address));
@@ -285,7 +286,7 @@ pub(crate) unsafe fn on_device_async_32(to: u32, from: u32, bytes: u32, stream: 
     )
 }
 
-/// `cuMemcpy`. An address inside an allocation is a device address; any other address is a host address.
+/// `cuMemcpy`. An address inside an allocation is a device address. Any other address is a host address.
 pub(crate) unsafe fn anywhere(to: u64, from: u64, bytes: usize) -> CallResult {
     if bytes == 0 {
         return stream::find_for_work(0).map(|_| ());
@@ -334,7 +335,8 @@ pub(crate) unsafe fn peer_async(
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// An end of `CUDA_MEMCPY2D`: x in bytes, y, type of memory, address on the host, address on the device, array, pitch.
+/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, type of memory, address on the host, address on the device,
+/// array and pitch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End2 {
@@ -357,8 +359,8 @@ pub(crate) struct Copy2 {
     height: usize,
 }
 
-/// An end of `CUDA_MEMCPY3D`. It has the fields of [`End2`], and also z, the level of detail, and the number of rows
-/// per slice.
+/// An end of `CUDA_MEMCPY3D`. The structure has the fields of [`End2`], and also z, the level of detail, and the number
+/// of rows per slice.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End3 {
@@ -376,7 +378,7 @@ pub(crate) struct End3 {
 }
 
 /// `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`. Pointers that are reserved in the first structure are contexts in the
-/// second.
+/// second structure.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Copy3 {
@@ -387,7 +389,7 @@ pub(crate) struct Copy3 {
     depth: usize,
 }
 
-/// Returns an end of a copy that starts at the first texel of an array.
+/// Returns an end of a copy. This end starts at the first texel of an array.
 fn of_array(array: &CudaArray) -> CopyEnd {
     let (pitch, height) = (array.pitch() as u64, array.extent()[1] as u64);
     CopyEnd { side: CopySide::Device(array.address.into()), pitch, slice: pitch * height }
@@ -475,7 +477,7 @@ fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
 /// The address is null or the address of a `T`.
 unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
-    // SAFETY: the address is not null, so it is that of a `T`.
+    // SAFETY: the address is not null, so it is the address of a `T`.
     if at.is_null() { Err(CudaError::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
 }
 

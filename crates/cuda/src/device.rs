@@ -43,7 +43,7 @@ pub(crate) unsafe fn name(name: *mut c_char, room: c_int, device: c_int) -> Call
     unsafe { give_text(name, room, board.name) }
 }
 
-/// Returns the UUID of the device. It consists of the project's name and the PCI id.
+/// Returns the UUID of the device. The UUID consists of the project's name and the PCI id.
 const fn uuid(pci_id: u32) -> [u8; 16] {
     let id = pci_id.to_be_bytes();
     [

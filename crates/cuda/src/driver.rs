@@ -23,7 +23,7 @@ const WATCHDOG: &str = "RECONVERGE_CUDA_WATCHDOG";
 /// The environment variable that turns on the search for races on shared memory.
 const RACE_CHECK: &str = "RECONVERGE_CUDA_RACE_CHECK";
 
-/// The chip that is used if the environment does not name one. Its compute capability is 1.2.
+/// The chip that is used if the environment does not name a chip. The compute capability of this chip is 1.2.
 const DEFAULT_CHIP: Chip = Chip::Gt215;
 
 /// The state of the library in a process.
@@ -62,7 +62,7 @@ pub(crate) fn ready<T>(table: &'static T) -> Result<&'static T, CudaError> {
     driver().map(|_| table)
 }
 
-/// Returns the state. For code that runs only after `cuInit`, such as threads of this library.
+/// Returns the state. This function is for code that runs only after `cuInit`, such as threads of this library.
 pub(crate) fn started() -> Result<&'static Driver, CudaError> {
     match DRIVER.get() {
         Some(Ok(driver)) => Ok(driver),
@@ -121,7 +121,7 @@ fn start() -> Result<Driver, CudaError> {
 }
 
 /// Whether the list of visible devices begins with device 0. If an index in the list is invalid, only the devices
-/// before it in the list are visible. (CUDA C Programming Guide, "CUDA environment variables")
+/// before this index are visible. (CUDA C Programming Guide, "CUDA environment variables")
 fn is_visible(list: Option<&str>) -> bool {
     list.is_none_or(|list| {
         let first = list.split(',').next().unwrap_or_default().trim();

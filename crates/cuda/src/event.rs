@@ -1,4 +1,4 @@
-//! Events: positions in streams, with the time at which the stream reached them.
+//! Events. An event is a position in a stream, with the time at which the stream reached this position.
 
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex};
@@ -43,8 +43,8 @@ impl EventRecord {
 }
 
 impl CudaEvent {
-    /// Returns the last record. The function returns a copy and not a lock guard, because a caller that reads two
-    /// events may pass the same event twice, and would then block itself.
+    /// Returns a copy of the last record. A caller that reads two events may read the same event twice. If the function
+    /// returned a lock guard, such a caller would block itself.
     fn record(&self) -> Option<EventRecord> {
         lock(&self.record).clone()
     }
@@ -96,8 +96,8 @@ pub(crate) unsafe fn record(handle: usize, stream: usize) -> CallResult {
     }
     let time = Arc::new(Mutex::new(None));
     let reached = time.clone();
-    // The lock is taken before the task can run. Otherwise, another thread could see that this task has run, and still
-    // read the previous record.
+    // This function locks the record before the task can run. Otherwise, another thread could see that the task has
+    // run, and still read the previous record.
     let mut record = lock(&event.record);
     let point = stream.enqueue(move || {
         *lock(&reached) = Some(Instant::now());

@@ -38,7 +38,7 @@ impl Fill {
             .try_for_each(|number| memory::fill(self.at + number * self.pitch, row as usize, &self.pattern))
     }
 
-    /// Enqueues the fill in a stream, and does not wait for it.
+    /// Enqueues the fill in a stream, and does not wait until the fill has ended.
     fn enqueue(self, stream: usize) -> CallResult {
         let (_, stream) = stream::find_for_work(stream)?;
         if self.width != 0 && self.height != 0 {

@@ -20,7 +20,8 @@ use crate::status::{CallResult, CudaError};
 use crate::stream;
 use crate::texture;
 
-/// Returns the kernel of a handle. If the handle is of a library's kernel, returns its function in the current context.
+/// Returns the kernel with a handle. If the handle belongs to a kernel of a library, returns the function of this
+/// kernel in the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
     driver()?;
     if let Some(function) = module::FUNCTIONS.get(handle) {
@@ -150,11 +151,11 @@ pub(crate) struct Attribute {
 fn check_attribute(attribute: &Attribute) -> CallResult {
     let Attribute { number, value, .. } = attribute;
     match number {
-        // These attributes have no effect on results: ignored entries, cache window, synchronization policy, priority,
+        // Attributes that have no effect on results: ignored entries, cache window, synchronization policy, priority,
         // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // The attributes for cooperative launches and for overlapping launches are valid only if they turn the feature
-        // off.
+        // The attributes for cooperative launches and for overlapping launches are valid only if the attribute turns
+        // its feature off.
         2 | 6 if value[0] == 0 => Ok(()),
         // Clusters are valid if they consist of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),
@@ -310,8 +311,8 @@ pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usi
     unsafe { give(value, attribute(&function, number)?) }
 }
 
-/// `cuFuncSetAttribute`. Programs can set the maximum dynamic shared memory. They can also set the preferred split
-/// between caches, which has no effect.
+/// `cuFuncSetAttribute`. Programs can set the maximum dynamic shared memory. Programs can also set the preferred split
+/// between caches, but this setting has no effect.
 pub(crate) unsafe fn set_attribute(handle: usize, number: c_int, value: c_int) -> CallResult {
     let function = find(handle)?;
     match number {
@@ -462,8 +463,8 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The first
-    // candidate with the most resident threads is chosen.
+    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The loop
+    // chooses the first candidate with the most resident threads.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
     for threads in sizes {
@@ -581,8 +582,8 @@ pub(crate) unsafe fn get_kernel_parameter_count(handle: usize, count: *mut usize
     unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
-/// `cuParamSetTexRef`. This call only checks its arguments, because a module already binds its texture references to its
-/// kernels.
+/// `cuParamSetTexRef`. This call only checks its arguments, because each module already binds the module's texture
+/// references to the module's kernels.
 pub(crate) unsafe fn set_texture(function: usize, _unit: c_int, handle: usize) -> CallResult {
     context::usable()?;
     let function = find(function)?;

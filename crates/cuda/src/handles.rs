@@ -1,12 +1,12 @@
-//! Tables of handles, and locks. A handle is a number that is never reused. The handle of a destroyed object and a
-//! number that the program invents are therefore detected without reading memory at that address.
+//! Tables of handles, and locks. A handle is a number that is never reused. The tables therefore detect the handle of a
+//! destroyed object, and a number that is not a handle, without reading memory at that address.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// The value of the next handle. Handles look like pointers. They are far from 0, because 0, 1 and 2 name default
-/// streams.
+/// The value of the next handle. Handles look like pointers. The values of handles are far from 0, because 0, 1 and 2
+/// name default streams.
 static NEXT: AtomicUsize = AtomicUsize::new(0x5245_0000_0000);
 
 /// Returns a new handle.
@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
     }
 
-    /// Adds an object. Its handle is a result of [`fresh`].
+    /// Adds an object. The handle of the object is a result of [`fresh`].
     pub(crate) fn insert(&self, handle: usize, object: Arc<T>) {
         self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle, object);
     }
@@ -53,8 +53,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks a mutex, even if another thread has panicked while it held the lock. The call that panicked has returned an
-/// error to the program.
+/// Locks a mutex, even if another thread has panicked while that thread held the lock. The call that panicked has
+/// returned an error to the program.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

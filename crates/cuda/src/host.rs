@@ -1,4 +1,5 @@
-//! Pinned memory of the host. Streams copy from and to pinned memory asynchronously, and kernels may access it.
+//! Pinned memory of the host. Streams copy from and to pinned memory asynchronously, and kernels may access pinned
+//! memory.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
@@ -31,7 +32,7 @@ pub(crate) struct Range {
     pub(crate) device: Option<u32>,
     pub(crate) id: u64,
     flags: c_uint,
-    /// Whether this library has allocated the range. Otherwise, the program has registered it.
+    /// Whether this library has allocated the range. If false, the program has registered the range.
     is_own: bool,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Returns the range that contains all of these bytes.
+    /// Returns the pinned range that contains all of the `bytes` bytes from `address`.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<Range> {
         let (_, range) = self.ranges.range(..=address).next_back()?;
         (address.checked_add(bytes)? <= range.address + range.bytes).then_some(*range)
@@ -53,7 +54,7 @@ impl Pinned {
         before.is_some_and(|(_, range)| range.address + range.bytes > address)
     }
 
-    /// Removes all ranges of a context, and frees those that this library has allocated.
+    /// Removes all ranges of a context. Frees the ranges that this library has allocated.
     fn free_all(&mut self, context: usize) {
         self.ranges.retain(|_, range| {
             if range.context == context && range.is_own {
@@ -69,7 +70,7 @@ pub(crate) fn end_of_context(context: usize) {
     lock(&PINNED).free_all(context);
 }
 
-/// Returns the pages of a range to the system. This library has allocated them.
+/// Returns the pages of a range to the system. The caller passes only ranges that this library has allocated.
 fn release(range: &Range) {
     // SAFETY: `mmap` has returned pages of this size, and the range is no longer in the table.
     unsafe { libc::munmap(range.address as *mut c_void, range.bytes.next_multiple_of(PAGE)) };
@@ -94,7 +95,7 @@ fn allocate(bytes: usize, flags: c_uint) -> Result<usize, CudaError> {
     }
     let address = address as usize;
     pin(address, bytes, flags, context.handle, true).inspect_err(|_| {
-        // SAFETY: this call has mapped the pages, and no other code has their address.
+        // SAFETY: this call has mapped the pages, and no other code has the address of the pages.
         unsafe { libc::munmap(address as *mut c_void, pages) };
     })?;
     Ok(address)
@@ -160,16 +161,16 @@ pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
     unsafe { alloc(to, bytes as usize, 0) }
 }
 
-/// Waits for the tasks of the range's context and of the current context, then removes the range. `absent` is the error
-/// if there is no such range.
+/// Waits for the tasks of the range's context and of the current context, then removes the range. Returns the error
+/// `absent` if the table does not contain the range.
 fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
     let (driver, current) = (driver()?, context::usable()?);
     let known = lock(&PINNED).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
     let range = known.ok_or(absent)?;
     queue::wait_for_context(range.context);
     queue::wait_for_context(current.handle);
-    // During the wait, another thread may have removed the range. The system may then have reused its address for
-    // another range.
+    // During the wait, another thread may have removed the range. The system may then have reused the address of the
+    // removed range for another range.
     let mut pinned = lock(&PINNED);
     if pinned.ranges.get(&address).is_none_or(|found| found.id != range.id) {
         return Err(absent);
@@ -240,8 +241,8 @@ pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> CallResult {
     unsafe { give(to, range.ok_or(CudaError::INVALID_VALUE)?.flags) }
 }
 
-/// Whether all of these bytes are pinned. A copy of pinned memory may still be in progress when the call that started
-/// it returns.
+/// Whether all of the `bytes` bytes from `address` are pinned. A copy of pinned memory may still be in progress when
+/// the call that started the copy returns.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
     driver().is_ok_and(|_| lock(&PINNED).find(address, bytes).is_some())
 }

@@ -1,4 +1,4 @@
-//! Images of modules: reads them from an address or a file, and returns the programs for the chip.
+//! Images of modules. This file reads an image from an address or a file, and returns the programs for the chip.
 
 use std::ffi::c_void;
 
@@ -33,7 +33,7 @@ pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
         Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) => 0,
         // A sandbox may forbid the call.
         Err(_) => {
-            // SAFETY: the program promises that this range is its memory.
+            // SAFETY: the program promises that this range is memory of the program.
             unsafe { to.as_mut_ptr().copy_from_nonoverlapping(address as *const u8, to.len()) };
             to.len()
         }
@@ -65,7 +65,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Returns the size of an ELF file in bytes, from its header and its section table.
+/// Returns the size of an ELF file in bytes. The size is derived from the header and the section table of the file.
 fn elf_size(address: usize) -> Result<usize, CudaError> {
     let header = bytes_at(address, 64)?;
     let wide = header[4] == 2;
@@ -98,13 +98,14 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
     usize::try_from(size).map_err(|_| CudaError::INVALID_IMAGE)
 }
 
-/// Returns the bytes of an image. The program passes only its address, so the size is derived from the contents.
+/// Returns the bytes of an image. The program passes only the address of the image, so the size is derived from the
+/// contents.
 pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     image_at(address, false)
 }
 
-/// Returns the bytes of an image. `is_wrapped` means that a wrapper refers to the image, which then must not be another
-/// wrapper.
+/// Returns the bytes of an image. If `is_wrapped` is true, a wrapper refers to the image. Such an image must not be
+/// another wrapper.
 fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
     const WRAPPER: u64 = 0x4662_43b1;
     const FATBIN: u64 = 0xba55_ed50;
@@ -117,7 +118,8 @@ fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
             return bytes_at(address, elf_size(address)?);
         }
         match number(&start, 0, 4) {
-            // nvcc writes the wrapper. Its fields are the magic number, the version, and the address of the archive.
+            // nvcc writes the wrapper. The fields of the wrapper are the magic number, the version, and the address of
+            // the archive.
             WRAPPER if is_wrapped => return Err(CudaError::INVALID_IMAGE),
             WRAPPER => return image_at(number(&bytes_at(address, 16)?, 8, 8) as usize, true),
             FATBIN => {
@@ -166,8 +168,8 @@ fn is_for_another_chip(bytes: &[u8]) -> bool {
     architecture.and_then(|name| name.strip_prefix("sm_")?.parse::<u32>().ok()).is_some_and(|sm| sm > 13)
 }
 
-/// Returns the CUDA error for an image that cannot be read. If a member of an archive cannot be read, the error is that
-/// of the member.
+/// Returns the CUDA error for an image that cannot be read. If a member of an archive cannot be read, returns the error
+/// for the member.
 fn of_unreadable(error: &Unreadable) -> CudaError {
     match error {
         Unreadable::OtherChip { .. } | Unreadable::Missing { .. } | Unreadable::Compressed { .. } => {
@@ -178,13 +180,13 @@ fn of_unreadable(error: &Unreadable) -> CudaError {
     }
 }
 
-/// Returns the N of an architecture `sm_1N`.
+/// Returns the number N from the name `sm_1N` of an architecture.
 fn minor(chip: Option<&str>) -> u32 {
     chip.and_then(|chip| chip.strip_prefix("sm_1")?.parse().ok()).unwrap_or(0)
 }
 
-/// Reads an image. If it is an archive, chooses the cubin with the highest compute capability that the chip supports.
-/// `most` is the minor number of the chip's compute capability.
+/// Reads an image. If the image is an archive, chooses the cubin with the highest compute capability that the chip
+/// supports. `most` is the minor number of the chip's compute capability.
 ///
 /// # Errors
 /// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips, `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX,

@@ -16,7 +16,7 @@ use crate::image::readable;
 use crate::messages::say;
 use crate::status::{self, CallResult, CudaError};
 
-/// A loaded kernel, decoded and lowered for the constants and textures of its last launch.
+/// A loaded kernel. The kernel is decoded and lowered for the constants and textures of its last launch.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     template: Compute,
@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
     loaded: Mutex<Loaded>,
 }
 
-/// A constant bank that contains variables of the program. The program changes them like device memory.
+/// A constant bank that contains variables of the program. The program changes these variables like device memory.
 #[derive(Debug)]
 pub(crate) struct ConstantBank {
     pub(crate) number: usize,
@@ -78,7 +78,8 @@ fn loaded(kernel: &Prepared, memory: &Memory, textures: Option<Textures>) -> Res
     Ok(loaded.clone())
 }
 
-/// A range of memory of the host that a kernel may access: address on the device, address on the host, number of bytes.
+/// A range of host memory that a kernel may access. The values are the address on the device, the address on the host,
+/// and the number of bytes.
 pub(crate) type MappedRange = (u32, usize, u64);
 
 /// Runs a kernel on the memory of a context. `name` is the name of the kernel in messages.
@@ -127,7 +128,8 @@ fn of_cause(cause: &Cause) -> CudaError {
     }
 }
 
-/// Host memory that the kernel may access. The memory of the context has a copy while the kernel runs.
+/// Host memory that the kernel may access. The memory of the context contains a copy of this host memory while the
+/// kernel runs.
 struct Mapped {
     /// Address on the device, address on the host, contents before the run.
     ranges: Vec<(u32, usize, Vec<u8>)>,
@@ -147,14 +149,14 @@ impl Mapped {
         Mapped { ranges }
     }
 
-    /// Copies the bytes that the kernel has changed back to the host. Other bytes are not written, because the program
-    /// may have changed them during the run.
+    /// Copies bytes back to the host if the kernel has changed them. Other bytes are not written, because the program
+    /// may have changed those bytes during the run.
     fn give_back(self, memory: &mut Memory) {
         /// Number of bytes that are compared at a time.
         const PART: usize = 4096;
         for (address, start, before) in self.ranges {
             let Some(after) = memory.remove(address) else { continue };
-            // In a large range, most parts are unchanged. They are compared as a whole.
+            // In a large range, most parts are unchanged. The loop first compares each part as a whole.
             let parts = before.chunks(PART).zip(after.bytes.chunks(PART));
             for (number, (before, after)) in parts.enumerate().filter(|(_, (before, after))| before != after)
             {

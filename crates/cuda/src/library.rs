@@ -21,7 +21,7 @@ pub(crate) static KERNELS: Handles<LibraryKernel> = Handles::new();
 #[derive(Debug)]
 pub(crate) struct Library {
     parsed: Parsed,
-    /// The kernels in the order of the image.
+    /// The kernels of the library, in the same order as in the image.
     kernels: Vec<Arc<LibraryKernel>>,
     /// The modules into which the library was loaded. The keys are the handles of contexts.
     modules: Mutex<HashMap<usize, Arc<Module>>>,
@@ -36,7 +36,7 @@ pub(crate) struct LibraryKernel {
 }
 
 impl Library {
-    /// Returns the module of the library in the current context. Loads it if necessary.
+    /// Returns the module of the library in the current context. Loads the module if necessary.
     fn module(&self) -> Result<Arc<Module>, CudaError> {
         let context = context::usable()?;
         let mut modules = lock(&self.modules);
@@ -86,8 +86,8 @@ fn load(to: *mut usize, bytes: &[u8]) -> CallResult {
     unsafe { give(to, handle) }
 }
 
-/// `cuLibraryLoadData`. The options have no effect: they control the PTX compiler and the time at which modules are
-/// loaded.
+/// `cuLibraryLoadData`. The options have no effect, because they control the PTX compiler and the time at which modules
+/// are loaded.
 #[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
 pub(crate) unsafe fn load_data(
     to: *mut usize,

@@ -29,8 +29,8 @@ enum SearchResult {
     NotYet,
 }
 
-/// Returns the form of a function that programs of a CUDA version use. If `name` is the symbol of a form, returns that
-/// form for any version.
+/// Returns the form of the function `name` for programs of a CUDA version. If `name` is the symbol of a form, returns
+/// that form for any version.
 fn find(name: &str, version: c_int, per_thread: bool) -> SearchResult {
     let named: Vec<&FunctionRow> = rows().filter(|row| row.name == name).collect();
     if named.is_empty() {
@@ -81,7 +81,7 @@ pub(crate) unsafe fn address(
     }
 }
 
-/// `cuGetProcAddress` of CUDA 12. It also stores why no function was found.
+/// `cuGetProcAddress` of CUDA 12. If the call finds no function, it also stores the reason.
 pub(crate) unsafe fn address_with_status(
     symbol: *const c_char,
     to: *mut *const c_void,
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The rules are those of the CUDA driver API, `cuGetProcAddress`.
+    /// The rules are from the description of `cuGetProcAddress` in the CUDA driver API.
     #[test]
     fn a_function_has_the_form_of_the_version_and_of_the_default_stream() {
         for (name, version, per_thread, expected) in [

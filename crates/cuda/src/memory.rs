@@ -14,7 +14,7 @@ use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// Allocates memory in a context and fills it with zeros.
+/// Allocates memory in a context and fills the memory with zeros.
 ///
 /// # Errors
 /// The device or the host does not have enough memory.
@@ -36,7 +36,7 @@ pub(crate) fn place(
     contents.resize(bytes as usize, 0);
     let buffer = Buffer::new(allocation.address, contents);
     lock(&context.memory).insert(buffer).map_err(|_| give_back())?;
-    // Another thread may have destroyed the context in the meantime. It has then freed only the earlier allocations.
+    // Another thread may have destroyed the context in the meantime. That thread has then not freed the new allocation.
     if context::CONTEXTS.get(context.handle).is_none() {
         give_back();
         return Err(CudaError::CONTEXT_IS_DESTROYED);
@@ -44,7 +44,7 @@ pub(crate) fn place(
     Ok(allocation)
 }
 
-/// Frees the allocation that starts at an address, if `wanted` returns true for its kind.
+/// Frees the allocation that starts at an address, if `wanted` returns true for the kind of the allocation.
 pub(crate) fn free_kind(
     address: u64,
     wanted: impl Fn(AllocationKind) -> bool,
@@ -122,7 +122,7 @@ pub(crate) unsafe fn alloc(to: *mut u64, bytes: usize) -> CallResult {
     unsafe { give(to, allocate(bytes as u64)?.into()) }
 }
 
-/// `cuMemAlloc` of CUDA 3.1 and earlier. Its addresses have 32 bits.
+/// `cuMemAlloc` of CUDA 3.1 and earlier. The call stores a 32-bit address.
 pub(crate) unsafe fn alloc_32(to: *mut u32, bytes: u32) -> CallResult {
     context::usable()?;
     if to.is_null() {
@@ -132,7 +132,8 @@ pub(crate) unsafe fn alloc_32(to: *mut u32, bytes: u32) -> CallResult {
     unsafe { give(to, allocate(bytes.into())?) }
 }
 
-/// On chips of this generation, the distance between the starts of rows is a multiple of this number of bytes.
+/// On chips of this generation, the distance between the starts of two consecutive rows is a multiple of this number of
+/// bytes.
 const PITCH: u64 = 256;
 
 fn pitched(width: u64, height: u64, element: c_uint) -> Result<(u32, u64), CudaError> {
@@ -191,7 +192,7 @@ pub(crate) unsafe fn alloc_managed(_to: *mut u64, _bytes: usize, _flags: c_uint)
     Err(CudaError::NOT_SUPPORTED)
 }
 
-/// `cuMemFree`. This call waits for the tasks of the context. An address of 0 has no effect.
+/// `cuMemFree`. This call waits for the tasks of the context. If the address is 0, the call has no effect.
 pub(crate) unsafe fn free(address: u64) -> CallResult {
     let context = context::usable()?;
     if address == 0 {
@@ -219,12 +220,12 @@ pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> C
     unsafe { alloc(to, bytes) }
 }
 
-/// `cuMemFreeAsync`. The stream frees the memory after its earlier tasks have ended.
+/// `cuMemFreeAsync`. The stream frees the memory after the earlier tasks of the stream have ended.
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
     let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
-    // The mark makes a second `cuMemFreeAsync` fail at once. Without it, the error would only occur later, when the
-    // stream frees the memory.
+    // The mark makes a second `cuMemFreeAsync` fail at once. Without the mark, the error would only occur later, when
+    // the stream frees the memory.
     lock(&started()?.addresses).leave(start).ok_or(CudaError::INVALID_VALUE)?;
     stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Leaving).map(|_| ()));
     Ok(())
@@ -293,7 +294,7 @@ pub(crate) unsafe fn pointer_attribute(to: *mut u8, attribute: c_int, address: u
     Ok(())
 }
 
-/// `cuPointerGetAttributes`. Attributes that a pointer does not have are stored as 0.
+/// `cuPointerGetAttributes`. If a pointer does not have an attribute, the call stores 0 for the attribute.
 pub(crate) unsafe fn pointer_attributes(
     count: c_uint,
     attributes: *const c_int,
@@ -375,8 +376,8 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// `cuPointerSetAttribute`. The only valid attribute requests that calls for synchronous copies always wait for the end
-/// of the copy. All such calls wait anyway.
+/// `cuPointerSetAttribute`. With the only valid attribute, a program can request that synchronous copies of this memory
+/// always wait for the end of the copy. In this library, all synchronous copies wait, so the attribute has no effect.
 pub(crate) unsafe fn set_pointer_attribute(value: *const u8, attribute: c_int, address: u64) -> CallResult {
     driver()?;
     if value.is_null() || attribute != 6 {

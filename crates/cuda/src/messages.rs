@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Writes a line to standard error.
 pub(crate) fn say(text: &str) {
-    // An error is ignored: if standard error is closed, the message has no reader.
+    // If standard error is closed, nobody can read the message. The result of the write is therefore ignored.
     let _ = std::io::stderr().write_all(format!("reconverge: cuda: {text}\n").as_bytes());
 }
 

@@ -1,4 +1,5 @@
-//! The functions that are exported but not implemented. Each returns `CUDA_ERROR_NOT_SUPPORTED` and is reported once.
+//! The functions that are exported but not implemented. Each of these functions returns `CUDA_ERROR_NOT_SUPPORTED`. The
+//! first call of each function writes a message.
 //!
 //! The rows have the form of the rows in `table.rs`, but without parameters.
 

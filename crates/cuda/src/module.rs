@@ -76,7 +76,7 @@ pub(crate) struct Function {
     pub(crate) prepared: Prepared,
     /// The sizes and parameters that functions of CUDA 3 and earlier set before a launch.
     pub(crate) old: Mutex<Old>,
-    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if the program has set it.
+    /// The value of `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if the program has set this attribute.
     pub(crate) most_dynamic: Mutex<Option<u32>>,
 }
 
@@ -187,7 +187,7 @@ fn build(
         }
         let layout = ParameterLayout::of(program, module.pointer_bytes);
         let named = |name: &str| textures.iter().find(|known| known.name == name).cloned();
-        // A program that does not list its own textures uses those of the module.
+        // A program that does not list its own textures uses the textures of the module.
         let own = if program.samplers.is_empty() { &module.samplers } else { &program.samplers };
         let units = own.iter().filter_map(|sampler| Some((sampler.unit, named(&sampler.name)?)));
         let constant = program.constants.iter().map(|block| block.bytes.len() as u32).sum();
@@ -217,7 +217,7 @@ fn build(
 pub(crate) fn unload(module: &Module) -> CallResult {
     driver()?;
     queue::wait_for_context(module.context);
-    // Another thread may have unloaded the module, or ended its context.
+    // Another thread may have unloaded the module, or ended the context of the module.
     if MODULES.remove(module.handle).is_none() {
         return Err(CudaError::INVALID_HANDLE);
     }
@@ -287,8 +287,8 @@ pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> CallResult {
     load_bytes(to, &image::at(image)?)
 }
 
-/// `cuModuleLoadDataEx`. The options control the PTX compiler, so they have no effect. The logs of the compiler are
-/// empty.
+/// `cuModuleLoadDataEx`. The options have no effect, because they control the PTX compiler. The logs of the compiler
+/// are empty.
 pub(crate) unsafe fn load_data_with(
     to: *mut usize,
     image: usize,
@@ -303,8 +303,9 @@ pub(crate) unsafe fn load_data_with(
     for index in 0..count as usize {
         // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // `CU_JIT_INFO_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER`. The option with the next number has the size in
-        // bytes. Programs print the logs, so each must be an empty string.
+        // `CU_JIT_INFO_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER`. The value of each option is the address of a buffer
+        // for a log. The option whose number is higher by one contains the size of the buffer in bytes. Programs print
+        // the logs, so each log must be an empty string.
         if matches!(option, 3 | 5) {
             let size = (0..count as usize).find_map(|other| {
                 // SAFETY: the caller's arrays have `count` elements.
@@ -323,7 +324,8 @@ pub(crate) unsafe fn load_data_with(
     for index in 0..count as usize {
         // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // The options with the sizes of the logs return the number of bytes that were written.
+        // For the options with the sizes of the logs, this call stores the number of bytes that the call has written to
+        // the log.
         if matches!(option, 4 | 6) {
             // SAFETY: the caller's arrays have `count` elements.
             unsafe { value.write(std::ptr::null_mut()) };
@@ -371,7 +373,7 @@ pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> 
     Ok(())
 }
 
-/// `cuModuleGetGlobal`. The pointers for the address and the size may both be null.
+/// `cuModuleGetGlobal`. Each of the pointers for the address and the size may be null.
 pub(crate) unsafe fn get_global(
     address: *mut u64,
     bytes: *mut usize,

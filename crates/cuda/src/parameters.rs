@@ -24,16 +24,17 @@ pub(crate) struct Parameter {
 /// The layout of a kernel's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ParameterLayout {
-    /// The layout is known: the cubin lists it, or it follows from the types in the kernel's mangled name.
+    /// The layout is known. Either the cubin lists the parameters, or the layout follows from the types in the kernel's
+    /// mangled name.
     Known(Vec<Parameter>),
     /// The layout is derived from the words that the code reads. If the kernel reads the second word of a pair, each
-    /// word of the pair is a parameter. Otherwise, the pair is one parameter of eight bytes. It is either a 64-bit
-    /// pointer, whose second word no chip of this generation reads, or a word with padding after it.
+    /// word of the pair is a parameter. Otherwise, the pair is one parameter of eight bytes: a 64-bit pointer, or a
+    /// word with padding after the word. No chip of this generation reads the second word of a 64-bit pointer.
     Read(Vec<Parameter>),
 }
 
 impl ParameterLayout {
-    /// Returns the layout of a kernel. `pointer_bytes` is the size of a pointer, if the cubin states it.
+    /// Returns the layout of a kernel. `pointer_bytes` is the size of a pointer, if the cubin states this size.
     pub(crate) fn of(program: &Program, pointer_bytes: Option<u32>) -> ParameterLayout {
         if !program.params.is_empty() {
             let listed = program.params.iter();
@@ -55,8 +56,8 @@ impl ParameterLayout {
         };
         let placed: Vec<_> = widths.iter().filter_map(|width| by_name(program, *width)).collect();
         let end = |list: &Vec<Parameter>| list.last().map_or(0, |last| last.offset + last.bytes);
-        // Prefers the pointer size for which the parameters fill the space exactly. Otherwise, shared variables may
-        // follow the parameters.
+        // Prefers the pointer size for which the parameters fill the space exactly. If no pointer size fits exactly,
+        // shared variables may follow the parameters in the space.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => ParameterLayout::Known(list.clone()),
@@ -81,8 +82,8 @@ impl ParameterLayout {
         }
     }
 
-    /// Returns the bytes of the parameters for a launch. `parameters` lists the address of each parameter.
-    /// Alternatively, `extra` contains the address of a buffer with the bytes of all parameters.
+    /// Returns the bytes of the parameters for a launch. The caller passes either `parameters` or `extra`. `parameters`
+    /// lists the address of each parameter. `extra` contains the address of a buffer with the bytes of all parameters.
     ///
     /// # Safety
     /// Each pointer is null or points to the list that `cuLaunchKernel` documents.
@@ -105,7 +106,7 @@ impl ParameterLayout {
     }
 
     unsafe fn of_addresses(&self, parameters: *const *const c_void) -> Result<Vec<u8>, CudaError> {
-        // The sizes in a cubin may have any value, so they are checked.
+        // The sizes in a cubin may have any value, so this function checks the sizes.
         if self.bytes() > MOST {
             return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
         }
@@ -123,8 +124,9 @@ impl ParameterLayout {
                     unsafe { to.as_mut_ptr().copy_from_nonoverlapping(at.cast(), to.len()) };
                 }
             }
-            // The program's list may be shorter than the layout, because the kernel may also read variables after its
-            // parameters. A parameter of eight bytes in the layout may be a word in the program.
+            // The list that the program passes may be shorter than the layout, because the layout may also contain
+            // variables that the kernel reads after its parameters. A parameter of eight bytes in the layout may be a
+            // parameter of four bytes in the program.
             ParameterLayout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     let mut entry = [0; size_of::<usize>()];
@@ -141,8 +143,8 @@ impl ParameterLayout {
     }
 }
 
-/// Returns for each word of the parameters whether the kernel reads it. From the first word that the kernel writes, the
-/// words are variables, so the result ends there.
+/// Returns for each word of the parameters whether the kernel reads the word. Words that a kernel writes are variables,
+/// which follow the parameters. The result therefore ends before the first word that the kernel writes.
 fn words_read(program: &Program, bytes: u32) -> Vec<bool> {
     let mut read = vec![false; bytes as usize / 4];
     let mut end = read.len();

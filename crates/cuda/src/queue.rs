@@ -1,8 +1,8 @@
-//! The order of work. Each stream is a line: a queue whose tasks run in order. A task may also wait for tasks of other
-//! lines.
+//! The order in which tasks run. Each stream has a line, which is a queue whose tasks run in order. A task may also
+//! wait for tasks of other lines.
 //!
-//! If a task need not wait, it runs on the thread that enqueues it. Host functions of the program, and tasks that must
-//! wait, run on a separate thread of the line, so that enqueuing them never blocks.
+//! A task that need not wait runs on the thread that enqueues the task. Host functions of the program, and tasks that
+//! must wait, run on a separate thread of the line. The thread that enqueues such a task therefore never blocks.
 //!
 //! A task of the null stream waits for all earlier tasks of the context's blocking streams. A task of a blocking stream
 //! waits for all earlier tasks of the null stream. (CUDA driver API, "Stream synchronization behavior")
@@ -16,14 +16,14 @@ use crate::handles::lock;
 /// The work of a task.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// A position in a line: the end of one of its tasks.
+/// A position in a line. The position is the end of one task of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     line: usize,
     position: u64,
 }
 
-/// How a line is ordered with the other lines of its context.
+/// The order of the tasks of a line relative to the tasks of the other lines of its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The null stream.
@@ -64,7 +64,7 @@ fn with<T>(work: impl FnOnce(&mut Lines) -> T) -> T {
 type Lines = HashMap<usize, StreamLine>;
 
 thread_local! {
-    /// The lock on the lines. A thread holds it during a `fork`.
+    /// The guard for the lock on the lines. A thread that calls `fork` holds the guard during the call.
     static FORKING: Cell<Option<MutexGuard<'static, Option<Lines>>>> = const { Cell::new(None) };
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         let known = lines.get_or_insert_default();
         let busy = known.values().filter(|line| line.done < line.issued);
         let contexts: BTreeSet<usize> = busy.map(|line| line.context).collect();
-        // The tasks of these lines are not dropped, because they may hold locks of threads that do not exist in the
-        // child.
+        // The tasks of these lines are not dropped, because a task may hold a lock of a thread that does not exist in
+        // the child.
         known.extract_if(|_, line| contexts.contains(&line.context)).for_each(std::mem::forget);
         drop(lines);
         if let Some(lost) = LOST.get() {
@@ -92,8 +92,8 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         }
     }
     if LOST.set(lost).is_ok() {
-        // SAFETY: the functions exist as long as the library. If the system has no memory to register them, a child
-        // that waits for a busy stream waits forever.
+        // SAFETY: the functions exist as long as the library. If the system has no memory to register the functions, a
+        // child that waits for a busy stream waits forever.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }
@@ -135,8 +135,8 @@ pub(crate) fn close(line: usize) {
     });
 }
 
-/// Enqueues a task that waits for the points in `after`. `elsewhere` means that the task must not run on this thread.
-/// Returns the end of the task.
+/// Enqueues a task that waits for the points in `after`. If `elsewhere` is true, the task must not run on this thread.
+/// Returns the point at the end of the task.
 pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task) -> Point {
     let mut lines = lock(&LINES);
     let known = lines.get_or_insert_default();
@@ -159,7 +159,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
     let point = Point { line, position: found.issued };
     if after.is_empty() && !elsewhere && found.done + 1 == point.position {
         drop(lines);
-        // A task that panics also counts as ended, because other tasks wait for its end.
+        // A task that panics also counts as ended, because other tasks wait for the end of the task.
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(point);
         if let Err(panic) = ran {
@@ -232,7 +232,7 @@ pub(crate) fn points_of_context(context: usize) -> Vec<Point> {
     })
 }
 
-/// Waits until all tasks that are enqueued in a context now have ended.
+/// Waits for the end of all tasks that are in the lines of a context at the time of the call.
 pub(crate) fn wait_for_context(context: usize) {
     points_of_context(context).into_iter().for_each(wait);
 }

@@ -9,7 +9,7 @@ pub(crate) struct FunctionRow {
     pub(crate) name: &'static str,
     /// The version of CUDA that introduced this form of the function.
     pub(crate) since: c_int,
-    /// Whether the null stream of this form is the default stream of the thread.
+    /// Whether this form uses the default stream of the thread as the null stream.
     pub(crate) per_thread: bool,
     /// The symbol that the library exports.
     pub(crate) symbol: &'static str,
@@ -20,7 +20,8 @@ pub(crate) struct FunctionRow {
 /// Returns the address of a function for the field `address` of a row.
 macro_rules! address {
     ($symbol:ident) => {{
-        // SAFETY: the value is a function pointer. Callers convert it to its real type before they call it.
+        // SAFETY: the value is a function pointer. Callers convert the pointer to the real type of the function before
+        // they call the function.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>($symbol as *const ()) }
     }};
 }

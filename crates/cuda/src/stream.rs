@@ -1,4 +1,4 @@
-//! Streams, and host functions of the program that run in them.
+//! Streams, and host functions of the program that run in streams.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::queue::{self, Order};
 use crate::status::{CallResult, CudaError};
 use crate::work::Stream;
 
-/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of the default streams, which exist without being created.
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: the handles of the default streams. The program need not create these
+/// streams.
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
@@ -27,7 +28,7 @@ pub(crate) fn end_of_context(context: usize) {
     STREAMS.retain(|stream| stream.context != context);
 }
 
-/// Returns the stream of a handle. 0, 1 and 2 are default streams of the current context.
+/// Returns the stream with a handle. The handles 0, 1 and 2 mean default streams of the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     driver()?;
     match handle {
@@ -38,7 +39,7 @@ pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     }
 }
 
-/// Returns the current context and the stream of a handle. Fails if a kernel of the context has failed, or if the
+/// Returns the current context and the stream with a handle. Fails if a kernel of the context has failed, or if the
 /// stream belongs to another context.
 pub(crate) fn find_for_work(handle: usize) -> Result<(Arc<CudaContext>, Arc<Stream>), CudaError> {
     let context = context::usable()?;
@@ -84,8 +85,8 @@ pub(crate) unsafe fn query(handle: usize) -> CallResult {
 pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
     let stream = find(handle)?;
     let context = context::of(stream.context)?;
-    // A wait for the null stream is a wait for all streams that are ordered with it. A new task in the null stream
-    // waits for them, and this call waits for the task.
+    // A wait for the null stream is also a wait for all streams that are ordered with the null stream. This call
+    // enqueues a task in the null stream. The task waits for these streams, and the call waits for the task.
     let end =
         if stream.handle == context.null_stream.handle { stream.enqueue(|| Ok(())) } else { stream.last() };
     queue::wait(end);
@@ -121,7 +122,7 @@ pub(crate) unsafe fn launch_host_function_2(
     data: *mut c_void,
     _mode: c_uint,
 ) -> CallResult {
-    // SAFETY: this function has the same requirements as the called one.
+    // SAFETY: this function has the same requirements as the called function.
     unsafe { launch_host_function(handle, function, data) }
 }
 
@@ -174,7 +175,7 @@ pub(crate) unsafe fn get_context(handle: usize, context: *mut usize) -> CallResu
     unsafe { give(context, stream.context) }
 }
 
-/// `cuStreamGetCtx` of CUDA 12.5. It also stores a green context, which is always null.
+/// `cuStreamGetCtx` of CUDA 12.5. The call also stores a green context, which is always null.
 pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *mut usize) -> CallResult {
     let stream = find(handle)?;
     // SAFETY: the caller passes null or valid pointers.
@@ -208,7 +209,8 @@ pub(crate) unsafe fn capture_info(handle: usize, status: *mut c_int, id: *mut u6
     }
 }
 
-/// `cuStreamGetCaptureInfo` of CUDA 11.3. Outside a capture, it stores only the status and the number of the capture.
+/// `cuStreamGetCaptureInfo` of CUDA 11.3. Outside a capture, the call stores only the status and the number of the
+/// capture.
 pub(crate) unsafe fn capture_info_2(
     handle: usize,
     status: *mut c_int,
@@ -217,7 +219,7 @@ pub(crate) unsafe fn capture_info_2(
     _dependencies: *mut *const usize,
     _count: *mut usize,
 ) -> CallResult {
-    // SAFETY: this function has the same requirements as the called one.
+    // SAFETY: this function has the same requirements as the called function.
     unsafe { capture_info(handle, status, id) }
 }
 
@@ -231,7 +233,7 @@ pub(crate) unsafe fn capture_info_3(
     _edges: *mut *const c_void,
     _count: *mut usize,
 ) -> CallResult {
-    // SAFETY: this function has the same requirements as the called one.
+    // SAFETY: this function has the same requirements as the called function.
     unsafe { capture_info(handle, status, id) }
 }
 

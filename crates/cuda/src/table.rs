@@ -2,8 +2,9 @@
 //! `cuGetProcAddress`.
 //!
 //! A row begins with the name without a version suffix, the version of CUDA that introduced this form, and the symbol.
-//! If there is a second form whose null stream is the default stream of the thread, its version and symbol follow. Then
-//! come the parameters and the function that implements the row. The versions are those of `cudaTypedefs.h`.
+//! If a second form exists that uses the default stream of the thread as the null stream, the version and the symbol of
+//! the second form follow. The row ends with the parameters and the function that implements the row. The versions are
+//! from `cudaTypedefs.h`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

@@ -1,4 +1,5 @@
-//! Texture references: the memory that the textures of a module read, and the format in which they read it.
+//! Texture references. A texture reference describes the memory that a texture of a module reads, and the format of the
+//! texels.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
@@ -40,7 +41,8 @@ enum TexelSource {
     Nothing,
     /// One row of texels: address, size in bytes.
     Row(u32, u64),
-    /// Rows of texels: address, width and height in texels, distance between the starts of two rows in bytes.
+    /// Rows of texels: the address, the width and the height in texels, and the distance between the starts of two rows
+    /// in bytes.
     Rows(u32, usize, usize, usize),
     Array(Arc<CudaArray>),
 }
@@ -54,8 +56,8 @@ struct ReferenceState {
     flags: c_uint,
     border: [f32; 4],
     anisotropy: c_uint,
-    /// The image that was created for the last launch. Later launches use the same image as long as its contents do not
-    /// change.
+    /// The image that was created for the last launch. Later launches use the same image as long as the [`Contents`] do
+    /// not change.
     made: Option<(Contents, Arc<Image>)>,
 }
 
@@ -87,8 +89,8 @@ impl TextureReference {
 }
 
 impl ReferenceState {
-    /// Returns the layout of the texels in memory: dimensions, distance between the starts of two rows in bytes, shape,
-    /// address.
+    /// Returns the layout of the texels in memory. The layout consists of the dimensions, the distance between the
+    /// starts of two rows in bytes, the shape, and the address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
         // The program may have changed the format after it bound the memory.
@@ -184,7 +186,8 @@ impl ReferenceState {
     }
 }
 
-/// Returns the word that a texture read returns for a channel: an integer, or a float from 0 to 1 or from -1 to 1.
+/// Returns the word that a texture read returns for a channel. The word is an integer, or a float from 0 to 1 or from
+/// -1 to 1.
 fn value(format: ChannelFormat, bytes: &[u8], integer: bool) -> u32 {
     let mut word = [0; 4];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -225,7 +228,7 @@ pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory
     let mut textures = Textures::default();
     for (unit, reference) in references {
         let mut state = lock(&reference.state);
-        // A texture without an image is left out. A kernel that reads it traps.
+        // The result omits a texture without an image. A kernel that reads such a texture traps.
         let Some(image) = state.image(memory) else { continue };
         let unit = *unit as u8;
         textures.textures.insert(unit, Texture::new(image, state.is_integer()));
@@ -278,8 +281,8 @@ pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> Ca
     })
 }
 
-/// `cuTexRefSetAddress`. The address need not be aligned: the texture starts at the last aligned address that is not
-/// above it, and the distance between the two addresses is stored in `offset`.
+/// `cuTexRefSetAddress`. The address need not be aligned. The texture starts at the last aligned address that is not
+/// above the given address. The call stores the distance between the two addresses in `offset`.
 pub(crate) unsafe fn set_address(
     offset: *mut usize,
     handle: usize,

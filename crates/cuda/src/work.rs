@@ -1,4 +1,4 @@
-//! Streams: they enqueue work, and skip it after an error.
+//! Streams. A stream enqueues work. After an error, the stream skips the work.
 
 use std::ffi::c_uint;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ impl Stream {
         Arc::new(stream)
     }
 
-    /// Enqueues work. If the work fails, its error becomes the error of the context.
+    /// Enqueues work. If the work fails, the error of the work becomes the error of the context.
     pub(crate) fn enqueue(&self, work: impl FnOnce() -> CallResult + Send + 'static) -> Point {
         self.enqueue_after(&[], false, work)
     }
 
-    /// Enqueues work that waits for points of other streams. `elsewhere` means that the work must not run on this
+    /// Enqueues work that waits for points of other streams. If `elsewhere` is true, the work must not run on this
     /// thread.
     pub(crate) fn enqueue_after(
         &self,

@@ -1,26 +1,26 @@
 //! Buffers, their ranges of memory, and the handles by which open files refer to buffers.
 //!
-//! A buffer lasts as long as a handle or a framebuffer refers to it. A handle belongs to the open file that created it and
-//! is unknown to the others. This module does not access the memory of buffers.
+//! A buffer lasts as long as a handle or a framebuffer refers to the buffer. A handle belongs to the open file that
+//! created the handle. Other open files cannot use the handle. This module does not access the memory of buffers.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::ioctls::Errno;
 
-/// The minimum alignment of buffers in bytes. The size of each buffer is a multiple of it. 64 KiB is the largest page
-/// size of the processors that Linux supports.
+/// The minimum alignment of buffers in bytes. The size of each buffer is a multiple of this number. Among the
+/// processors that Linux supports, the largest page size is 64 KiB.
 pub(crate) const UNIT: u64 = 1 << 16;
 
 /// Maximum number of buffers. Linux allows 65,530 mappings per process by default. A buffer needs up to two mappings.
-/// The remaining mappings are for the program.
+/// The program can use the remaining mappings.
 const MOST: usize = 24_000;
 
 /// Identifies an open file of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
-/// Identifies a buffer: the offset of its first byte in memory.
+/// The identifier of a buffer. It is the offset of the buffer's first byte in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BufferId(u64);
 
@@ -31,7 +31,7 @@ impl BufferId {
     }
 }
 
-/// A buffer. The library stores the tiling that the driver sets, but does not use it.
+/// A buffer. The library stores the tiling that the driver sets, but does not use the tiling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
     /// The buffer's range of bytes in memory.
@@ -42,8 +42,8 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
-    /// Whether a program or another process may write to the buffer. A program that has mapped the buffer may still
-    /// have other mappings of its pages, so this stays true until the buffer is freed.
+    /// Whether the program or another process may write to the buffer. After a program unmaps the buffer, the program
+    /// may still have other mappings of the same pages. The value therefore stays true until the buffer is freed.
     mapped: bool,
     /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
@@ -53,7 +53,7 @@ pub(crate) struct Buffer {
 #[derive(Debug, Default)]
 struct Handles {
     named: BTreeMap<u32, BufferId>,
-    /// All handles from 1 to this one are in use.
+    /// All handles from 1 to this number are in use.
     full: u32,
 }
 
@@ -64,10 +64,10 @@ pub(crate) struct Buffers {
     files: BTreeMap<FileId, Handles>,
     /// Open file that sent the current request.
     file: FileId,
-    /// Free ranges. The key is the start of a range, the value its end. Adjacent ranges are merged.
+    /// Free ranges. The key is the start of a range, and the value is the end of the range. Adjacent ranges are merged.
     free: BTreeMap<u64, u64>,
-    /// Results of [`Buffers::used`] since the buffers last changed. They are cached because drivers request them with
-    /// each submission, and computing the sums takes 1 % of the time of a small draw.
+    /// Results of [`Buffers::used`] since the buffers last changed. Drivers request these results with each submission.
+    /// Without this cache, the computation of the sums would take 1 % of the time of a small draw.
     used: Vec<(u32, u64)>,
 }
 
@@ -79,7 +79,7 @@ impl Buffers {
         Buffers { live, files, file, free, used: Vec::new() }
     }
 
-    /// Sets the open file that sent the current request. The following calls use its handles.
+    /// Sets the open file that sent the current request. Later calls use the handles of this file.
     pub(crate) fn select(&mut self, file: FileId) {
         self.file = file;
     }
@@ -89,7 +89,7 @@ impl Buffers {
         self.file
     }
 
-    /// Creates a buffer and returns its handle, which is never 0.
+    /// Creates a buffer. Returns the handle of the buffer, which is never 0.
     ///
     /// # Errors
     /// `EINVAL` if the size is zero or the alignment is not a power of two, `ENOMEM` if the buffer does not fit.
@@ -119,7 +119,7 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Closes a handle. Returns the range of its buffer if the handle was the last reference to the buffer.
+    /// Closes a handle. If the handle was the last reference to its buffer, returns the range of the buffer.
     ///
     /// # Errors
     /// `EINVAL` for an unknown handle, as in the kernel's `GEM_CLOSE`.
@@ -129,7 +129,7 @@ impl Buffers {
         Ok(self.release(id))
     }
 
-    /// Adds a reference to the buffer of a handle, until [`Buffers::release`].
+    /// Adds a reference to the buffer of a handle. [`Buffers::release`] drops the reference.
     ///
     /// # Errors
     /// `ENOENT` for an unknown handle.
@@ -150,8 +150,8 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Returns a handle of a buffer. If the open file of the current request already has one, returns that handle;
-    /// otherwise adds a new one.
+    /// Returns a handle of a buffer. If the open file of the current request already has a handle of the buffer,
+    /// returns this handle. Otherwise, adds a new handle.
     ///
     /// # Errors
     /// The errors of [`Buffers::name`].
@@ -164,7 +164,7 @@ impl Buffers {
         }
     }
 
-    /// Drops a reference to a buffer. Returns the range of the buffer if that reference was the last one.
+    /// Drops a reference to a buffer. Returns the range of the buffer if this was the last reference to the buffer.
     pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
         let buffer = self.live.get_mut(&id)?;
         buffer.references -= 1;
@@ -219,16 +219,17 @@ impl Buffers {
         self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))
     }
 
-    /// Returns a buffer if there is still a reference to it.
+    /// Returns a buffer, if a handle or a framebuffer still refers to the buffer.
     pub(crate) fn held(&self, id: BufferId) -> Option<&Buffer> {
         self.live.get(&id)
     }
 
-    /// Checks that an open file may map a part of memory: the part lies inside a buffer for which the file has a handle.
+    /// Checks that an open file may map a part of memory. The part must lie inside a buffer for which the file has a
+    /// handle.
     ///
     /// # Errors
-    /// The errors are those of the kernel: `EINVAL` if no buffer contains the part, `EACCES` if the file has no handle
-    /// for the buffer.
+    /// Returns the errors that the kernel returns: `EINVAL` if no buffer contains the part, and `EACCES` if the file
+    /// has no handle for the buffer.
     pub(crate) fn mappable(&self, part: &Range<u64>) -> Result<(), Errno> {
         let (id, buffer) = self.live.range(..=BufferId(part.start)).next_back().ok_or(Errno(libc::EINVAL))?;
         if part.is_empty() || part.end > buffer.range.end {
@@ -239,7 +240,7 @@ impl Buffers {
         if named { Ok(()) } else { Err(Errno(libc::EACCES)) }
     }
 
-    /// Marks the buffer that contains a part of memory as mapped. Returns whether it was unmapped before.
+    /// Marks the buffer that contains a part of memory as mapped. Returns whether the buffer was unmapped before.
     pub(crate) fn set_mapped(&mut self, part: &Range<u64>) -> bool {
         let buffer = self.live.range_mut(..=BufferId(part.start)).next_back();
         buffer.is_some_and(|(_, buffer)| !std::mem::replace(&mut buffer.mapped, true))

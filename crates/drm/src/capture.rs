@@ -6,8 +6,8 @@
 //! | `data/KIND-DIGEST.bin` | data to which launch files refer: programs, registers, textures, buffers; each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node uses the folder itself. Later processes use the folders `process-2` and so on
-//! inside it. A file is either complete or absent, see [`whole`].
+//! The first process that opens the node uses the folder itself. Later processes use `process-2`, `process-3` and so on
+//! inside the folder. A file is either complete or absent, see [`whole`].
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -42,7 +42,7 @@ pub(crate) struct Folder {
     path: PathBuf,
     index: File,
     process: u32,
-    /// Names of the files in `data`. The key is the digest of their contents.
+    /// Names of the files in `data`. The key is the digest of the contents of the files.
     known: HashMap<u64, Vec<String>>,
     /// Total size in bytes of all files so far.
     bytes: u64,
@@ -56,13 +56,13 @@ pub(crate) struct Folder {
 pub(crate) struct Written {
     /// Number of launch files that were written.
     pub(crate) launches: usize,
-    /// Reasons why other launch files of the draw were not written.
+    /// Reasons why some launch files of the draw were not written.
     pub(crate) not: Vec<String>,
 }
 
 impl Folder {
-    /// Creates the folder for this process. Uses `path` itself if it is unused, and otherwise the next unused
-    /// `process-N` inside it.
+    /// Creates the folder for this process. Uses `path` itself if it is unused. Otherwise uses the next unused
+    /// `process-N` inside `path`.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -116,7 +116,7 @@ impl Folder {
         })
     }
 
-    /// Writes a draw. Stores the names of its launch files in `named`, even if writing fails later.
+    /// Writes a draw. Stores the names of the draw's launch files in `named`, even if writing fails later.
     fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
@@ -186,7 +186,7 @@ impl Folder {
             (None, Err(why)) => Err(Refused::Launch(why)),
         };
         if written.is_err() {
-            // No other launch file refers to these new data files, so they are removed.
+            // No other launch file refers to these new data files, so this loop removes the data files.
             for (digest, name) in new {
                 let _ = fs::remove_file(self.path.join(&name));
                 if let Some(names) = self.known.get_mut(&digest) {
@@ -214,7 +214,7 @@ pub(crate) struct End {
 
 /// The reason why a launch file is not written.
 enum Refused {
-    /// The launch file cannot be written. The launch file of another launch may succeed.
+    /// The launch file cannot be written. The launch files of other launches may still be written.
     Launch(String),
     /// No more files can be written.
     All(String),

@@ -40,9 +40,9 @@ use crate::watch::Watch;
 pub(crate) struct Device {
     /// The emulated board.
     pub(crate) board: &'static Board,
-    /// The PCI id that the device reports: that of the board, or that of another board with the same chip.
+    /// The PCI id that the device reports. It is the PCI id of the board, or of another board with the same chip.
     pub(crate) pci: u16,
-    /// Whether submissions are executed. If false, they are only counted.
+    /// Whether submissions are executed. If false, submissions are only counted.
     pub(crate) execute: bool,
     /// The engine that runs shaders.
     pub(crate) engine: Engine,
@@ -63,7 +63,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Returns a device with the values of a board. It writes no files.
+    /// Returns a device with the values of a board. The device writes no files.
     pub(crate) fn new(board: &'static Board) -> Device {
         Device {
             board,
@@ -84,8 +84,8 @@ impl Device {
 /// Returns the device that the environment variables select. Returns `None` if no variable names a chip. If a variable
 /// is invalid, reports the error and also returns `None`.
 pub(crate) fn chosen() -> Option<&'static Device> {
-    // This is not a `OnceLock`, because a process that is forked while another thread sets the `OnceLock` would wait
-    // forever.
+    // This variable is not a `OnceLock`. If a process forked while another thread set a `OnceLock`, the child would
+    // wait for the `OnceLock` forever.
     static CHOSEN: AtomicPtr<Option<Device>> = AtomicPtr::new(null_mut());
     // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
     if let Some(chosen) = unsafe { CHOSEN.load(Ordering::Acquire).as_ref() } {
@@ -129,7 +129,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread has stored its value first, that value is used. The value of this thread is never freed.
+    // If another thread has stored its value first, both threads use the value of that thread. The value of this thread
+    // is then never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
@@ -138,18 +139,18 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     unsafe { (*chosen).as_ref() }
 }
 
-/// The environment variables that name a chip. The first one that is set is used.
+/// The environment variables that name a chip. The library uses the first variable that is set.
 const CHIP_VARIABLES: [&str; 3] = ["RECONVERGE_DRM_CHIP", RADEON, NOUVEAU];
 
-/// Environment variable of Mesa's drm-shim for Radeons. Its value is a PCI id. (Mesa
+/// Environment variable of Mesa's drm-shim for Radeons. The value of the variable is a PCI id. (Mesa
 /// `src/amd/drm-shim/radeon_noop_drm_shim.c`)
 const RADEON: &str = "RADEON_GPU_ID";
 
-/// Environment variable of Mesa's drm-shim for NVIDIA chips. Its value is the number of a chip. (Mesa
+/// Environment variable of Mesa's drm-shim for NVIDIA chips. The value of the variable is the number of a chip. (Mesa
 /// `src/nouveau/drm-shim/nouveau_noop.c`)
 const NOUVEAU: &str = "NOUVEAU_CHIPSET";
 
-/// Returns the board that the value of an environment variable names, and its PCI id.
+/// Returns the board that the value of an environment variable names, and the PCI id that the device reports.
 fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     let text = value.to_str()?;
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -163,8 +164,8 @@ fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     Some((board, id.unwrap_or(board.pci)))
 }
 
-/// Returns the device that the values of environment variables describe. The first parameter is a variable that names a
-/// chip, and its value.
+/// Returns the device that the values of environment variables describe. The first parameter contains a variable that
+/// names a chip, and the value of this variable.
 fn device(
     (variable, chip): (&str, &OsStr),
     execute: Option<&OsStr>,
@@ -188,8 +189,8 @@ fn device(
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The default engine. It compiles loops to host code and runs other code in the fast engine. A shader with a loop
-/// takes half as long as with the fast engine alone (gt215).
+/// The default engine. It compiles loops to host code and runs other code in the fast engine. On gt215, a shader with a
+/// loop takes half the time that it takes with the fast engine alone.
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.

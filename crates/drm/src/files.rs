@@ -1,9 +1,9 @@
-//! The C library functions that open and use the node. This library replaces them.
+//! Replacements for the C library functions that open and use the node.
 //!
 //! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define such
 //! functions, so the functions here have all arguments. On x86-64 and aarch64, the calling conventions of Linux use the
-//! same registers for both forms. If the caller omits an argument, the content of its register is passed on, and
-//! neither side uses it.
+//! same registers for both forms. If the caller omits an argument, the function here passes on whatever the register of
+//! the argument contains. Neither the caller nor the C library uses this value.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +29,8 @@ use crate::sockets::{self, Mark};
 use crate::terminal;
 use crate::user;
 
-/// Opens a path of this library's devices, which may be relative to a folder. Returns `None` for any other path.
+/// Opens a path of one of this library's devices. The path may be relative to a folder. Returns `None` for any other
+/// path.
 fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
     let named = NodePath::beside(folder, path)?;
     let exists = libc::O_CREAT | libc::O_EXCL;
@@ -142,7 +143,7 @@ pub unsafe extern "C-unwind" fn __openat64_2(folder: c_int, path: *const c_char,
     unsafe { openat64(folder, path, flags, 0) }
 }
 
-/// Opens a path of this library's devices as a stream of the C library. Returns `None` for any other path.
+/// Opens a path of one of this library's devices as a stream of the C library. Returns `None` for any other path.
 ///
 /// # Safety
 /// The caller must meet the requirements of `fopen`.
@@ -218,7 +219,8 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// If a pipe, a socket or a folder represents an emulated path, replaces its status by the status of that path.
+/// If a pipe, a socket or a folder represents an emulated path, replaces the status of the descriptor by the status of
+/// the emulated path.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
@@ -359,8 +361,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     result
 }
 
-/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. This function always
-/// passes the argument on, because the system call ignores it without these flags.
+/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. Without these flags,
+/// the system call ignores the last argument. This function therefore always passes the argument on.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -379,7 +381,8 @@ pub unsafe extern "C" fn mremap(
     unsafe { real::mremap(address, length, new_length, flags, new_address) }
 }
 
-/// Calls a function that may close the last descriptor of an open file. If the file has ended, frees its buffers.
+/// Calls a function that may close the last descriptor of an open file. If the open file has ended, frees the buffers
+/// of the file.
 ///
 /// A program may also close a descriptor in another way, such as a direct system call. The buffers are then freed when
 /// the program next opens the node or creates a buffer.
@@ -446,7 +449,8 @@ pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_
     closing(node::of(new).is_some(), || unsafe { real::dup3(old, new, flags) })
 }
 
-/// Calls a function, unless the descriptor belongs to the node. For the node, fails with the error `why`.
+/// Calls a function, unless the descriptor belongs to the node. If the descriptor belongs to the node, fails with the
+/// error `why`.
 fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isize {
     if node::of(descriptor).is_none() {
         return call();
@@ -455,9 +459,9 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// Returns how many of `count` bytes a read of the node may return, so that it returns whole events only. Returns
-/// `None` if `count` is less than the size of one event. In this case, the kernel's `drm_read` waits for an event but
-/// leaves it in the queue.
+/// Returns how many bytes a read of the node may return if the caller requests `count` bytes. A read of the node
+/// returns whole events only. Returns `None` if `count` is less than the size of one event. In this case, the kernel's
+/// `drm_read` waits for an event but leaves the event in the queue.
 fn whole_events(count: usize) -> Option<usize> {
     let whole = count - count % size_of::<ScreenEvent>();
     (whole > 0).then_some(whole)
@@ -477,8 +481,9 @@ fn wait_for_event(descriptor: c_int) -> isize {
     if ready > 0 { 0 } else { -1 }
 }
 
-/// `read`. For the node and for input devices, it reads whole events only. If the window of an input device was closed,
-/// it returns `ENODEV`, as the kernel does for a device that was removed or revoked.
+/// `read`. For the node and for input devices, this function reads whole events only. If the window of an input device
+/// was closed, this function returns `ENODEV`. The kernel returns the same error for a device that was removed or
+/// revoked.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -537,8 +542,9 @@ pub unsafe extern "C-unwind" fn readv(descriptor: c_int, parts: *const libc::iov
     })
 }
 
-/// `write`. For the node, it returns `EINVAL`, because the device does not support writes. The read end of a pipe would
-/// return `EBADF`. Input devices accept events, and the terminal accepts text.
+/// `write`. For the node, this function returns `EINVAL`, because the device does not support writes. Without this
+/// check, the system would return `EBADF`, because the read end of a pipe represents the node. Input devices accept
+/// events, and the terminal accepts text.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -597,7 +603,7 @@ pub unsafe extern "C-unwind" fn pwrite64(
     unsafe { pwrite(descriptor, bytes, count, offset) }
 }
 
-/// `fallocate`. For the node, it returns `ENODEV`, as the kernel does for devices.
+/// `fallocate`. For the node, this function returns `ENODEV`, as the kernel does for devices.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

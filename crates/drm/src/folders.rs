@@ -1,15 +1,15 @@
 //! Lists the emulated folders `/dev/dri` and `/dev/input`.
 //!
 //! The descriptor of an emulated folder refers to a real folder that was removed right after it was opened. Duplicates
-//! of the descriptor and the `DIR` of the C library are therefore real, and `dirfd`, `closedir`, `rewinddir` and
-//! `seekdir` need no replacement. The real folder has no entries, so the functions here return the emulated entries.
-//! The file offset of the descriptor is the index of the next entry.
+//! of the descriptor and the `DIR` of the C library therefore also refer to the real folder, and `dirfd`, `closedir`,
+//! `rewinddir` and `seekdir` need no replacement. The real folder has no entries, so the functions here return the
+//! emulated entries. The file offset of the descriptor is the index of the entry that the next read returns.
 //!
 //! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
 //! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.
 //!
 //! The following are not supported: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into an emulated folder, and
-//! `..` relative to it.
+//! paths with `..` relative to an emulated folder.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -19,10 +19,11 @@ use crate::ioctls::Errno;
 use crate::paths::{FOLDER_SEEN, FOLDERS, NodePath, describe, entries, folder_of};
 use crate::real::{self, Symbol, call};
 
-/// Templates of paths at which a folder can be created. The first path at which this succeeds is used.
+/// Templates of paths at which a folder can be created. The library uses the first template with which the creation
+/// succeeds.
 const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
 
-/// Opens an emulated folder. `flags` are those of `open`.
+/// Opens an emulated folder. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// `EISDIR` if the flags request more than read access. The errors of `mkdir` and `open` if the real folder cannot be
@@ -36,8 +37,9 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     for place in PLACES {
         let mut path = [0_u8; 32];
         path[..place.count_bytes()].copy_from_slice(place.to_bytes());
-        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. The other calls read the
-        // path or no memory. The system call is used because this library defines `openat` itself.
+        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. The other calls read
+        // only the path, or do not access memory. The code makes the system call directly, because this library defines
+        // `openat` itself.
         unsafe {
             if libc::mkdtemp(path.as_mut_ptr().cast()).is_null() {
                 continue;
@@ -72,7 +74,7 @@ fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool
     true
 }
 
-/// If the folder of a `DIR` is emulated, returns the folder and its descriptor.
+/// If the folder of a `DIR` is emulated, returns the folder and the descriptor of the `DIR`.
 ///
 /// # Safety
 /// The caller must meet the requirements of `dirfd`.
@@ -85,7 +87,8 @@ unsafe fn listed(list: *mut libc::DIR) -> Option<(NodePath, c_int)> {
     folder_of(descriptor).map(|folder| (folder, descriptor))
 }
 
-/// Fills in the next entry of a folder. Returns its index, or `None` at the end. Leaves `errno` unchanged.
+/// Fills in the next entry of a folder. Returns the index of the entry, or `None` at the end of the folder. Leaves
+/// `errno` unchanged.
 fn next_entry(folder: NodePath, descriptor: c_int, entry: &mut libc::dirent) -> Option<usize> {
     // SAFETY: the system calls do not access memory of the process.
     let number = usize::try_from(unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) }).ok()?;
@@ -113,7 +116,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
         return call!(REAL.address(), fn(*const c_char) -> *mut libc::DIR, (path), else null_mut());
     };
     match open(folder, libc::O_RDONLY | libc::O_CLOEXEC) {
-        // SAFETY: the descriptor refers to a folder. The list owns the descriptor from now on.
+        // SAFETY: the descriptor refers to a folder. The returned `DIR` owns the descriptor from now on.
         Ok(descriptor) => unsafe { fdopendir(descriptor) },
         Err(Errno(errno)) => {
             real::set_errno(errno);
@@ -133,7 +136,7 @@ pub unsafe extern "C-unwind" fn fdopendir(descriptor: c_int) -> *mut libc::DIR {
     call!(REAL.address(), fn(c_int) -> *mut libc::DIR, (descriptor), else null_mut())
 }
 
-/// `readdir`. The entries of emulated folders do not change, so each is created once and never freed.
+/// `readdir`. The entries of emulated folders do not change, so each entry is created once and never freed.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -156,8 +159,8 @@ pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dire
     match made.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => new,
         Err(other) => {
-            // SAFETY: `Box::into_raw` returned this pointer above. It was not stored, because another thread has stored
-            // its entry first.
+            // SAFETY: `Box::into_raw` returned this pointer above. The pointer was not stored, because another thread
+            // has stored its own entry first.
             drop(unsafe { Box::from_raw(new) });
             other
         }
@@ -212,7 +215,8 @@ pub unsafe extern "C-unwind" fn readdir64_r(
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`. The original function would return the position of the last entry that the C library itself has read.
+/// `telldir`. The function of the C library would return the position of the last entry that the C library itself has
+/// read.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -227,8 +231,8 @@ pub unsafe extern "C-unwind" fn telldir(list: *mut libc::DIR) -> libc::c_long {
     }
 }
 
-/// Argument of `scandir`: a function that selects entries. [`CompareEntries`] is another argument: a function that
-/// compares two entries.
+/// The type of a `scandir` argument. The argument is a function that selects entries. [`CompareEntries`] is the type of
+/// another argument, which is a function that compares two entries.
 type Choose = unsafe extern "C-unwind" fn(*const libc::dirent) -> c_int;
 type CompareEntries =
     unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;
@@ -244,8 +248,8 @@ unsafe fn scanned(
     compare: Option<CompareEntries>,
 ) -> c_int {
     let room = entries(folder).len();
-    // SAFETY: `calloc` returns memory for the list and for each entry, or null. The program frees both. The caller
-    // passes valid functions and the address of a pointer.
+    // SAFETY: `calloc` returns memory for the list and for each entry, or null. The program frees the list and the
+    // entries. The caller passes valid functions and the address of a pointer.
     unsafe {
         let all: *mut *mut libc::dirent = libc::calloc(room, size_of::<*mut libc::dirent>()).cast();
         let mut count = 0;

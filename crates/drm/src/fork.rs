@@ -1,18 +1,20 @@
 //! Takes and releases the locks of this library around a fork of the program.
 //!
 //! Before a fork, the forking thread takes all locks of the library, in the order of [`each`], so that the child finds
-//! consistent data. It thereby waits until submissions of other threads are executed. Threads that are about to begin a
-//! submission wait for the fork. The forking thread waits up to [`LONGEST`]. After that, the fork continues, and all
-//! requests of the child fail with `EIO`. The forking thread does not wait for a lock that it holds itself, for example
-//! if a signal handler forks in the middle of a request.
+//! consistent data. The forking thread thereby waits until submissions of other threads are executed. Threads that are
+//! about to begin a submission wait for the end of the fork. The forking thread waits for at most [`LONGEST`]. If other
+//! threads still hold locks after this time, the fork continues, and all requests of the child fail with `EIO`. The
+//! forking thread does not wait for a lock that it holds itself, for example if a signal handler forks in the middle of
+//! a request.
 //!
 //! The C library calls the functions of this file for `fork`, but not for `vfork`, `posix_spawn` and plain `clone`. In
 //! a process that `vfork`, `posix_spawn` or `clone` has created, [`Lock`](crate::lock::Lock) detects that the thread
 //! that holds a lock does not exist.
 //!
-//! Parent and child share the memory of the buffers, like a file that both have open. Handles, counts and the chip are
-//! copied. [`copied`] detects that a process is a copy. Before a fork, all outstanding fills are stored. A copy by
-//! plain `clone` drops its own list of fills, because its parent stores them.
+//! After a fork, the parent and the child share the memory of the buffers, as if both had the same file open. The child
+//! has copies of the handles, the counts and the chip. [`copied`] detects that a process is a copy. Before a fork, the
+//! library stores all outstanding fills. A copy by plain `clone` drops its own list of fills, because its parent stores
+//! these fills.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -36,7 +38,7 @@ thread_local! {
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Calls `visit` for all locks. A thread that needs several locks must take them in this order.
+/// Calls `visit` for all locks. A thread that needs several locks must take the locks in this order.
 fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     visit(0, &node::OPENING);
     if let Some(node) = node::opened() {
@@ -57,14 +59,14 @@ extern "C" fn before() {
         }
     });
     TAKEN.set((taken, thread_id()));
-    // The locks are held during the fork, so each buffer is created either before or after it.
+    // The locks are held during the fork, so each buffer is created either before or after the fork.
     mapped::count_fork();
 }
 
 extern "C" fn in_parent() {
     let (taken, _) = TAKEN.get();
     // If a lock was not taken, another thread may have created buffers during the fork. The child then also has these
-    // buffers, so the fork is counted again.
+    // buffers, so this function counts the fork again.
     mapped::count_fork();
     each(|number, lock| lock.in_parent(taken & 1 << number != 0));
     FORKING.fetch_sub(1, Ordering::Relaxed);
@@ -88,8 +90,8 @@ pub(crate) fn begin() {
     }
     mapped::begin();
     if !wiped::begin() {
-        // Without a page that the kernel clears, copies by `clone` are not detected: `in_child` only runs for `fork`.
-        // The process is therefore treated as if it had a copy.
+        // Without a page that the kernel clears in a copy, the library does not detect copies by `clone`, because
+        // `in_child` only runs for `fork`. The library therefore assumes that a copy of the process exists.
         mapped::note_copy();
     }
     claim();
@@ -108,7 +110,8 @@ pub(crate) fn wait() {
     }
 }
 
-/// Returns whether copies of the process also use the node. They share the memory of the buffers.
+/// Returns whether copies of the process also use the node. The copies share the memory of the buffers with this
+/// process.
 pub(crate) fn has_copies() -> bool {
     // Without the page, a copy would not be detected, so the function assumes that a copy exists.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)

@@ -13,7 +13,7 @@ const PLATFORM_SURFACELESS: c_uint = 0x31dd;
 const RENDERER: c_uint = 0x1f01;
 const VERSION: c_uint = 0x1f02;
 
-/// An OpenGL context. It is current in the thread that created it.
+/// An OpenGL context. The context is current in the thread that created it.
 pub(crate) struct GlContext {
     egl: *mut c_void,
     display: *mut c_void,
@@ -72,7 +72,7 @@ impl GlContext {
     /// Returns the renderer (`GL_RENDERER`) and the version (`GL_VERSION`).
     ///
     /// # Errors
-    /// The driver returns no string for one of the two names.
+    /// The driver returns no string for `GL_RENDERER` or for `GL_VERSION`.
     pub(crate) fn renderer(&self) -> Result<(String, String), String> {
         let get_string = self.function(c"glGetString");
         let text = |name: c_uint| {
@@ -83,7 +83,7 @@ impl GlContext {
         text(RENDERER).zip(text(VERSION)).ok_or_else(|| "glGetString returns nothing".to_owned())
     }
 
-    /// Returns the address of a function of OpenGL, or null if the driver does not have it.
+    /// Returns the address of an OpenGL function, or null if the driver does not have the function.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         let address = self.symbol(c"eglGetProcAddress");
         call!(address, fn(*const c_char) -> *mut c_void, (name.as_ptr()), else null_mut())
@@ -119,10 +119,11 @@ fn loader_error() -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Defines [`Functions`], which has a method for each function of OpenGL, with the types of its arguments.
+/// Defines [`Functions`], which has a method for each function of OpenGL. The method has the argument types of the
+/// function.
 macro_rules! functions {
     ($($name:ident, $symbol:literal, ($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
-        /// Functions of OpenGL. The values of their constants are those of the OpenGL registry.
+        /// Functions of OpenGL. The values of the constants for these functions are from the OpenGL registry.
         pub(crate) struct Functions {
             $($name: unsafe extern "C" fn($($kind),*) $(-> $answer)?,)*
         }
@@ -131,7 +132,7 @@ macro_rules! functions {
             /// Looks up all functions.
             ///
             /// # Errors
-            /// The driver does not have one of the functions. The error text names the function.
+            /// The driver lacks a function. The error text names the function.
             pub(crate) fn new(context: &GlContext) -> Result<Functions, String> {
                 Ok(Functions {
                     $($name: {

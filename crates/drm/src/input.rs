@@ -1,11 +1,12 @@
-//! The input devices of the emulated machine: a keyboard, `/dev/input/event0`, and an absolute pointer, `/dev/input/event1`.
+//! The input devices of the emulated machine. The keyboard is `/dev/input/event0`. `/dev/input/event1` is a pointer
+//! with absolute coordinates.
 //!
 //! `RECONVERGE_DRM_WINDOW` may name a folder. An open file of a device is then a connection to the unix stream socket
 //! `keyboard` or `pointer` in this folder. Without the variable, or if no process listens on the socket, the device has
 //! no events.
 //!
-//! [`reconverge_board::screen`] describes the protocol. The time of an event is that of `CLOCK_MONOTONIC`. The devices
-//! do not repeat keys that are held down; programs do this themselves.
+//! [`reconverge_board::screen`] describes the protocol. The time of an event is the time of `CLOCK_MONOTONIC`. The
+//! devices do not repeat keys that are held down, because programs repeat such keys themselves.
 //!
 //! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
 //!
@@ -43,8 +44,8 @@ pub(crate) const LED: u8 = 0x11;
 const SND: u8 = 0x12;
 const FF: u8 = 0x15;
 
-/// Returns the number of codes of an event type, rounded up to a multiple of 64, because `EVIOCGBIT` returns whole
-/// words of the kernel. (`KEY_CNT` and others)
+/// Returns the number of codes of an event type, rounded up to a multiple of 64. The kernel returns whole words of 64
+/// bits for `EVIOCGBIT`. (`KEY_CNT` and others)
 const fn codes(kind: u8) -> Option<usize> {
     match kind {
         KEY => Some(0x300),
@@ -91,7 +92,7 @@ impl InputDevice {
         self as u32
     }
 
-    /// Returns the name of the device that programs display.
+    /// Returns the device name that programs display.
     pub(crate) fn name(self) -> &'static CStr {
         match self {
             InputDevice::Keyboard => c"Reconverge keyboard",
@@ -119,7 +120,7 @@ impl InputDevice {
         }
     }
 
-    /// Returns the codes of an event type that the device has, one bit per code. For type 0, returns the event types
+    /// Returns the codes that the device has for an event type, one bit per code. For type 0, returns the event types
     /// that the device has. Returns `None` if the type does not exist.
     pub(crate) fn bits(self, kind: u8) -> Option<Vec<u8>> {
         let mut bits = vec![0; codes(kind)? / 8];
@@ -138,7 +139,7 @@ impl InputDevice {
     }
 }
 
-/// Opens a device. `flags` are those of `open`.
+/// Opens a device. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C function `socket`.
@@ -160,13 +161,13 @@ pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(device.mark()), flags)
 }
 
-/// Returns the device of a descriptor, if the descriptor belongs to one. Leaves `errno` unchanged.
+/// Returns the input device of a descriptor, if the descriptor belongs to an input device. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     let mark = sockets::mark(descriptor)?;
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// An open file of a device. The type has no `Drop`, because a thread may be cancelled while it reads.
+/// An open file of a device. The type has no `Drop`, because a thread may be cancelled while the thread reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile {
     descriptor: c_int,
@@ -241,7 +242,7 @@ impl InputFile {
         unsafe { libc::poll(&raw mut asked, 1, -1) };
     }
 
-    /// Accepts events from the program and discards them. The lights of a keyboard are not shown. (`evdev_write`)
+    /// Accepts events from the program and discards the events. The lights of a keyboard are not shown. (`evdev_write`)
     pub(crate) fn write(self, bytes: *const c_void, count: usize) -> isize {
         if self.access == libc::O_RDONLY {
             return failed(libc::EBADF);
@@ -291,7 +292,8 @@ impl InputFile {
     }
 }
 
-/// Returns whether the device of a descriptor was revoked, or its window was closed. Leaves `errno` unchanged.
+/// Returns whether the device of a descriptor was revoked, or the window of the device was closed. Leaves `errno`
+/// unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
     if of(descriptor).is_none() {
         return false;
@@ -304,7 +306,7 @@ pub(crate) fn is_removed(descriptor: c_int) -> bool {
     asked.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0
 }
 
-/// Returns whether a request is one for input devices.
+/// Returns whether a request is a request for input devices.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (request >> 8) & 0xff == c_ulong::from(b'E')
 }
@@ -358,7 +360,8 @@ pub(crate) fn answer(
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
-            // The kernel added the resolution later than the other values. An old program therefore has no room for it.
+            // The kernel added the resolution later than the other values. An old program therefore has no room for the
+            // resolution.
             let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
             bytes(&axis).map(|_| 0)
         }

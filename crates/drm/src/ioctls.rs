@@ -44,20 +44,21 @@ impl Request {
         (self.0 >> 16) as usize & 0x3fff
     }
 
-    /// Returns two flags: whether the program passes data in the argument, and whether the request returns data in it.
-    /// (`_IOC_WRITE`, `_IOC_READ`)
+    /// Returns two flags: whether the program passes data in the argument, and whether the request returns data in the
+    /// argument. (`_IOC_WRITE`, `_IOC_READ`)
     fn ways(self) -> [bool; 2] {
         [30, 31].map(|bit| self.0 >> bit & 1 != 0)
     }
 
-    /// Reads the argument, calls `change` with it, and writes it back. Like the kernel, writes it back even if `change`
-    /// fails.
+    /// Reads the argument, calls `change` with the argument, and writes the argument back. Like the kernel, writes the
+    /// argument back even if `change` fails.
     ///
     /// If the program passes no data in the argument, `change` gets zeros. If the request returns no data, nothing is
     /// written back.
     ///
     /// # Errors
-    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if it is too short, or the error of `change`.
+    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if the argument is too short, or the error of
+    /// `change`.
     pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,
@@ -92,7 +93,7 @@ impl fmt::Display for Request {
 /// A type for which all bit patterns are valid.
 ///
 /// # Safety
-/// The type must consist of integers only, without padding between them.
+/// The type must consist of integers only, without padding between the integers.
 pub(crate) unsafe trait Plain: Copy {
     /// Returns the value whose bytes are all zero.
     fn zeroed() -> Self {
@@ -119,8 +120,8 @@ macro_rules! requests {
     };
 }
 
-// The numbers below 0x40 and from 0xa0 on are requests of all drivers. The numbers in between are requests of a single
-// driver.
+// Numbers below 0x40, and numbers of at least 0xa0, are requests of all drivers. The numbers in between are requests of
+// a single driver.
 requests! {
     /// Returns the name and the version of the driver.
     VERSION           = 0x00, "VERSION";
@@ -262,7 +263,8 @@ requests! {
     NOUVEAU_GEM_INFO          = 0x84, "NOUVEAU_GEM_INFO";
 }
 
-/// The request to the file of a buffer that marks the beginning or the end of an access by the processor. (`dma-buf.h`)
+/// A request to the file of a buffer. The request marks the beginning or the end of an access by the processor.
+/// (`dma-buf.h`)
 pub(crate) const DMA_BUF_SYNC: u8 = 0;
 
 /// Defines structures of the kernel and checks their sizes.
@@ -274,14 +276,15 @@ macro_rules! layouts {
         pub(crate) struct $name { $($(#[$note])* pub(crate) $field: $kind,)* }
         const _: () = assert!(size_of::<$name>() == $size, "as in the kernel's header");
         const _: () = assert!(0 $(+ size_of::<$kind>())* == $size, "no bytes between the fields");
-        // SAFETY: the structure consists of integers only. The assertion above checks that it has no padding.
+        // SAFETY: the structure consists of integers only. The assertion above checks that the structure has no
+        // padding.
         unsafe impl Plain for $name {}
     )*};
 }
 
-// A field `padding` is the padding of the C structure between two fields or after the last one.
+// A field `padding` is the padding of the C structure between two fields or after the last field.
 layouts! {
-    /// The argument of [`VERSION`]: three numbers, and the buffer size and the address of three texts.
+    /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of the buffers for three texts.
     Version, 64 {
         major: i32, minor: i32, patch: i32, padding: u32,
         name_length: u64, name: u64, date_length: u64, date: u64, description_length: u64, description: u64,
@@ -327,13 +330,13 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// An event of the screen, as a program reads it from the node. It has one of two forms. `drm_event_vblank` has the
-    /// time in seconds and microseconds, the frame count and the screen. `drm_event_crtc_sequence` has the time in
-    /// nanoseconds and the frame count, both in 64 bits.
+    /// An event of the screen, as a program reads it from the node. The event has one of two forms. `drm_event_vblank`
+    /// has the time in seconds and microseconds, the frame count and the screen. `drm_event_crtc_sequence` has the time
+    /// in nanoseconds and the frame count, both in 64 bits.
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
     /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
     PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
-    /// The argument of [`GET_UNIQUE`]: the size of the buffer and its address. In the reply, the size is the length of
+    /// The argument of [`GET_UNIQUE`]: the size and the address of the buffer. In the reply, the size is the length of
     /// the text.
     Unique, 16 { length: u64, text: u64, }
     /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
@@ -411,7 +414,7 @@ layouts! {
     GemOp, 16 { handle: u32, operation: u32, value: u64, }
     /// The argument of [`INFO`]: the property, and the address of the result.
     Info, 16 { request: u32, padding: u32, value: u64, }
-    /// The argument of [`CS`]: the number of chunks, and the address of the list of their addresses.
+    /// The argument of [`CS`]: the number of chunks, and the address of a list with the addresses of the chunks.
     Submit, 32 { chunks: u32, id: u32, addresses: u64, gart_limit: u64, vram_limit: u64, }
     /// A chunk of a submission: its kind, its length in words, and its address.
     Chunk, 16 { id: u32, words: u32, address: u64, }
@@ -431,8 +434,8 @@ layouts! {
     ObjectFree, 8 { channel: i32, handle: u32, }
     /// The first fields of the argument of [`NOUVEAU_NVIF`].
     NvifCall, 24 { version: u8, kind: u8, padding: [u8; 4], owner: u8, route: u8, token: u64, object: u64, }
-    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. The list follows the structure; `count` is its
-    /// capacity.
+    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. The list follows the structure. `count` is the
+    /// capacity of the list.
     NvifClasses, 32 { call: [u64; 3], version: u8, count: u8, padding: [u8; 6], }
     /// A call of [`NOUVEAU_NVIF`] that creates an object. The words of the object follow the structure.
     NvifNew, 56 {
@@ -460,7 +463,7 @@ layouts! {
         channel: u32, buffer_count: u32, buffers: u64, relocation_count: u32, segment_count: u32, relocations: u64,
         segments: u64, suffix: [u32; 2], vram_available: u64, gart_available: u64,
     }
-    /// A buffer of a [`Pushbuf`], with the domain and the offset that the driver presumes for it.
+    /// A buffer of a [`Pushbuf`], with the domain and the offset that the driver presumes for the buffer.
     PushBuffer, 40 {
         private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
         presumed_offset: u64,

@@ -24,7 +24,7 @@ pub(crate) fn string(text: &str) -> String {
     Quoted(text).to_string()
 }
 
-/// A JSON object that maps names to counts. It is appended to a text while it is built.
+/// A JSON object that maps names to counts. Each entry is appended to a text as soon as it is added to the object.
 pub(crate) struct Object<'a> {
     out: &'a mut String,
     empty: bool,

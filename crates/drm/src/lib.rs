@@ -1,9 +1,9 @@
-//! A library to preload into an OpenGL program. It emulates a render node of a graphics chip.
+//! A library to preload into an OpenGL program. The library emulates a render node of a graphics chip.
 //!
 //! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The library
 //! answers the requests of the program and its OpenGL driver to `/dev/dri/renderD128` and `/dev/dri/card0`, and to the
-//! devices that belong to the screen. Both paths are the same node. All other requests are passed to the functions that
-//! this library replaces. If the variables are not set, all requests are passed on.
+//! devices that belong to the screen. These two paths of `/dev/dri` are the same node. All other requests are passed to
+//! the functions that this library replaces. If the variables are not set, all requests are passed to these functions.
 //!
 //! ```text
 //! program, Mesa, libdrm
@@ -34,15 +34,15 @@
 //! use take memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps the pages of the
 //! buffer as long as the mapping exists.
 //!
-//! `open` returns the read end of a pipe. The program reads events from it, and the inode of the pipe identifies the
-//! open file. The mode of the pipe is a mark by which another process recognizes it. `fstat` on the pipe describes the
-//! render node. Handles belong to an open file, and end when its last descriptor is closed.
+//! `open` returns the read end of a pipe. The program reads events from the pipe, and the inode of the pipe identifies
+//! the open file. The mode of the pipe is a mark by which another process recognizes the node. `fstat` on the pipe
+//! describes the render node. Handles belong to an open file, and end when the last descriptor of the file is closed.
 //!
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for the requests, libdrm's
 //! `xf86drm.h` for the functions of libdrm, and the requests that Mesa 22.3.6 was observed to send.
 //!
-//! `input.rs` emulates the keyboard and the pointer, and `terminal.rs` the terminal of the screen. Their descriptors
-//! are marked sockets (`sockets.rs`).
+//! `input.rs` emulates the keyboard and the pointer, and `terminal.rs` the terminal of the screen. The descriptors of
+//! these devices are sockets with marks (`sockets.rs`).
 //!
 //! `probe.rs` creates an OpenGL context (`gl.rs`) in a process without an OpenGL program, and measures loads
 //! (`loads.rs`).
@@ -51,9 +51,9 @@
 //! `whole.rs` writes files.
 //!
 //! Limits: a file can be imported as a buffer only if this library has exported it. A process has up to 24,000 buffers
-//! at a time. After a fork, both processes share the existing buffers, and each has its own handles from then on. Draws
-//! of a forked child are not captured. A duplicate of a descriptor of the node does not work after `exec`. glibc before
-//! 2.33 names `fstat` differently and is not supported.
+//! at a time. After a fork, the parent and the child share the existing buffers, and each process has its own handles
+//! from then on. Draws of a forked child are not captured. A duplicate of a descriptor of the node does not work after
+//! `exec`. glibc before 2.33 names `fstat` differently and is not supported.
 
 #![cfg(target_os = "linux")]
 #![allow(

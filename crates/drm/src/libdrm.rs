@@ -1,7 +1,7 @@
-//! The functions of libdrm that would search `/sys` for the device of the node. This library replaces them.
+//! Replacements for the functions of libdrm that would search `/sys` for the device of the node.
 //!
-//! `drmGetDevices2` returns only the emulated device, because a driver that also finds another device may choose that
-//! one.
+//! `drmGetDevices2` returns only the emulated device. If a driver also found another device, the driver might choose
+//! the other device.
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
@@ -57,7 +57,8 @@ const RENDER: usize = 2;
 /// `DRM_BUS_PCI`
 const PCI: c_int = 0;
 
-/// A [`Device`] and all data to which it refers, in one allocation. A single `free` releases it, as in libdrm.
+/// A [`Device`] and all data to which the [`Device`] refers, in one allocation. As in libdrm, a single `free` releases
+/// the allocation.
 #[repr(C)]
 struct Description {
     device: Device,
@@ -91,14 +92,15 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    // If the lock is not available, the description is not added to the list. libdrm then frees it with one `free`.
+    // If the lock is not available, the description is not added to the list. libdrm then frees the description with
+    // one `free`.
     if let Ok(mut given) = GIVEN.lock() {
         given.push(made.addr());
     }
     made.cast()
 }
 
-/// Frees a description if this library has allocated it. Returns whether it has.
+/// Frees a description if this library has allocated it. Returns whether this library has allocated the description.
 ///
 /// # Safety
 /// The caller must not use the description again.
@@ -106,7 +108,8 @@ unsafe fn free(device: *mut Device) -> bool {
     let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
     given.swap_remove(place);
-    // SAFETY: the list contained the address, so `calloc` has returned it and it was not freed before.
+    // SAFETY: the list contained the address, so `calloc` has returned the address, and the memory was not freed
+    // before.
     unsafe { libc::free(device.cast()) };
     true
 }
@@ -278,7 +281,7 @@ pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_ch
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
 }
 
-/// `drmGetNodeTypeFromFd`: returns the kind of node as which a descriptor was opened.
+/// `drmGetNodeTypeFromFd`: returns the kind of the node that was opened for a descriptor.
 ///
 /// # Safety
 /// The caller must meet the requirements of libdrm's function.
@@ -339,8 +342,8 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
     for ScreenEvent { kind, user, time, place, .. } in events {
         let given = std::ptr::with_exposed_provenance_mut(user as usize);
         let ([seconds, micros], [frame, crtc]) = (time, place);
-        // SAFETY: `context` is not null and has the members of its version. The program has set the handlers for these
-        // calls.
+        // SAFETY: `context` is not null and has the members of the version that `context` states. The program has set
+        // the handlers for these calls.
         unsafe {
             let version = (*context).version;
             let since = |first: c_int| version >= first;
@@ -384,7 +387,8 @@ mod tests {
     fn a_description_names_the_board_and_is_freed_once() {
         let board = Board::named("rv730").unwrap();
         let mut made = description(&device::Device::new(board));
-        // SAFETY: `description` has returned a valid address. It is not used after it is freed.
+        // SAFETY: `description` has returned a valid address. The test does not use the address after the description
+        // is freed.
         unsafe {
             let device = &*made;
             let paths = [PRIMARY, RENDER].map(|kind| CStr::from_ptr(*device.nodes.add(kind)));

@@ -2,7 +2,7 @@
 //! process finds.
 //!
 //! Each frame is drawn into a framebuffer object of [`WIDTH`] by [`HEIGHT`] pixels and ends with `glFinish`. The
-//! processor time is that of the whole process, so it includes the threads of a driver.
+//! processor time is the time of the whole process and therefore includes the threads of a driver.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null;
@@ -92,7 +92,7 @@ pub(crate) fn list() -> String {
 }
 
 /// Draws frames of a load. Returns the processor time and the wall time of each frame, in seconds. The first frames are
-/// not included, because the driver compiles programs in them.
+/// not included, because the driver compiles programs during these frames.
 ///
 /// # Errors
 /// The load does not exist, or OpenGL reports an error.
@@ -131,7 +131,7 @@ fn processor_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-// The values of these constants are those of the OpenGL registry.
+// The values of these constants are from the OpenGL registry.
 const ARRAY_BUFFER: u32 = 0x8892;
 const BLEND: u32 = 0x0be2;
 const COLOR_ATTACHMENT: u32 = 0x8ce0;
@@ -169,7 +169,8 @@ struct Scene {
     gl: Functions,
 }
 
-/// The vertex program that draws a quad. `place` has the centre of the quad and half its size. `tint.x` is the depth.
+/// The vertex program that draws a quad. `place` contains the centre of the quad, and half the size of the quad.
+/// `tint.x` is the depth.
 const QUAD: &str = "#version 120
     attribute vec3 at; uniform vec4 place, tint; varying vec2 t;
     void main() { t = at.xy * 0.5 + 0.5; gl_Position = vec4(at.xy * place.zw + place.xy, tint.x, 1.0); }";
@@ -229,7 +230,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Creates a program and makes it current. Attribute 0 is named `at`, and attribute 1 `normal`.
+    /// Creates a program and makes this program current. The name of attribute 0 is `at`. The name of attribute 1 is
+    /// `normal`.
     fn program(&self, vertex: &str, fragment: &str) -> Result<Drawing<'_>, String> {
         let program = gl!(self, create_program());
         self.shader(program, VERTEX_SHADER, vertex)?;
@@ -250,8 +252,9 @@ impl Scene {
         Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
-    /// Creates a buffer of floats and makes it current. Each pair in `attributes` is the index of an attribute and the
-    /// index of its first float. An attribute reads the first three of every `stride` floats.
+    /// Creates a buffer of floats and makes this buffer current. Each pair in `attributes` is the index of an attribute
+    /// and the index of the first float that the attribute reads. An attribute reads the first three of every `stride`
+    /// floats.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(
@@ -270,13 +273,13 @@ impl Scene {
         }
     }
 
-    /// Creates the corners of a quad and a program that draws it, and makes both current.
+    /// Creates the corners of a quad and a program that draws the quad. Makes the corners and the program current.
     fn quad(&self, fragment: &str) -> Result<Drawing<'_>, String> {
         self.vertices(&[-1., -1., 0., 1., -1., 0., -1., 1., 0., 1., 1., 0.], &[(0, 0)], 3);
         self.program(QUAD, fragment)
     }
 
-    /// Creates a texture of 512x512 texels and makes it current.
+    /// Creates a texture of 512x512 texels and makes this texture current.
     fn texture(&self, filter: i32) {
         let mut texture = 0;
         gl!(self, gen_textures(1, &raw mut texture); bind_texture(TEXTURE_2D, texture));
@@ -336,7 +339,7 @@ fn clear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     Ok(Box::new(move || {
         for number in 0..20 {
             gl!(scene, clear_color(number as f32 / 20., 0.5, 0.25, 1.); clear(COLOR_AND_DEPTH));
-            // The quad is needed because a driver may drop a clear that another clear follows.
+            // A driver may drop a clear if another clear follows directly. The quad between the clears prevents this.
             quad.draw([0.; 2], [12. / WIDTH as f32, 12. / HEIGHT as f32], 0.);
         }
     }))

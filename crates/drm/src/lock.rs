@@ -1,9 +1,9 @@
 //! A lock that cannot block a signal handler or a forked process forever.
 //!
-//! The lock's word is the id of the thread that holds the lock. If a signal handler interrupts the holder and takes the
-//! lock, it finds the id of its own thread. If a process was forked while another thread held the lock, the word is the
-//! id of a thread that does not exist in the child. In both cases, the lock returns an error instead of waiting
-//! forever.
+//! The lock's word is the id of the thread that holds the lock. If a signal handler interrupts the holder and tries to
+//! take the lock, the handler finds the id of its own thread. If a process was forked while another thread held the
+//! lock, the word is the id of a thread that does not exist in the child. In both cases, the lock returns an error
+//! instead of waiting forever.
 //!
 //! ```text
 //!  31      | 30                          0
@@ -26,8 +26,8 @@ use crate::wiped;
 
 /// Set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
-/// Stands for the holder of a lock that no thread of this process will release. Linux uses thread ids up to 2^22, so no
-/// thread has this id.
+/// Thread id that represents the holder of a lock if no thread of this process will release the lock. Linux uses thread
+/// ids up to 2^22, so no thread has this id.
 const NO_THREAD: u32 = WAITERS - 1;
 /// Time between two checks that the holder still exists.
 const CHECK: Duration = Duration::from_millis(20);
@@ -38,7 +38,7 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only accessible through a `Guard`, and only one exists at a time.
+// SAFETY: the value is only accessible through a `Guard`, and only one `Guard` exists at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// The reason why a lock was not taken.
@@ -46,8 +46,8 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 pub(crate) enum Refused {
     /// The calling thread already holds the lock. The caller is a signal handler that interrupted the holder.
     Held,
-    /// The holder does not exist in this process. It has ended, or this process was forked while another thread held
-    /// the lock.
+    /// The holder does not exist in this process. Either the holder has ended, or this process was forked while another
+    /// thread held the lock.
     Orphaned,
     /// The lock was not released within the given time.
     Late,
@@ -59,12 +59,12 @@ impl<T> Lock<T> {
         Lock { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Takes the lock. Waits as long as another thread holds it.
+    /// Takes the lock. Waits as long as another thread holds the lock.
     pub(crate) fn lock(&self) -> Result<Guard<'_, T>, Refused> {
         self.acquire(None).map(|()| Guard { lock: self, here: PhantomData })
     }
 
-    /// Takes the lock. Waits up to `most` if another thread holds it.
+    /// Takes the lock. Waits up to `most` if another thread holds the lock.
     pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, T>, Refused> {
         self.acquire(Some(most)).map(|()| Guard { lock: self, here: PhantomData })
     }
@@ -79,7 +79,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock without a guard. [`Lock::release`] releases it.
+    /// Takes the lock without creating a guard. The caller must release the lock with [`Lock::release`].
     fn acquire(&self, most: Option<Duration>) -> Result<(), Refused> {
         let me = thread_id();
         let take = |as_word| self.word.compare_exchange(0, as_word, Ordering::Acquire, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl<T> Lock<T> {
             let word = self.word.load(Ordering::Relaxed);
             let holder = word & !WAITERS;
             if holder == 0 {
-                // The flag is set because other threads may still wait.
+                // The flag `WAITERS` is set because other threads may still wait.
                 if take(me | WAITERS).is_ok() {
                     break Ok(());
                 }
@@ -130,16 +130,16 @@ impl<T> Lock<T> {
 
 /// The steps for a lock before and after a fork. The trait does not depend on the type of the locked value.
 pub(crate) trait AroundFork {
-    /// Takes the lock before a fork. Returns whether the lock was taken. The other two functions get this result as
-    /// `taken`.
+    /// Takes the lock before a fork. Returns whether the lock was taken. The caller passes this result to the other two
+    /// functions as `taken`.
     fn before(&self, most: Duration) -> bool;
 
-    /// Releases the lock in the parent if it was taken.
+    /// Releases the lock in the parent if `before` has taken the lock.
     fn in_parent(&self, taken: bool);
 
-    /// Releases the lock in the child if it was taken. If it was not taken, its holder is the forking thread or another
-    /// thread. The copy of the forking thread will release it. Any other thread does not exist in the child, so the
-    /// lock becomes orphaned.
+    /// Releases the lock in the child if `before` has taken the lock. If `before` has not taken the lock, the forking
+    /// thread or another thread holds the lock. If the forking thread holds the lock, the copy of this thread in the
+    /// child will release the lock. Any other thread does not exist in the child, so the lock becomes orphaned.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
 
@@ -212,7 +212,8 @@ impl<T> Drop for Guard<'_, T> {
 /// Returns the id of the calling thread.
 ///
 /// The id is cached, because a system call would increase the time of a small draw by 2 %. In a forked process, the
-/// cached id is wrong. There, the page of [`wiped`] reads as zeros, and each call makes a system call instead.
+/// cached id is wrong. In such a process, the page of [`wiped`] reads as zeros, and each call of this function makes a
+/// system call instead.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };
@@ -242,7 +243,7 @@ fn lives(thread: u32) -> bool {
     !gone
 }
 
-/// Waits until another thread wakes this one, the word differs from `value`, or the time has elapsed.
+/// Waits until another thread wakes this thread, the word differs from `value`, or the time has elapsed.
 fn wait(word: &AtomicU32, value: u32, most: Duration) {
     let time = libc::timespec { tv_sec: most.as_secs() as _, tv_nsec: most.subsec_nanos() as _ };
     // SAFETY: the word and the time are valid during the call.
@@ -318,8 +319,8 @@ mod tests {
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// In the order of the rows, the lock is taken before the fork, free, held by the forking thread, and held by
-    /// another thread.
+    /// The four rows of the test are: the lock was taken before the fork, the lock is free, the forking thread holds
+    /// the lock, another thread holds the lock.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

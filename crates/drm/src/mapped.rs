@@ -1,9 +1,9 @@
 //! Records the mappings of buffers that the program has. [`Memory`](crate::memory::Memory) reuses the pages of a buffer
 //! only if the buffer has no mapping.
 //!
-//! `munmap` removes mappings from the list without a lock, because a program may call it at any point, for example in a
-//! signal handler. A mapping that ends in another way, or that is only partly unmapped, stays on the list. The pages of
-//! its buffer are then not reused.
+//! `munmap` removes mappings from the list without a lock, because a program may call `munmap` at any point, for
+//! example in a signal handler. A mapping that ends in another way, or that is only partly unmapped, stays on the list.
+//! The pages of the mapped buffer are then not reused.
 //!
 //! `mremap` moves or duplicates a mapping. After such a call, and after a `munmap` that fails, the list is
 //! incomplete, and every buffer is treated as mapped.
@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Maximum number of mappings on the list. If there are more, every buffer is treated as mapped.
+/// Maximum number of mappings on the list. If the program has more mappings, every buffer is treated as mapped.
 const MOST: usize = 1024;
 
 /// An entry of the list. An entry whose address is 0 is free.

@@ -5,16 +5,17 @@
 //! floor   |.....................................|     zeros that the chip reads outside of buffers
 //! ```
 //!
-//! If a program maps a buffer, the library creates a second mapping of the same file. The kernel keeps the pages of a
-//! file while a mapping of the file exists. A mapping therefore outlives its buffer, and a new buffer in the same range
-//! uses a different file.
+//! If a program maps a buffer, the library creates a second mapping of the buffer's file. The kernel keeps the pages of
+//! a file while a mapping of the file exists. The mapping of the program can therefore outlive the buffer, and a new
+//! buffer in the same range uses a different file.
 //!
 //! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
 //! (Linux 6.18, a virtual machine on an AMD EPYC). The file of a freed buffer is therefore kept. Once the program has
-//! no mapping of the file, a new buffer of the same size uses it.
+//! no mapping of the file, a new buffer of the same size uses the file.
 //!
-//! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates its
-//! mapping. A program therefore cannot close the file of a buffer, resize it, or open another file with its descriptor.
+//! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates the
+//! mapping of this memory. A program therefore cannot close or resize the file of a buffer, or open another file with
+//! the descriptor number of that file.
 //!
 //! [`Fills`] of whole surfaces may stay outstanding between submissions, as long as only the chip can read the
 //! surfaces. [`Memory::end_submission`] stores all other fills.
@@ -31,18 +32,18 @@ use crate::ioctls::Errno;
 use crate::mapped::{self, Mapped};
 use crate::real;
 
-/// Size of the memory in bytes. It is far larger than the buffers of any program. Pages that were never written take no
-/// memory of the host.
+/// Size of the memory in bytes. The memory is far larger than the buffers of any program. Pages that were never written
+/// take no memory of the host.
 pub(crate) const BYTES: u64 = 1 << 40;
 
 /// Maximum size in bytes of one file without a buffer, and of all such files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Maximum number of consecutive submissions that add no fill. After more of them, all outstanding fills are stored,
-/// because each access near an outstanding fill must search the list of fills.
+/// Maximum number of consecutive submissions that add no fill. After more such submissions, all outstanding fills are
+/// stored, because each access near an outstanding fill must search the list of fills.
 const MOST_PAUSES: u32 = 8;
 
-/// The mappings of the chip's memory. They last until the process ends.
+/// The mappings of the chip's memory. The mappings last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
     chip: *mut u8,
@@ -51,9 +52,9 @@ pub(crate) struct Memory {
     placed: BTreeMap<u64, Placed>,
     /// Files of freed buffers, which a new buffer may use. The newest file is the last.
     parked: Vec<Parked>,
-    /// Number of files that were created so far. It is also the number of the newest file.
+    /// Number of files that were created so far. This is also the number of the newest file.
     files: u64,
-    /// Fills that are outstanding: the chip has executed but not stored them.
+    /// Outstanding fills. The chip has executed these fills, but has not stored them.
     fills: Fills,
     /// The value of [`mapped::forks`] when this memory was created.
     forks: u32,
@@ -66,7 +67,8 @@ struct Placed {
     end: u64,
     /// The number of the file.
     file: u64,
-    /// The value of [`mapped::forks`] when the buffer was created. If a fork has followed, a child also has the file.
+    /// The value of [`mapped::forks`] when the buffer was created. If this value has changed, a forked child also has
+    /// the file.
     forks: u32,
     /// Whether other processes may have opened the file.
     is_shared: bool,
@@ -85,14 +87,14 @@ struct Parked {
 // SAFETY: the addresses are valid in every thread, until the process ends.
 unsafe impl Send for Memory {}
 
-/// Size in bytes of the smallest page of the processors that Linux supports.
+/// Smallest page size in bytes among the processors that Linux supports.
 const SMALLEST_PAGE: usize = 4096;
 
 /// Protection of the mappings of the chip.
 const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
-    /// Creates memory without buffers. All of it reads as zero.
+    /// Creates memory without buffers. All bytes of the memory read as zero.
     ///
     /// # Errors
     /// The system does not allow a file or an address range of this size.
@@ -124,14 +126,14 @@ impl Memory {
 
     /// Returns a copy of a part of memory.
     ///
-    /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new
-    /// value.
+    /// The program may write to the part at the same time. Each byte of the copy then has either its old value or its
+    /// new value.
     pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
         assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
         self.whole().bytes(part)
     }
 
-    /// Stores bytes at an offset. The program may access them at the same time, as in [`Memory::read`].
+    /// Stores bytes at an offset. The program may access these bytes at the same time, as in [`Memory::read`].
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let written = self.whole().write(at, bytes);
         assert!(written, "{} bytes at {at:#x} are in memory", bytes.len());
@@ -141,8 +143,8 @@ impl Memory {
     /// same files.
     pub(crate) fn whole(&self) -> Vram<'_> {
         // SAFETY: the mapping is `BYTES` long, readable and writable, and lasts until the process ends. This library
-        // accesses the mapping only through such views. All views divide it into the same units, because they begin at
-        // the same address.
+        // accesses the mapping only through such views. All views divide the mapping into the same units, because all
+        // views begin at the same address.
         unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
     }
 
@@ -165,12 +167,12 @@ impl Memory {
         self.whole().settle(0..BYTES as usize);
     }
 
-    /// Drops the fills that a forked process has inherited. Its parent stores them.
+    /// Drops the fills that a forked process has inherited. The parent of the process stores these fills.
     pub(crate) fn forget_fills(&self) {
         self.fills.forget();
     }
 
-    /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range must consist of whole
+    /// Creates the file of a buffer, filled with zeros, and maps the file for the chip. The range must consist of whole
     /// pages.
     ///
     /// # Errors
@@ -211,8 +213,8 @@ impl Memory {
     }
 
     /// Moves a buffer into a file of the same length. The mapping of the chip and each mapping of the program then
-    /// refer to that file, at unchanged addresses. If another thread writes to the buffer during the move, its write
-    /// can be lost.
+    /// refer to that file, at unchanged addresses. If another thread writes to the buffer during the move, the written
+    /// bytes can be lost.
     ///
     /// # Errors
     /// `EBUSY` if the program may have mappings that are not on the list. The errors of the C function `mmap`.
@@ -220,7 +222,7 @@ impl Memory {
         self.whole().settle(range.start as usize..range.end as usize);
         let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
         let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
-        // A piece that contains only zeros is not written, so that it takes no pages.
+        // A piece that contains only zeros is not written, so that the piece takes no pages.
         const PIECE: usize = 1 << 16;
         for at in (range.start..range.end).step_by(PIECE) {
             let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
@@ -240,8 +242,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program
-    /// continue to refer to the file. The kernel frees the pages of the file with the last mapping.
+    /// Removes the file of a buffer from the chip's mapping. The range of the buffer then reads as zero. Mappings of
+    /// the program continue to refer to the file. The kernel frees the pages of the file when the last of these
+    /// mappings ends.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         self.whole().settle(range.start as usize..range.end as usize);
         let placed = self.placed.remove(&range.start);
@@ -252,18 +255,19 @@ impl Memory {
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // SAFETY: both ranges are inside mappings of `BYTES` bytes. No view of the ranges is in use, because `self` is
-        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays until the next
-        // buffer replaces it. This is harmless, because no buffer is in this range.
+        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays mapped until
+        // the file of a later buffer replaces it. This is harmless, because no buffer is in this range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);
         }
     }
 
-    /// Keeps the file of a freed buffer for a new buffer, unless this costs too much memory.
+    /// Keeps the file of a freed buffer for a new buffer, unless the kept files would take too much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        // The file is not kept if a fork has followed its creation, because the child has access to it.
+        // The file is not kept if a fork has followed the creation of the file, because the child has access to the
+        // file.
         if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
@@ -278,7 +282,7 @@ impl Memory {
         self.parked.push(Parked { start, length, file, forks });
         while self.parked_bytes() > MOST_PARKED[1] {
             let Parked { start, length, .. } = self.parked.remove(0);
-            // SAFETY: only this library has this mapping, and it is not used again.
+            // SAFETY: only this library has this mapping, and the library does not use the mapping again.
             unsafe { real::munmap(start, length as usize) };
         }
     }
@@ -288,8 +292,8 @@ impl Memory {
         self.parked.iter().map(|parked| parked.length).sum()
     }
 
-    /// Maps a kept file of the buffer's size into the range of the buffer, and fills it with zeros. Returns the number
-    /// of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
+    /// Maps a kept file of the buffer's size into the range of the buffer, and fills the file with zeros. Returns the
+    /// number of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
     fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
         let length = range.end - range.start;
         let forks = mapped::forks();
@@ -303,7 +307,7 @@ impl Memory {
         // borrowed mutably. The file is mapped with this length.
         let moved = unsafe { real::mremap(start, length as usize, length as usize, flags, chip) };
         if moved == libc::MAP_FAILED {
-            // SAFETY: only this library has this mapping, and it is not used again.
+            // SAFETY: only this library has this mapping, and the library does not use the mapping again.
             unsafe { real::munmap(start, length as usize) };
             return None;
         }
@@ -320,8 +324,8 @@ impl Memory {
         let length = (range.end - range.start) as usize;
         let mut pages = vec![0; length.div_ceil(SMALLEST_PAGE)];
         let start = self.chip.wrapping_add(range.start as usize).cast();
-        // SAFETY: the range is inside the mapping. The list has at least one byte per page, because it assumes the
-        // smallest page size.
+        // SAFETY: the range is inside the mapping. The list has at least one byte per page, because the length of the
+        // list assumes the smallest page size.
         let known = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) } == 0;
         // SAFETY: the call does not access memory.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -345,7 +349,7 @@ impl Memory {
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());
-        // The addresses are reserved first, so that `mmap` chooses and checks them.
+        // The addresses are reserved first, so that `mmap` chooses and checks the addresses.
         let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
         let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: the addresses are new, or the program gave them up with `MAP_FIXED`. The part is inside the mapping
@@ -396,7 +400,7 @@ fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
     while done < bytes.len() {
         let rest = &bytes[done..];
         let place = (at + done as u64) as libc::off_t;
-        // SAFETY: the address and the length are those of a slice. The system call is used because this library defines
+        // SAFETY: the address and the length belong to a slice. The system call is used because this library defines
         // `pwrite` itself.
         let count =
             unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, rest.as_ptr(), rest.len(), place) };
@@ -419,7 +423,7 @@ fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut 
     Ok(start.cast())
 }
 
-/// Flag that requests an address below 2 GiB. It exists on x86-64 only.
+/// Flag that requests an address below 2 GiB. The flag exists on x86-64 only.
 #[cfg(target_arch = "x86_64")]
 const MAP_32BIT: c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]

@@ -13,7 +13,7 @@ const LONGEST: usize = 4096;
 /// Messages that were printed.
 pub(crate) static SAID: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 
-/// Prints a message the first time that it occurs in this process.
+/// Prints a message when the message occurs for the first time in this process.
 pub(crate) fn say_once(text: &str) {
     let text = &text[..text.floor_char_boundary(LONGEST)];
     // The lock fails in a signal handler that interrupted this function, and in a process that was forked during this
@@ -46,8 +46,8 @@ pub(crate) fn say_unusable() {
 }
 
 /// Writes a line in one call, so that the lines of several threads do not mix. Errors are ignored. The lock of the
-/// standard library is not used, because in a forked process it may never be released.
+/// standard library is not used, because this lock may never be released in a forked process.
 fn write(line: &str) {
-    // SAFETY: the address and the length are those of a string.
+    // SAFETY: the address and the length belong to a string.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

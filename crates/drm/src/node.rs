@@ -39,8 +39,8 @@ pub(crate) struct Client<'a> {
     file: FileId,
 }
 
-/// State that requests change. A submission locks the state until it is executed, so other requests wait for the
-/// submission.
+/// State that requests change. A submission locks the state until the submission is executed, so other requests wait
+/// for the submission.
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
@@ -53,28 +53,29 @@ pub(crate) struct State {
     pub(crate) screen: Screen,
     /// The chip that executes submissions, or `None` if submissions are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
-    /// Whether buffers were mapped or freed since the last [`State::share`].
+    /// Whether buffers were mapped or freed since the last call of [`State::share`].
     shares: bool,
     /// Number of submissions that were accepted.
     pub(crate) submissions: u64,
     /// Number of submissions that ended in a reset of the chip.
     pub(crate) resets: u32,
-    /// Requests that the node does not answer. The key is the name of the request, the value its number of occurrences.
+    /// Requests that the node does not answer. The key is the name of the request, and the value is the number of its
+    /// occurrences.
     pub(crate) unanswered: BTreeMap<String, u64>,
     /// Number of frames whose files could not be written.
     pub(crate) lost_frames: u64,
-    /// Data of the report other than these counts.
+    /// Data of the report that are not among the counts above.
     pub(crate) record: Record,
 }
 
-/// The node, or null before the node is opened. This is not a `OnceLock`, because a process that is forked while
-/// another thread sets the `OnceLock` would wait forever.
+/// The node, or null before the node is opened. This variable is not a `OnceLock`. If a process forked while another
+/// thread set a `OnceLock`, the child would wait for the `OnceLock` forever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
-/// Lock that a thread holds while it creates the node.
+/// The lock that a thread holds while the thread creates the node.
 pub(crate) static OPENING: Lock<()> = Lock::new(());
 
-/// Opens the node. Returns a descriptor for `ioctl`, `fstat` and `mmap`. `flags` are those of `open`.
+/// Opens the node. Returns a descriptor for `ioctl`, `fstat` and `mmap`. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// `ENODEV` if no chip is selected, or if the system does not provide the memory of the chip. The errors of the C
@@ -117,7 +118,7 @@ pub(crate) fn opened() -> Option<&'static Node> {
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the error of a request that cannot take its lock.
+/// Returns the error for a request if the lock was not taken for the reason `why`.
 fn refused(why: Refused) -> Errno {
     match why {
         // EBUSY, EAGAIN and EINTR are not used, because libraries would repeat the request forever.
@@ -135,8 +136,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Returns the node and the open file of a descriptor, even if another process has opened the file and sent it to this
-/// process. In that case, opens the node if necessary. See also [`of`].
+/// Returns the node and the open file of a descriptor, even if another process has opened the file and sent the
+/// descriptor to this process. In that case, opens the node if necessary. See also [`of`].
 pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     of(descriptor).or_else(|| {
         device::chosen()?;
@@ -148,7 +149,7 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     })
 }
 
-/// Whether files were closed while the node was in use, so that their buffers are not freed yet.
+/// Whether files were closed while the node was in use. The buffers of these files are then not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
@@ -160,7 +161,7 @@ fn own_process() -> bool {
 }
 
 /// Frees the buffers and framebuffers of open files whose last descriptor was closed. If the node is in use,
-/// [`end_closed_late`] frees them at the end of the current request.
+/// [`end_closed_late`] frees these buffers and framebuffers at the end of the current request.
 pub(crate) fn end_closed() {
     let Some(node) = opened().filter(|_| own_process()) else { return };
     match node.lock_within(Duration::ZERO) {
@@ -204,7 +205,7 @@ impl Node {
         self.device
     }
 
-    /// Checks that [`Node::lock`] will return. Call this before a request.
+    /// Checks that [`Node::lock`] will succeed. Call this function before a request.
     ///
     /// # Errors
     /// `EDEADLK` in a signal handler that interrupted a request of this thread. `EIO` if the process was forked in
@@ -214,7 +215,7 @@ impl Node {
     }
 
     /// Locks the state. If this library panicked while the lock was held, later requests can still take the lock. The
-    /// panic was reported where it occurred, and the state is usable after it.
+    /// panic was reported where it occurred, and the state is usable after the panic.
     ///
     /// # Panics
     /// Panics if [`Node::usable`] returns an error.
@@ -223,12 +224,13 @@ impl Node {
         self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
     }
 
-    /// Takes the lock as [`Node::lock`] does, but waits up to `most`.
+    /// Takes the lock as [`Node::lock`] does, but waits for at most `most`.
     pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, State>, Refused> {
         self.locked(self.state.lock_within(most))
     }
 
-    /// Completes a request for the lock. The first request of a forked process also begins the report of that process.
+    /// Finishes an attempt to take the lock. The first request of a forked process also begins the report of that
+    /// process.
     fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
         let mut state = state?;
         if fork::copied() {
@@ -278,7 +280,7 @@ impl Client<'_> {
         self.node.device()
     }
 
-    /// Checks that [`Client::lock`] will return. Call this before a request.
+    /// Checks that [`Client::lock`] will succeed. Call this function before a request.
     ///
     /// # Errors
     /// The errors of [`Node::usable`].
@@ -304,8 +306,8 @@ impl Client<'_> {
     /// Maps a part of memory for the program, like `mmap` with these arguments.
     ///
     /// # Errors
-    /// The errors are those of the kernel: `EINVAL` for a private mapping or a part that no buffer contains, `EACCES`
-    /// if this open file has no handle for the buffer, and the errors of the C function `mmap`.
+    /// The errors that the kernel returns: `EINVAL` for a private mapping or a part that no buffer contains, and
+    /// `EACCES` if this open file has no handle for the buffer. Also the errors of the C function `mmap`.
     pub(crate) fn map(
         &self,
         part: Range<u64>,
@@ -325,13 +327,14 @@ impl Client<'_> {
 }
 
 impl State {
-    /// Creates a buffer, filled with zeros, and returns its handle.
+    /// Creates a buffer, filled with zeros, and returns the handle of the buffer.
     ///
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Open files that were closed may still use memory that the new buffer needs. The file of this request is open.
-        // If another file was closed, the list therefore contains at least two files.
+        // Files that the program has closed may still have buffers in memory that the new buffer needs. The list of
+        // open files contains the file of this request, which is open. If the list also contains a closed file, the
+        // list has at least two entries.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -343,12 +346,12 @@ impl State {
             return Err(Errno(libc::ENOMEM));
         }
         // The range may still have contained the file of an earlier buffer, or may now contain a file that another
-        // buffer has used. The chip must discard copies of its contents.
+        // buffer has used. The chip must discard copies of the contents of the range.
         self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
 
-    /// Closes a handle. Frees its buffer if the handle was the last reference to the buffer.
+    /// Closes a handle. Frees the buffer of the handle if the handle was the last reference to the buffer.
     ///
     /// # Errors
     /// The errors of [`Buffers::close`].
@@ -358,7 +361,7 @@ impl State {
         Ok(())
     }
 
-    /// Drops a reference to a buffer. Frees the buffer if that reference was the last one.
+    /// Drops a reference to a buffer. Frees the buffer if this was the last reference to the buffer.
     pub(crate) fn release(&mut self, id: BufferId) {
         let unused = self.buffers.release(id);
         unused.iter().for_each(|range| self.discard(range));
@@ -435,9 +438,9 @@ mod tests {
     const SIZE: u64 = 1 << 17;
     const CLEAR: u32 = 1 << 8;
 
-    /// A chip that caches the first byte of each buffer of a submission. It discards a byte when it is notified that
-    /// the byte may have changed. Each command is a byte with which it fills the buffers. If the command has the bit
-    /// [`CLEAR`], the fill may stay outstanding.
+    /// A chip that caches the first byte of each buffer of a submission. The chip discards a byte when the node reports
+    /// that the byte may have changed. Each command is a byte, and the chip fills the buffers with this byte. If the
+    /// command has the bit [`CLEAR`], the fill may stay outstanding.
     #[derive(Default)]
     struct Keeping {
         kept: BTreeMap<usize, u8>,
@@ -541,7 +544,7 @@ mod tests {
             self.client.lock().memory.parked_bytes()
         }
 
-        /// Returns the last byte of a buffer as it is stored, without outstanding fills.
+        /// Returns the last byte of a buffer in memory. Outstanding fills do not affect this byte.
         fn stored(&self, handle: u32) -> u8 {
             let end = self.range(handle).end;
             self.client.lock().memory.whole().as_stored().bytes(end - 1..end)[0]
@@ -569,7 +572,7 @@ mod tests {
     }
 
     fn unmapped(start: *mut u8, length: u64) {
-        // SAFETY: the test has created the mapping and does not use it again.
+        // SAFETY: the test has created the mapping and does not use the mapping again.
         assert_eq!(unsafe { munmap(start.cast(), length as usize) }, 0);
     }
 
@@ -587,10 +590,10 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // The program writes through a new mapping. Below, it writes through the same mapping again, after the chip has
-        // read 20 other buffers.
+        // The program writes through a new mapping. Below, the program writes through the same mapping again, after the
+        // chip has read 20 other buffers.
         let map = tested.mapped(one);
-        // SAFETY: callers pass a mapping of a buffer that they unmap only later.
+        // SAFETY: callers pass a mapping of a buffer, and unmap the mapping only later.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
         write(map, 5);
         assert_eq!(tested.look(one), 5);
@@ -636,7 +639,7 @@ mod tests {
             assert_eq!(tested.look(two), 0, "the chip has the bytes of the new buffer");
             assert!(tested.is_zero(two));
             let map = tested.mapped(two);
-            // SAFETY: the mapping has `SIZE` bytes and is unmapped only after its use.
+            // SAFETY: the mapping has `SIZE` bytes and is unmapped only after the test has used the mapping.
             unsafe {
                 assert_eq!(std::slice::from_raw_parts(map, SIZE as usize), vec![0; SIZE as usize]);
                 map.write_volatile(8);
@@ -671,7 +674,7 @@ mod tests {
             assert_eq!(read(left), value);
             next
         };
-        // The first buffer is mapped when it is closed. The second one is mapped in part.
+        // The first buffer is mapped when it is closed. Only a part of the second buffer is mapped.
         let (whole, map) = filled(1);
         tested.closed(whole);
         let next = next_has_another(map, 1);
@@ -756,7 +759,7 @@ mod tests {
         tested.submitted(one, &[CLEAR | 6]);
         tested.closed(one);
         assert!(bytes(map) == [6; SIZE as usize]);
-        // A child process with its own chip reads the buffer, and then the parent does.
+        // A child process with its own chip reads the buffer. Then the parent reads the buffer.
         NODE.store(std::ptr::from_ref(tested.client.node).cast_mut(), Ordering::Release);
         tested.submitted(two, &[CLEAR | 7]);
         assert_eq!(tested.stored(two), 5);
@@ -822,7 +825,7 @@ mod tests {
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
         }
         assert_eq!(status, 0, "the child's buffer has other bytes");
-        // The buffer was created after the fork, so only the parent has it, and its file is kept.
+        // The buffer was created after the fork, so only the parent has the buffer, and the file of the buffer is kept.
         tested.closed(next);
         assert_eq!(tested.parked(), SIZE);
     }

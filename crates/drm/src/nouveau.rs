@@ -1,8 +1,8 @@
 //! Answers the requests of the `nouveau` driver to a render node.
 //!
-//! The address of a buffer on the chip is its offset in the memory of all buffers. It never changes, so an address that
-//! a driver presumes is always correct. Each submission is executed before its request returns, so no buffer is ever in
-//! use.
+//! The address of a buffer on the chip is its offset in the memory of all buffers. This address never changes, so an
+//! address that a driver presumes is always correct. Each submission is executed before its request returns, so no
+//! buffer is ever in use.
 //!
 //! The node reports interface version 1.3.1. Since version 24.3, Mesa contains the code of libdrm's nouveau library and
 //! requires at least this interface version. [`nvif`] creates the device and the objects of a channel. Channels and
@@ -29,14 +29,14 @@ const GART: u64 = 1 << 30;
 const VRAM_DOMAIN: u32 = 2;
 const GART_DOMAIN: u32 = 4;
 
-/// Flags of a relocation: which part of an address it stores, and whether it adds a value for the domain.
-/// (`NOUVEAU_GEM_RELOC_*`)
+/// Flags of a relocation. The flags select which part of an address the relocation stores, and whether the relocation
+/// adds a value for the domain. (`NOUVEAU_GEM_RELOC_*`)
 const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
 
-/// Mask of the bits in a segment's length that contain the size in bytes. The next bit requests that the segment is not
-/// prefetched.
+/// Mask of the bits in a segment's length that contain the size in bytes. The bit above the mask requests that the
+/// segment is not prefetched.
 const LENGTH: u64 = 0x7f_ffff;
 
 /// Maximum numbers of buffers, relocations and segments in a submission. (`NOUVEAU_GEM_MAX_*`)
@@ -47,7 +47,7 @@ const MOST_SEGMENTS: u32 = 512;
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer; for other requests, the errors that the kernel returns.
+/// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         VERSION => request
@@ -66,7 +66,8 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
             Ok(())
         }),
         NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
-        // The request needs no action, because the handle by which commands refer to the object contains its class.
+        // The request needs no action, because the handle by which commands refer to the object contains the class of
+        // the object.
         NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
         NOUVEAU_NVIF => nvif::answer(node, request, argument),
         NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
@@ -102,8 +103,8 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         8 => VRAM,                         // FB_SIZE
         9 => GART,                         // AGP_SIZE
         11 => board.chipset()?.into(),     // CHIPSET_ID
-        // GRAPH_UNITS: masks of the processors and of the clusters that contain them. Drivers allocate local memory for
-        // the numbers of processors and clusters.
+        // GRAPH_UNITS: masks of the processors and of the clusters that contain the processors. Drivers allocate local
+        // memory for the numbers of processors and clusters.
         13 => 0x0300_00ff,
         // PTIMER_TIME: the same value in every run, because results must not depend on the clock of the host.
         14 => 0,
@@ -144,7 +145,7 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
     })
 }
 
-/// Executes a submission. All its writes are in memory when this function returns.
+/// Executes a submission. All writes of the submission are in memory when this function returns.
 ///
 /// A fault is an error of the channel and not of the request. Real chips execute commands after the request returns, so
 /// the request cannot report a fault.
@@ -174,7 +175,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         let place = part(relocation.into, relocation.offset.into(), 4)?;
         let target = buffers.get(relocation.buffer as usize).ok_or(Errno(libc::EINVAL))?;
         let start = range(relocation.buffer)?.start as u64;
-        // The driver has already stored the address that it presumes for the buffer, and the address is correct.
+        // The driver has already stored the address that the driver presumes for the buffer, and this address is
+        // correct.
         if target.presumed != 0 && target.presumed_offset == start {
             continue;
         }
@@ -192,8 +194,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
-    // The chip gets all buffers, not only those of the list, because a launch may use buffers that an earlier
-    // submission has bound.
+    // The chip gets all buffers, not only the buffers in the list of the submission, because a launch may use buffers
+    // that an earlier submission has bound.
     let all = state.buffers.ranges().map(|range| range.start as usize..range.end as usize);
     let all: Vec<Range<usize>> = all.collect();
     for (place, word) in writes {
@@ -213,7 +215,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
 /// Copies a list from the memory of the program.
 ///
 /// # Errors
-/// `EINVAL` if the list is too long, `EFAULT` if it cannot be read.
+/// `EINVAL` if the list is too long, `EFAULT` if the list cannot be read.
 fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
     if count > most { Err(Errno(libc::EINVAL)) } else { user::read_list(address, count as usize) }
 }
@@ -280,7 +282,7 @@ mod tests {
         ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
     }
 
-    /// Creates a buffer. Returns its handle and its address on the chip.
+    /// Creates a buffer. Returns the handle of the buffer, and the address of the buffer on the chip.
     fn created(node: &Client<'_>, size: u32) -> (u32, u64) {
         let mut new =
             NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
@@ -331,7 +333,7 @@ mod tests {
         assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
     }
 
-    /// These are the calls with which Mesa 25.0 finds a chip and creates its objects.
+    /// Mesa 25.0 finds a chip and creates the objects of the chip with these calls.
     #[test]
     fn the_device_and_objects_are_made_by_calls() {
         let node = node();

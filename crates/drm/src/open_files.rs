@@ -1,18 +1,19 @@
-//! The open files of the node: their descriptors, and the detection of their end.
+//! The open files of the node. This file stores the descriptors of the open files, and detects when an open file ends.
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
-//! end does not support other operations: the program cannot write to it, map it, resize it or seek in it. All
-//! duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
+//! end does not support other operations. The program cannot write to the read end, map it, resize it or seek in it.
+//! All duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
 //!
 //! This library holds the write end, which is called the *watch*. When this process and its children have closed all
-//! duplicates of the read end, the kernel reports an error condition on the watch. This works for every method of
-//! closing.
+//! duplicates of the read end, the kernel reports an error condition on the watch. The kernel reports this condition no
+//! matter how the duplicates were closed.
 //!
 //! A program may close the watch and open another file with the same descriptor number. Before each use of the watch,
-//! the library therefore compares the inode. If the watch was closed, the library opens it again through a descriptor
-//! of the program.
+//! the library therefore compares the inode of the descriptor with the inode of the pipe. If the watch was closed, the
+//! library opens the watch again through a descriptor of the program.
 //!
-//! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` call it.
+//! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` look up
+//! descriptors.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -22,11 +23,11 @@ use crate::buffers::FileId;
 use crate::ioctls::{Errno, Plain, ScreenEvent};
 use crate::real;
 
-/// Entry of the list of open files. An entry is reused after its file is closed, and never freed.
+/// Entry of the list of open files. An entry is reused after the file of the entry is closed. An entry is never freed.
 #[derive(Debug)]
 struct FileSlot {
     next: *mut FileSlot,
-    /// Inode of the pipe; [`FREE`] or [`TAKEN`] if the entry has no file.
+    /// Inode of the pipe. The value is [`FREE`] or [`TAKEN`] if the entry has no file.
     inode: AtomicU64,
     watch: AtomicI32,
 }
@@ -35,7 +36,7 @@ struct FileSlot {
 const FREE: u64 = 0;
 /// Inode of an entry that a thread is filling in. No pipe has this inode.
 const TAKEN: u64 = u64::MAX;
-/// Descriptor number that means that there is no watch.
+/// Descriptor number of an entry that has no watch.
 const NONE: c_int = -1;
 
 static FIRST: AtomicPtr<FileSlot> = AtomicPtr::new(null_mut());
@@ -59,7 +60,7 @@ fn pipe_of(descriptor: c_int) -> Option<u64> {
     (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
 }
 
-/// Returns the open file of a descriptor, if it belongs to the node. Leaves `errno` unchanged.
+/// Returns the open file of a descriptor, if the descriptor belongs to the node. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     if FIRST.load(Ordering::Acquire).is_null() {
         return None;
@@ -122,8 +123,8 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
         let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
-        // This process opens its own watch. Otherwise, the pipe would report its end when the process that opened it
-        // ends.
+        // This process opens its own watch. Without this watch, the pipe would have no write end after the process that
+        // opened the file has ended, and the pipe would report its end.
         places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
         real::set_errno(errno);
     }
@@ -173,13 +174,14 @@ pub(crate) fn moved_away(descriptor: c_int) -> c_int {
 }
 
 impl FileSlot {
-    /// Returns the watch, if its descriptor number still refers to this pipe.
+    /// Returns the watch, if the descriptor number of the watch still refers to this pipe.
     fn watch(&self) -> Option<c_int> {
         let watch = self.watch.load(Ordering::Acquire);
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
     }
 
-    /// Returns the watch. If the program has closed it, opens it again through another descriptor of the pipe.
+    /// Returns the watch. If the program has closed the watch, opens the watch again through another descriptor of the
+    /// pipe.
     fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
         let lost = self.watch.load(Ordering::Acquire);
         let known = self.watch();
@@ -210,8 +212,8 @@ impl FileSlot {
             unsafe { libc::poll(&raw mut asked, 1, 0) };
             return asked.revents & libc::POLLERR == 0;
         }
-        // If there is no watch, the function searches the descriptors of this process. If they cannot be listed, it
-        // assumes that the file is open.
+        // If the file has no watch, the function searches the descriptors of this process. If the descriptors cannot be
+        // listed, the function assumes that the file is open.
         let Ok(all) = std::fs::read_dir("/proc/self/fd") else { return true };
         let numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let inode = self.inode.load(Ordering::Acquire);
@@ -220,8 +222,8 @@ impl FileSlot {
     }
 }
 
-/// Removes from the list all files whose last descriptor was closed, and returns them. The caller must hold the lock of
-/// the node.
+/// Removes from the list all files whose last descriptor was closed. Returns these files. The caller must hold the lock
+/// of the node.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));
     let ended = used.filter(|place| !place.lives()).map(|place| {
@@ -245,8 +247,8 @@ pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
         let event: *const ScreenEvent = event;
-        // SAFETY: the address and the length are those of the event. The system call is used because this library
-        // defines `write` itself.
+        // SAFETY: the address and the length belong to the event. The system call is used because this library defines
+        // `write` itself.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<ScreenEvent>()) }
     };
     // The event is either written completely or not at all, because a write of up to `PIPE_BUF` bytes is atomic.

@@ -3,7 +3,7 @@
 //! folders, `/dev/tty0` and `/dev/tty1`.
 //!
 //! For these paths, the functions in this file return the results that the kernel returns for a real device. For other
-//! paths, they call the C library.
+//! paths, these functions call the C library.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ use crate::user;
 
 /// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path of the node for programs that use its screen.
+/// The path that programs use for the node if they use the screen of the node.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.
@@ -46,7 +46,7 @@ pub(crate) enum NodePath {
     Terminal,
 }
 
-/// All emulated paths, and the object that each of them names.
+/// All emulated paths. Each entry contains the object that the path names.
 const PATHS: [(&CStr, NodePath); 10] = [
     (PATH, NodePath::Render),
     (CARD, NodePath::Card),
@@ -136,12 +136,12 @@ const MINOR: c_uint = 128;
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
 /// The device number of the node that controls the screen.
 pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
-/// The emulated folders. Each has the mode of the removed folder that represents it.
+/// The emulated folders. Each entry also contains the mode of the removed folder that represents the emulated folder.
 pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
     [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 
-/// Whether this process has used a descriptor of an emulated folder. Until then, functions that list a folder need not
-/// check its descriptor.
+/// Whether this process has used a descriptor of an emulated folder. If this value is false, functions that list a
+/// folder need not check the descriptor of the folder.
 pub(crate) static FOLDER_SEEN: AtomicBool = AtomicBool::new(false);
 
 /// Returns the emulated folder that a descriptor represents, if any. Leaves `errno` unchanged.
@@ -320,8 +320,8 @@ pub unsafe extern "C-unwind" fn statx(
     written(status, &found)
 }
 
-/// Checks access to an object. All users may read and write a device, and list its folder. Returns 0, or -1 with
-/// `errno`.
+/// Checks access to an object. All users may read and write a device, and list the folder of a device. Returns 0, or -1
+/// with `errno`.
 fn allowed(named: NodePath, mode: c_int) -> c_int {
     let refused = if named.is_folder() { libc::W_OK } else { libc::X_OK };
     if mode & refused == 0 {
@@ -402,8 +402,8 @@ attributes! {
     lgetxattr, c"lgetxattr";
 }
 
-/// Returns the canonical form of an emulated path. Stores it in `room`, or allocates memory that the program frees.
-/// Returns `None` for other paths.
+/// Returns the canonical form of an emulated path. Stores the canonical form in `room`, or allocates memory that the
+/// program frees. Returns `None` for other paths.
 ///
 /// # Safety
 /// `room` must be null or have enough bytes for the path.
@@ -485,8 +485,8 @@ mod tests {
     }
 
     /// Sources of the expected numbers: graphics devices have the major number 226, and render nodes start at the minor
-    /// number 128. Input devices have the major number 13, and their event nodes start at 64. Terminals have the major
-    /// number 4. (`Documentation/admin-guide/devices.txt`)
+    /// number 128. Input devices have the major number 13, and their event nodes start at the minor number 64.
+    /// Terminals have the major number 4. (`Documentation/admin-guide/devices.txt`)
     #[test]
     fn a_node_is_described_as_a_device() {
         // SAFETY: all-zero bytes are valid for this plain structure.

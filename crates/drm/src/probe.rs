@@ -1,8 +1,8 @@
-//! The probe: it examines or measures a driver in a process that loads this library but runs no OpenGL program.
+//! The probe. It examines or measures a driver in a process that loads this library but runs no OpenGL program.
 //!
 //! If one of the following environment variables is set, a process that loads this library creates an OpenGL context
-//! without a surface before `main`, prints one JSON object, and ends. The exit status is 0. After an error, it is 1,
-//! and the object only has the field `error`.
+//! without a surface before `main`. The process then prints one JSON object, and ends. The exit status is 0. After an
+//! error, the exit status is 1, and the object only has the field `error`.
 //!
 //! | variable | printed fields |
 //! |---|---|
@@ -20,8 +20,8 @@ use crate::{cl, json, loads, report};
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
-    // SAFETY: the names are C strings. The function of `std` is not used, because it allocates, and this code runs in
-    // every process.
+    // SAFETY: the names are C strings. The code does not use the function of `std`, because that function allocates,
+    // and this code runs in every process.
     let is_set = |name: &std::ffi::CStr| !unsafe { libc::getenv(name.as_ptr()) }.is_null();
     let loads = is_set(c"RECONVERGE_DRM_LOAD");
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {

@@ -2,9 +2,9 @@
 //!
 //! The folder is the value of `RECONVERGE_DRM_PROGRAMS`. The name of a file is CHIP-STAGE-NUMBER. The number is a hash
 //! of the content. Programs of R600 and R700 are written as words (`.hex`). Other programs are written as source text
-//! (`.s`), with their registers or their address. Processes can share the folder: a file that already has this content
-//! is not written again. Fetch shaders are not written, because all of them are in one buffer, and the end of each is
-//! unknown.
+//! (`.s`), with the registers or the address of the program. Processes can share the folder, because a file that
+//! already has the same content is not written again. Fetch shaders are not written, because all fetch shaders are in
+//! one buffer, and the end of each fetch shader is unknown.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,7 +15,7 @@ use reconverge_isa::program::Stage;
 
 use crate::whole;
 
-/// The folder, and the programs that were written to it.
+/// The folder, and the programs that were written to the folder.
 #[derive(Debug)]
 pub(crate) struct Programs {
     folder: PathBuf,
@@ -32,7 +32,7 @@ impl Programs {
         &self.folder
     }
 
-    /// Writes a vertex, geometry or pixel program, unless it was written before.
+    /// Writes a vertex, geometry or pixel program, unless the program was written before.
     ///
     /// # Errors
     /// The operating system reports an error.

@@ -1,9 +1,10 @@
 //! Answers the requests of the `radeon` driver to a render node, except for submissions.
 //!
-//! The node reports that hardware is absent if it is not emulated: all rings except for graphics, hierarchical depth
-//! (HyperZ), and CMASK. The node reports the same numbers of pipes and backends for every chip. A driver derives two
-//! layouts from these numbers. One is the layout of tiled surfaces, which programs do not see. The other is the layout
-//! of the results of an occlusion query, which has one result per backend ([`BACKENDS`]).
+//! The node reports that hardware is absent if the hardware is not emulated. Hierarchical depth (HyperZ), CMASK, and
+//! all rings other than the graphics ring are not emulated. The node reports the same numbers of pipes and backends for
+//! every chip. A driver derives two layouts from these numbers. One is the layout of tiled surfaces, which programs do
+//! not see. The other is the layout of the results of an occlusion query, which has one result per backend
+//! ([`BACKENDS`]).
 
 use std::ffi::c_void;
 
@@ -22,16 +23,16 @@ const VRAM: u64 = 512 << 20;
 const GTT_DOMAIN: u32 = 2;
 const VRAM_DOMAIN: u32 = 4;
 
-/// Number of backends. Each of them counts pixels for occlusion queries.
+/// Number of backends. Each backend counts pixels for occlusion queries.
 pub(crate) const BACKENDS: u32 = 4;
 
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer; for other requests, the errors that the kernel returns.
+/// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
-        // Version 2.50 is the last one that supported these chips.
+        // Version 2.50 is the last version that supported these chips.
         VERSION => request
             .exchange(argument, |version| describe(node.device().board.driver, "emulated Radeon", version)),
         GEM_INFO => request.exchange(argument, |info| {
@@ -117,7 +118,7 @@ fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A result of `INFO`. It has the same size as the result of the kernel.
+/// A result of `INFO`. The size of the result is the size of the result that the kernel returns.
 enum Answer {
     Word(u32),
     Long(u64),
@@ -151,7 +152,7 @@ fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
         // TIMESTAMP: the same value in every run, because results must not depend on the clock of the host.
         0x11 => Long(0),
         0x12 => Word(1),                                     // MAX_SE
-        0x15 => Word(0),                                     // RING_WORKING: no ring except for graphics
+        0x15 => Word(0),                                     // RING_WORKING: only the graphics ring works
         0x1a => Word(750_000),                               // MAX_SCLK, in kHz
         0x1d => Long(0),                                     // NUM_BYTES_MOVED
         0x1e => Long(node.lock().buffers.used(VRAM_DOMAIN)), // VRAM_USAGE
@@ -232,7 +233,7 @@ mod tests {
         pointer.expose_provenance() as u64
     }
 
-    /// Requests a property of the chip from the node, and returns it.
+    /// Requests a property of the chip from the node, and returns the value of the property.
     fn informed(node: &Client<'_>, request: u32) -> Result<u64, Errno> {
         let mut value = 0_u64;
         ask(node, INFO, &mut Info { request, padding: 0, value: address(&raw mut value) }).map(|()| value)

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of another library. Its address is looked up at its first call.
+/// A function of another library. The address of the function is looked up at the first call.
 pub(crate) struct Symbol {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -17,8 +17,8 @@ impl Symbol {
         Symbol { name, found: AtomicPtr::new(null_mut()) }
     }
 
-    /// Returns the address of the function in the libraries that were loaded after this one, or null if none of them
-    /// defines it. Does not allocate.
+    /// Returns the address of the function in the libraries that were loaded after this library. Returns null if none
+    /// of these libraries defines the function. Does not allocate.
     pub(crate) fn address(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
         if !known.is_null() {
@@ -36,7 +36,8 @@ impl Symbol {
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is never closed, so libudev stays loaded while the address is known.
+        // SAFETY: names are C strings. The handle is never closed, so libudev stays loaded as long as this library
+        // stores the address.
         let found = unsafe {
             let libudev = libc::dlopen(c"libudev.so.1".as_ptr(), libc::RTLD_LAZY);
             if libudev.is_null() { null_mut() } else { libc::dlsym(libudev, self.name.as_ptr()) }
@@ -46,13 +47,14 @@ impl Symbol {
     }
 
     /// Returns the address of the function in libdrm. Also finds a libdrm that was loaded later and is visible to one
-    /// library only, which [`Symbol::address`] does not find.
+    /// library only. [`Symbol::address`] does not find such a libdrm.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is never closed, so libdrm stays loaded while the address is known.
+        // SAFETY: names are C strings. The handle is never closed, so libdrm stays loaded as long as this library
+        // stores the address.
         let found = unsafe {
             let libdrm = libc::dlopen(c"libdrm.so.2".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             if libdrm.is_null() { null_mut() } else { libc::dlsym(libdrm, self.name.as_ptr()) }
@@ -76,8 +78,8 @@ pub(crate) fn set_errno(errno: c_int) {
 
 /// Calls a [`Symbol`] with typed arguments. If no library defines the function, the result is the value after `else`.
 ///
-/// To end a cancelled thread, the C library unwinds from functions such as `write` through the frames of their callers.
-/// These frames therefore must not own values with destructors.
+/// To end a cancelled thread, the C library unwinds from functions such as `write` through the frames of the callers of
+/// these functions. These frames therefore must not own values with destructors.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
@@ -93,7 +95,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Sets `errno` to `ENOSYS` and returns -1: the result of a function that no other library defines.
+/// Sets `errno` to `ENOSYS` and returns -1. This is the result of a function that no other library defines.
 pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
@@ -162,7 +164,7 @@ static WRITEV: Symbol = Symbol::new(c"writev");
 static PWRITE: Symbol = Symbol::new(c"pwrite");
 static FALLOCATE: Symbol = Symbol::new(c"fallocate");
 
-/// Looks up some functions when the library is loaded: those that programs call between `fork` and `exec`. In a child
+/// When this library is loaded, looks up the functions that programs call between `fork` and `exec`. In a child
 /// process, a later lookup could wait for a lock that another thread of the parent held.
 #[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
 #[cfg_attr(test, allow(dead_code))]
@@ -183,7 +185,7 @@ pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
-/// Makes the system call `close_range`. The C library has a function for it only since version 2.34.
+/// Makes the system call `close_range`. The C library has a function for this system call only since version 2.34.
 ///
 /// # Safety
 /// The caller must meet the requirements of `close_range`.
@@ -195,8 +197,8 @@ pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c
 /// # Safety
 /// The caller must meet the requirements of `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
-    // The C library has this function only since 2.34.
-    // SAFETY: the caller meets the requirements of this function.
+    // The C library has `closefrom` only since version 2.34. SAFETY: the caller meets the requirements of this
+    // function.
     let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
     call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
 }
@@ -273,12 +275,13 @@ pub(crate) unsafe fn fallocate(
 
 /// Closes a descriptor of this library. Makes the system call, because this library defines `close` itself.
 pub(crate) fn close_own(descriptor: c_int) {
-    // SAFETY: the system call does not access memory. The caller opened the descriptor and does not use it again.
+    // SAFETY: the system call does not access memory. The caller opened the descriptor and does not use the descriptor
+    // again.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Makes the system call `mmap`. The function of the C library is not used, because its lookup may allocate, and memory
-/// allocators call `mmap`.
+/// Makes the system call `mmap`. The code does not use the function of the C library, because the lookup of that
+/// function may allocate, and memory allocators call `mmap`.
 ///
 /// # Safety
 /// The caller must meet the requirements of `mmap`.

@@ -1,11 +1,12 @@
-//! The report on how a process has used the node. `reconverge drm` reads it.
+//! The report on how a process has used the node. `reconverge drm` reads the report.
 //!
 //! The report is a list of lines that are appended to the file `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A
 //! line is written when the node is first opened, at the first reset of the chip, each time that the number of resets
-//! has doubled, and when the process ends. If a process is killed or calls `_exit`, only its earlier lines remain.
+//! has doubled, and when the process ends. If a process is killed or calls `_exit`, the process does not write the last
+//! of these lines.
 //!
-//! Every line has all fields. If several lines have the same `pid` and `opened`, the last one is valid. A forked
-//! process reports its own use, beginning with its first request.
+//! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
+//! forked process reports its own use, beginning with its first request.
 //!
 //! | field | meaning |
 //! |---|---|
@@ -43,13 +44,13 @@ use crate::whole;
 
 /// Maximum time for which a process that ends waits for a request of another thread.
 const EXIT: Duration = Duration::from_secs(2);
-/// Capacity of a line in bytes. It is allocated in advance, because a process may end in a signal handler that
+/// Capacity of a line in bytes. The line is allocated in advance, because a process may end in a signal handler that
 /// interrupted an allocation.
 const LINE: usize = 64 << 10;
 /// Capacity in bytes of a line without counts by name.
 const SHORT_LINE: usize = 1024;
 
-/// Data of a process's report: a buffer for a line, and the counts that the process has inherited.
+/// Data for a process's report. They consist of a buffer for a line, and the counts that the process has inherited.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,
@@ -91,7 +92,8 @@ impl Numbers {
     }
 }
 
-/// The process id of this report, and copies of its counts. A thread that cannot take the lock can read them.
+/// The process id of this report, and copies of the counts in the report. A thread that cannot take the lock of the
+/// node can read these copies.
 static LIVE: Live = Live {
     process: AtomicU32::new(0),
     opened: AtomicU64::new(0),
@@ -149,11 +151,11 @@ pub(crate) fn begin(node: &Node) {
         state.record.line.reserve(LINE);
         append(node.device(), &mut state);
     }
-    // SAFETY: the function exists until the process ends, because this library is not unloaded before.
+    // SAFETY: the function exists until the process ends, because this library is not unloaded before that time.
     unsafe { libc::atexit(end) };
 }
 
-/// Begins the report of a forked process. It does not include the counts of the parent.
+/// Begins the report of a forked process. This report does not include the counts of the parent.
 pub(crate) fn copied(device: &Device, state: &mut State) {
     LIVE.begin();
     let mut unknown = BTreeMap::new();
@@ -183,7 +185,7 @@ pub(crate) fn reset(device: &Device, state: &mut State) {
     }
 }
 
-/// Copies the counts of this process to [`LIVE`], and returns them.
+/// Copies the counts of this process to [`LIVE`], and returns the counts.
 pub(crate) fn publish(state: &State) -> Numbers {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
     LIVE.set(numbers);
@@ -214,7 +216,7 @@ fn append(device: &Device, state: &mut State) {
 fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Result {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
     // The lock is not available in a process that was forked while another thread changed the counts. The line then
-    // does not contain them.
+    // does not contain these counts.
     let counts = device.watch.counts.lock_within(EXIT).ok();
     write_numbers(line, device, state.gpu.is_some(), counts.is_some(), numbers)?;
     let mut unknown = json::Object::new(line, ", \"unknown\": ");
@@ -241,8 +243,8 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     Ok(())
 }
 
-/// Calls `visit` for each operation that this process has used and the chip does not emulate, with the number of its
-/// occurrences.
+/// Calls `visit` for each operation that this process has used and that the chip does not emulate. The arguments are
+/// the name and the number of occurrences of the operation.
 fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     let Some(gpu) = &state.gpu else { return };
     gpu.each_unknown(&mut |name, count| {
@@ -283,7 +285,7 @@ impl std::fmt::Write for Room<'_> {
     }
 }
 
-/// Writes the beginning of a line: all fields except for the counts by name.
+/// Writes the beginning of a line. This part has all fields except for the counts by name.
 fn write_numbers(
     line: &mut dyn std::fmt::Write,
     device: &Device,
@@ -349,7 +351,7 @@ mod tests {
         ] {
             assert_eq!(file(path).unwrap_err().to_string(), why);
         }
-        // A pipe with a reader is also rejected. If its reader ended, a write to the pipe would end the program.
+        // A pipe with a reader is also rejected. If the reader ended, a write to the pipe would end the program.
         let reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
         assert_eq!(file(&pipe).unwrap_err().to_string(), "not a regular file");
         drop(reader);

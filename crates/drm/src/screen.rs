@@ -1,17 +1,17 @@
-//! The screen of the emulated board. It consists of one output with one connector, framebuffers, and the displayed
-//! picture.
+//! The screen of the emulated board. The screen consists of one output with one connector, framebuffers, and the
+//! displayed picture.
 //!
-//! A frame is shown as soon as a program requests it. A page flip completes before its request returns, and its event
-//! is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not depend on the clock
-//! of the host.
+//! A frame is shown as soon as a program requests the frame. A page flip completes before its request returns, and the
+//! event of the flip is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not
+//! depend on the clock of the host.
 //!
 //! A frame is shown by a mode change, by a flip, by a report that the shown framebuffer has changed, and by every other
-//! request that changes the picture. The other requests concern the cursor, the gamma table, the power, and the removal
-//! of the framebuffer on the screen. If an open file ends, no frame is shown, and the last picture stays.
+//! request that changes the picture. These other requests concern the cursor, the gamma table, the power, and the
+//! removal of the framebuffer on the screen. If an open file ends, no frame is shown, and the last picture stays.
 //!
-//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to it as `frame-0001.ppm` and so on, beginning with
-//! the upper row. If another process has used these names, the files are named `frame-p2-0001.ppm` and so on. A file is
-//! either complete or absent, see [`whole`](crate::whole). The report counts the frames and the files.
+//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to this folder as `frame-0001.ppm` and so on,
+//! beginning with the upper row. If another process has used these names, the files are named `frame-p2-0001.ppm` and
+//! so on. A file is either complete or absent, see [`whole`](crate::whole). The report counts the frames and the files.
 //! `RECONVERGE_DRM_RECORD` names a file that records the frames. `RECONVERGE_DRM_WINDOW` names the folder with the
 //! sockets of a window that shows the frames.
 //!
@@ -55,14 +55,14 @@ use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor};
 use record::ScreenRecording;
 use vblank::FLIP_COMPLETE;
 
-/// The identifiers of the objects of the board. The identifiers of framebuffers follow after [`LAST`].
+/// The identifiers of the objects of the board. The identifiers of framebuffers are greater than [`LAST`].
 pub(crate) const CRTC: u32 = 1;
 const ENCODER: u32 = 2;
 const CONNECTOR: u32 = 3;
 const PLANE: u32 = 4;
 /// The last identifier that does not belong to a framebuffer.
 const LAST: u32 = 31;
-/// Value of a request's framebuffer field that leaves the framebuffer on the screen unchanged.
+/// If the framebuffer field of a request has this value, the framebuffer on the screen does not change.
 const UNCHANGED: u32 = u32::MAX;
 
 /// The kinds of the encoder and of the connector, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
@@ -94,10 +94,10 @@ const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"]
 /// A framebuffer: a buffer that is interpreted as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    /// The open file that created the framebuffer. The framebuffer ends with this file. `None` after `CLOSEFB` of the
-    /// framebuffer on the screen: it then ends when the screen shows another framebuffer.
+    /// The open file that created the framebuffer. The framebuffer ends with this file. The value is `None` after
+    /// `CLOSEFB` of the framebuffer on the screen. Such a framebuffer ends when the screen shows another framebuffer.
     file: Option<FileId>,
-    /// The buffer with the pixels. The framebuffer holds a reference to it.
+    /// The buffer with the pixels. The framebuffer holds a reference to the buffer.
     buffer: BufferId,
     width: u32,
     height: u32,
@@ -119,16 +119,18 @@ pub(crate) struct Screen {
     framebuffers: BTreeMap<u32, Framebuffer>,
     last: u32,
     shown: Option<Shown>,
-    /// The power state of the screen. It is a value of the property DPMS.
+    /// The power state of the screen. The state is a value of the property DPMS.
     power: u64,
     cursor: ScreenCursor,
     /// The gamma table, if a program has set one.
     gamma: Option<Gamma>,
-    /// Data that programs have stored, by identifier. Each entry has the open file that stored the data.
+    /// Data that programs have stored. The key is the identifier of the data. Each entry contains the open file that
+    /// stored the data.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
-    /// The open files of programs that handle planes of all kinds. Only they get a list of planes.
+    /// The open files of programs that handle planes of all kinds. Only these programs get a list of planes.
     universal: BTreeSet<FileId>,
-    /// The frame count. A wait for a later count advances it at once, see [`vblank`].
+    /// The frame count. A request that waits for a later count sets the frame count to this later count at once, see
+    /// [`vblank`].
     count: u64,
     /// Number of frames that were shown.
     pub(crate) frames: u64,
@@ -140,13 +142,13 @@ pub(crate) struct Screen {
     process: u32,
     /// Number of frames that the parent of this process had shown before the fork.
     others: u64,
-    /// Number of events for the open file of the current request that the program has not read.
+    /// Number of events for the open file of the current request that are still unread.
     unread: usize,
     /// Events that are not yet written to the pipe of their open file.
     events: Vec<(FileId, ScreenEvent)>,
 }
 
-/// The mode of the screen, and the framebuffer on it.
+/// The mode of the screen, and the framebuffer on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     /// The identifier of the framebuffer, or 0 while the plane of the screen is off.
@@ -163,12 +165,13 @@ impl Shown {
 }
 
 impl Screen {
-    /// Creates a screen. If `folder` is given, frames are written to it.
+    /// Creates a screen. If `folder` is given, frames are written to this folder.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// If given, adds a file that records the frames, and the folder of a window that shows the frames.
+    /// Adds the file `record` that records the frames, and the folder `window` of a window that shows the frames.
+    /// Either argument may be `None`.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
         Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }
@@ -188,7 +191,7 @@ impl Screen {
         }
     }
 
-    /// Removes and returns the events for an open file that are not yet written to its pipe.
+    /// Removes and returns the events for an open file that are not yet written to the pipe of the file.
     pub(crate) fn events(&mut self, file: FileId) -> Vec<ScreenEvent> {
         self.events.extract_if(.., |(asked, _)| *asked == file).map(|(_, event)| event).collect()
     }
@@ -215,8 +218,8 @@ impl Screen {
         !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
     }
 
-    /// Removes a framebuffer of an open file, and returns its buffer. The caller must drop the reference that the
-    /// framebuffer held to this buffer.
+    /// Removes a framebuffer of an open file, and returns the buffer of the framebuffer. The caller must drop the
+    /// reference that the framebuffer held to this buffer.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == Some(file));
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
@@ -226,7 +229,7 @@ impl Screen {
     }
 
     /// Removes the framebuffers, data and events of an open file. Returns the buffers of the framebuffers and of the
-    /// cursor. The caller must drop their references.
+    /// cursor. The caller must drop the references to these buffers.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<BufferId> {
         self.events.retain(|(asked, _)| *asked != file);
         self.blobs.retain(|_, (owner, _)| *owner != file);
@@ -407,8 +410,8 @@ pub(crate) fn answer(
                 if dirty.count > MOST_RECTANGLES || (dirty.count == 0) != (dirty.rectangles == 0) {
                     return Err(Errno(libc::EINVAL));
                 }
-                // A rectangle has four coordinates of 16 bits. The kernel requires a readable list. The whole frame is
-                // shown, so the list is not used.
+                // A rectangle has four coordinates of 16 bits. The kernel requires that the list of rectangles can be
+                // read. The whole frame is shown, so the list is not used.
                 user::read_list::<u64>(dirty.rectangles, dirty.count as usize)?;
                 let state = &mut *node.lock();
                 match state.screen.shown {
@@ -430,7 +433,7 @@ pub(crate) fn answer(
     })
 }
 
-/// The bus id of the board, as `drmGetBusid` returns it.
+/// The bus id of the board. `drmGetBusid` returns the same text.
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
 /// Returns a capability of the node by its number. Examples are dumb buffers and a preferred colour depth of 24 bits.
@@ -465,9 +468,9 @@ fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Err
     Ok(())
 }
 
-/// Stores all values if the program has room for all of them, and otherwise none. Then stores the number of all values.
-/// The kernel does so for the modes and the encoders of a connector and for the formats of a plane. For other lists,
-/// see [`give`].
+/// Stores all values if the program has room for all of them, and otherwise stores no values. Then stores the number of
+/// all values. The kernel stores the modes and the encoders of a connector and the formats of a plane in this way. For
+/// other lists, see [`give`].
 fn give_all<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if *count as usize >= values.len() {
         user::write_list(address, values)?;
@@ -565,7 +568,7 @@ fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
     show(state, shown)
 }
 
-/// `RMFB`. Removes a framebuffer. If the screen shows it, the screen is switched off.
+/// `RMFB`. Removes a framebuffer. If the screen shows the framebuffer, the screen is switched off.
 fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
     let seen = state.screen.shown.filter(|shown| state.screen.is_seen() && shown.framebuffer == id);
     let buffer = state.screen.remove(id, state.buffers.file())?;
@@ -576,10 +579,11 @@ fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CLOSEFB`. Closes a framebuffer. If the screen shows it, it is removed when the screen shows another framebuffer.
+/// `CLOSEFB`. Closes a framebuffer. If the screen shows the framebuffer, the framebuffer is only removed when the
+/// screen shows another framebuffer.
 ///
 /// # Errors
-/// `ENOENT` if another open file created the framebuffer, or if it was already closed.
+/// `ENOENT` if another open file created the framebuffer, or if the framebuffer was already closed.
 fn close(state: &mut State, id: u32) -> Result<(), Errno> {
     let file = state.buffers.file();
     if state.screen.shown.is_some_and(|shown| shown.framebuffer == id) {
@@ -598,8 +602,8 @@ fn close(state: &mut State, id: u32) -> Result<(), Errno> {
 /// Shows another framebuffer of the same size.
 fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
-    // For some flags, the kernel interprets this field as a frame count. Only drivers with `DRM_CAP_PAGE_FLIP_TARGET`
-    // support these flags.
+    // For some flags, the kernel interprets the field `padding` as a frame count. Only drivers with
+    // `DRM_CAP_PAGE_FLIP_TARGET` support these flags.
     if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 || asked.padding != 0 {
         return Err(Errno(libc::EINVAL));
     }
@@ -651,14 +655,15 @@ fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Res
     show(state, Shown { framebuffer: asked.framebuffer, place, ..shown })
 }
 
-/// Returns a framebuffer, and a new handle for its buffer.
+/// Returns a framebuffer, and a new handle for the buffer of the framebuffer.
 fn handed_out(state: &mut State, id: u32) -> Result<(Framebuffer, u32), Errno> {
     let framebuffer = *state.screen.framebuffers.get(&id).ok_or(Errno(libc::ENOENT))?;
     let handle = state.buffers.name(framebuffer.buffer)?;
     Ok((framebuffer, handle))
 }
 
-/// Creates a framebuffer. The arrays are the width, height and four-letter code, and the handle, pitch and offset.
+/// Creates a framebuffer. The first array has the width, the height and the four-letter code. The second array has the
+/// handle, the pitch and the offset.
 fn add(
     state: &mut State,
     [width, height, code]: [u32; 3],
@@ -686,10 +691,10 @@ fn known_framebuffer(screen: &Screen, id: u32) -> Result<Framebuffer, Errno> {
     screen.framebuffers.get(&id).copied().ok_or(Errno(libc::ENOENT))
 }
 
-/// Returns the framebuffer of `shown`. Checks that it contains the part that the screen shows.
+/// Returns the framebuffer of `shown`. Checks that the framebuffer contains the part that the screen shows.
 ///
 /// # Errors
-/// `ENOENT` if the framebuffer does not exist, `ENOSPC` if it is too small.
+/// `ENOENT` if the framebuffer does not exist, `ENOSPC` if the framebuffer is too small.
 fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
     let framebuffer = known_framebuffer(screen, shown.framebuffer)?;
     let size = shown.size();
@@ -718,7 +723,7 @@ fn blank(state: &mut State, shown: Option<Shown>) {
     }
 }
 
-/// Replaces the framebuffer on the screen. If the old framebuffer was closed, it is removed now.
+/// Replaces the framebuffer on the screen. If the old framebuffer was closed, removes the old framebuffer.
 fn replace(state: &mut State, shown: Option<Shown>) {
     let old = std::mem::replace(&mut state.screen.shown, shown).map(|old| old.framebuffer);
     let gone = old.filter(|old| shown.is_none_or(|shown| shown.framebuffer != *old));
@@ -755,7 +760,7 @@ fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
     let row = dumb.width.checked_mul(bytes).filter(|row| row.checked_mul(dumb.height).is_some());
     dumb.pitch = row.and_then(|row| row.checked_next_multiple_of(256)).ok_or(Errno(libc::EINVAL))?;
     dumb.size = u64::from(dumb.pitch) * u64::from(dumb.height);
-    // Domain 1 is the memory of the processor. Drivers do not request it.
+    // Domain 1 is the memory of the processor. Drivers do not request this domain.
     dumb.handle = state.create(dumb.size, 0, 1)?;
     Ok(())
 }

@@ -7,20 +7,21 @@
 //! chip 1 reads and writes  \____ the same pages ____/   chip 2 reads and writes
 //! ```
 //!
-//! A program requests the file of a buffer (PRIME) and sends it to another process. Each process executes its own
+//! A program requests the file of a buffer (PRIME) and sends the file to another process. Each process executes its own
 //! submissions before their requests return. A buffer therefore contains the results of all submissions when another
-//! process uses it, and no fence is needed.
+//! process uses the buffer, and no fence is needed.
 //!
 //! Before an export, the file of a buffer has no descriptor, see [`memory`](crate::memory). The export copies the
-//! buffer into a file with a descriptor, and maps this file instead of the old one: for the chip, and at each address
-//! at which the program has mapped the buffer. The name of the file contains the data that the driver stored with the
-//! buffer before the export: domain, tiling and pitch. The file cannot be resized, so no process can remove pages that
-//! another process uses.
+//! buffer into a file with a descriptor, and maps this file instead of the old file. The new file is mapped for the
+//! chip, and at each address at which the program has mapped the buffer. The name of the file contains the data that
+//! the driver stored with the buffer before the export: domain, tiling and pitch. The file cannot be resized, so no
+//! process can remove pages that another process uses.
 //!
-//! The kernel frees the pages with the last mapping and the last descriptor, even if a process is killed.
+//! When the last mapping and the last descriptor of the file have ended, the kernel frees the pages of the file, even
+//! if a process was killed.
 //!
-//! Sources: the kernel's `drm_prime.c`; libdrm's `xf86drm.c` and Mesa 22.3.6, which determine the size of a buffer with
-//! `lseek`.
+//! Sources: the kernel's `drm_prime.c`, libdrm's `xf86drm.c`, and Mesa 22.3.6. libdrm and Mesa determine the size of a
+//! buffer with `lseek`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
@@ -40,7 +41,7 @@ const NAME: &str = "reconverge-drm-buffer";
 const CLOEXEC: u32 = libc::O_CLOEXEC as u32;
 const READ_WRITE: u32 = libc::O_RDWR as u32;
 
-/// Seals of a buffer file. They prevent changes of its size and of the seals.
+/// Seals of a buffer file. The seals prevent changes of the size of the file, and changes of the seals.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A buffer that was exported or imported.
@@ -51,7 +52,7 @@ struct SharedBuffer {
     descriptor: c_int,
 }
 
-/// Identifies a file among all file systems by its device and its inode.
+/// The identity of a file among all file systems. It consists of the device and the inode of the file.
 type FileKey = (libc::dev_t, libc::ino_t);
 
 /// Returns the identity of a descriptor's file.
@@ -66,7 +67,8 @@ pub(crate) struct SharedBuffers {
 }
 
 impl SharedBuffers {
-    /// Closes the file of a buffer that is freed, if the buffer is shared. Other processes keep their descriptors.
+    /// Closes the file of a buffer that is freed, if the buffer is shared. Other processes keep their own descriptors
+    /// of the file.
     pub(crate) fn end(&mut self, buffer: BufferId) {
         for (key, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
             // The program may have closed the descriptor and opened another file with the same number.
@@ -277,8 +279,8 @@ mod tests {
             assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
             assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
         }
-        // Each process reads the bytes that the other one writes, including writes through a mapping that is older than
-        // the export.
+        // Each process reads the bytes that the other process writes, including writes through a mapping that is older
+        // than the export.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
         // SAFETY: the mapping is larger than three bytes, and the test does not unmap it.
@@ -287,7 +289,7 @@ mod tests {
             assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);
         }
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
-        // The first process frees its buffer. The other process still reads the bytes.
+        // The first process frees its buffer. The other process still reads the bytes of the buffer.
         one.lock().close(handle).unwrap();
         real::close_own(descriptor);
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
@@ -356,8 +358,8 @@ mod tests {
         for (descriptor, error) in [(-1, libc::EBADF), (other, libc::EINVAL), (named, libc::EINVAL)] {
             assert_eq!(handle_of(&node, descriptor), Err(Errno(error)));
         }
-        // The file is sealed, but its length is not that of a buffer.
-        // SAFETY: the system calls only affect a descriptor of the test.
+        // The file is sealed, but the length of the file is not a length that a buffer can have. SAFETY: the system
+        // calls only affect a descriptor of the test.
         unsafe {
             libc::ftruncate(named, 4096);
             libc::fcntl(named, libc::F_ADD_SEALS, SEALS);

@@ -1,4 +1,4 @@
-//! Descriptors that represent an input device or the terminal: sockets with a mark.
+//! Descriptors that represent an input device or the terminal. These descriptors are sockets with a mark.
 //!
 //! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` returns. The kernel does not use the
 //! mode of a socket without a path. Duplicates of a descriptor have the same mark. This is also true for descriptors
@@ -24,14 +24,15 @@ pub(crate) enum Mark {
     Terminal = 3,
 }
 
-/// Returns the mode of a socket with a mark. The sticky bit distinguishes it from other modes. The lowest bits are the
-/// access mode of the device. They are needed because the kernel opens every socket for reading and writing.
+/// Returns the mode of a socket with a mark. The sticky bit distinguishes this mode from other modes. The lowest bits
+/// are the access mode of the device. These bits are needed because the kernel opens every socket for reading and
+/// writing.
 fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
     libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
 }
 
-/// Returns the mark of a socket, if it has one, and its access mode: `O_RDONLY`, `O_WRONLY` or `O_RDWR`. Leaves
-/// `errno` unchanged.
+/// Returns the mark and the access mode of a socket, if the socket has a mark. The access mode is `O_RDONLY`,
+/// `O_WRONLY` or `O_RDWR`. Leaves `errno` unchanged.
 pub(crate) fn marked(descriptor: c_int) -> Option<(Mark, c_int)> {
     let found = real::status(descriptor)?.st_mode;
     let access = found as c_int & libc::O_ACCMODE;
@@ -39,12 +40,12 @@ pub(crate) fn marked(descriptor: c_int) -> Option<(Mark, c_int)> {
     marks.into_iter().find(|mark| mode(*mark, access) == found).map(|mark| (mark, access))
 }
 
-/// Returns the mark of a socket, if it has one. Leaves `errno` unchanged.
+/// Returns the mark of a socket, if the socket has a mark. Leaves `errno` unchanged.
 pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
     marked(descriptor).map(|(mark, _)| mark)
 }
 
-/// Creates a socket that never receives data. The mark is optional. `flags` are those of `open`.
+/// Creates a socket that never receives data. The mark is optional. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C function `socket`.
@@ -53,10 +54,10 @@ pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     created(libc::SOCK_DGRAM, mark, flags)
 }
 
-/// Creates a socket with a mark that is connected to a listening socket. `flags` are those of `open`.
+/// Creates a socket with a mark, and connects it to a listening socket. `flags` are the flags of `open`.
 ///
 /// # Errors
-/// The errors of the C functions `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of the C functions `socket` and `connect`, and `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
     let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
     // The peer is on this machine. A nonblocking socket therefore connects at once or not at all.
@@ -67,7 +68,7 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
 /// Connects a socket to a listening socket.
 ///
 /// # Errors
-/// The errors of the C function `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of the C function `connect`, and `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
     // SAFETY: all-zero bytes are valid for this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };

@@ -14,7 +14,7 @@ use crate::node::{Client, State};
 use crate::report;
 use crate::user;
 
-/// Maximum number of chunks in a submission. There are three kinds of chunks, and each may occur once.
+/// Maximum number of chunks in a submission. There are three kinds of chunks, and each kind may occur once.
 const CHUNKS: u32 = 3;
 /// Maximum number of words in a chunk. The kernel allocates command buffers in a pool of 1 MiB. The command buffers of
 /// Mesa have up to 64 KiB.
@@ -28,16 +28,16 @@ const COMMANDS: u32 = 2;
 const FLAGS: u32 = 3;
 /// Number of words in a relocation: handle, read domains, write domain, flags.
 const RELOCATION: usize = 4;
-/// The flag that requests virtual addresses of the chip, which these chips do not support.
+/// The flag that requests virtual addresses of the chip. These chips do not support virtual addresses.
 const USE_VM: u32 = 2;
 
-/// Executes a submission. All its writes are in memory when this function returns.
+/// Executes a submission. All writes of the submission are in memory when this function returns.
 ///
 /// A fault resets the chip and is not an error of the request. Real chips execute commands after the request returns,
 /// so the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if the submission is malformed, `EFAULT` if a part of it cannot be read.
+/// `EINVAL` if the submission is malformed, `EFAULT` if a part of the submission cannot be read.
 pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     let chunks = chunks(submit);
     let state = &mut *node.lock();
@@ -54,7 +54,7 @@ pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Executes a submission. Returns the reason if the chip did not execute it completely.
+/// Executes a submission. If the chip did not execute the submission completely, returns the reason.
 fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
     executed(state, |gpu, memory| gpu.submit(memory, submission))
 }
@@ -102,7 +102,7 @@ impl From<String> for Refused {
     }
 }
 
-/// Returns a function that creates the error for a part that cannot be read.
+/// Returns a function that creates the error for a part of a submission that cannot be read.
 fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }
@@ -217,7 +217,7 @@ fn ring_name(ring: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Reads a submission that consists of the given chunks. A chunk is its kind and its words.
+    /// Reads a submission that consists of the given chunks. Each entry contains the kind and the words of a chunk.
     fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
         let chunk = |(id, words): &(u32, &[u32])| Chunk {
             id: *id,

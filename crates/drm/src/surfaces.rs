@@ -1,4 +1,4 @@
-//! Records the contents of surfaces after each draw that stores into them, for `reconverge piglit --compare`.
+//! For `reconverge piglit --compare`, records the contents of surfaces after each draw that stores into the surfaces.
 //!
 //! The folder contains `surfaces.jsonl`, which has a JSON object for each draw that stores into a surface, in the order
 //! of the draws:

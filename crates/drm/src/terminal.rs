@@ -1,4 +1,5 @@
-//! The virtual terminal of the emulated screen. It is `/dev/tty1`, the only terminal, and therefore also `/dev/tty0`.
+//! The virtual terminal of the emulated screen. Its path is `/dev/tty1`. The machine has no other terminal, so the path
+//! `/dev/tty0` names the same terminal.
 //!
 //! A program that shows pictures without a window system first acquires a terminal. The kernel then draws no text on
 //! the screen, and shells receive no keys. On the emulated screen, no other program draws or reads keys, so the
@@ -27,14 +28,14 @@ const AUTO: u8 = 0;
 const PROCESS: u8 = 1;
 /// The mode of the display: `KD_TEXT` or `KD_GRAPHICS`.
 static MODE: AtomicU32 = AtomicU32::new(0);
-/// The mode of the keyboard. It is `K_UNICODE` until a program sets another mode.
+/// The mode of the keyboard. The mode is `K_UNICODE` until a program sets another mode.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
-/// The switching mode that `VT_SETMODE` stored last. `VT_GETMODE` returns it. It is `VT_AUTO` until a program sets
-/// another mode.
+/// The switching mode that `VT_SETMODE` stored last. `VT_GETMODE` returns this mode. The mode is `VT_AUTO` until a
+/// program sets another mode.
 static SWITCH: AtomicU64 = AtomicU64::new(0);
 
-/// The structure `vt_mode` as one word. Its first byte is the switching mode of the terminal.
+/// The structure `vt_mode` as one word. The first byte of the structure is the switching mode of the terminal.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SwitchMode(u64);
@@ -49,7 +50,7 @@ unsafe impl Plain for SwitchMode {}
 // SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for TerminalState {}
 
-/// Opens the terminal. `flags` are those of `open`.
+/// Opens the terminal. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C function `socket`.
@@ -57,7 +58,7 @@ pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
-/// Accepts text and discards it, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
+/// Accepts text and discards the text, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
 pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
     let errno = match access {
         libc::O_RDONLY => libc::EBADF,
@@ -68,7 +69,7 @@ pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize 
     -1
 }
 
-/// Returns whether a request is one for terminals with a screen.
+/// Returns whether a request is a request for terminals with a screen.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (0x4b00..0x4c00).contains(&request) || (0x5600..0x5700).contains(&request)
 }

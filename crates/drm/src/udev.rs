@@ -1,13 +1,14 @@
-//! The functions of libudev, for programs that use it to search for devices.
+//! The functions of libudev, for programs that use libudev to search for devices.
 //!
 //! If a chip is selected, this library implements all functions of libudev, so that an object of one library never
-//! reaches the other library. The devices are those of `udev/tree.rs`. Devices are not added or removed later. If no
-//! chip is selected, all calls are passed to libudev.
+//! reaches the other library. `udev/tree.rs` defines the devices. Devices are not added or removed later. If no chip is
+//! selected, all calls are passed to libudev.
 //!
-//! A program calls the functions of this library instead of those of libudev in two cases: if it is linked with
-//! libudev, or if it looks them up in all libraries (`RTLD_DEFAULT`).
+//! A program calls the functions of this library instead of the functions of libudev in two cases. In the first case,
+//! the program is linked with libudev. In the second case, the program looks up the functions in all libraries
+//! (`RTLD_DEFAULT`).
 //!
-//! Source: systemd's `src/libudev/libudev.h`; the rules of a search follow `libudev-enumerate.c`.
+//! Source: systemd's `src/libudev/libudev.h`. The rules of a search follow `libudev-enumerate.c`.
 
 mod tree;
 
@@ -36,7 +37,7 @@ pub struct UdevDevice {
     references: AtomicUsize,
     udev: *mut Udev,
     entry: &'static UdevEntry,
-    /// The object of the parent device, or null. This object holds a reference to it.
+    /// The object of the parent device, or null. This object holds a reference to the object of the parent.
     parent: *mut UdevDevice,
 }
 
@@ -51,7 +52,7 @@ pub struct UdevSearch {
     texts: Vec<CString>,
 }
 
-/// A monitor for devices that are added or removed. It never reports a device.
+/// A monitor for devices that are added or removed. The monitor never reports a device.
 #[derive(Debug)]
 pub struct UdevMonitor {
     references: AtomicUsize,
@@ -59,7 +60,7 @@ pub struct UdevMonitor {
     descriptor: c_int,
 }
 
-/// The event queue of the device manager. It is always empty.
+/// The event queue of the device manager. The queue is always empty.
 pub type UdevQueue = UdevMonitor;
 
 /// A condition of a search. The strings are patterns of `fnmatch`.
@@ -78,7 +79,7 @@ enum SearchRule {
 /// An object with a reference count that the program changes.
 trait Counted {
     fn references(&self) -> &AtomicUsize;
-    /// Releases what the object owns.
+    /// Releases the data that the object owns.
     fn end(&mut self) {}
 }
 
@@ -173,7 +174,8 @@ fn fails<T: Nothing>(errno: c_int) -> T {
     T::NOTHING
 }
 
-/// Defines functions of libudev. If no chip is selected, each of them calls the function of the same name in libudev.
+/// Defines functions of libudev. If no chip is selected, each of these functions calls the function of the same name in
+/// libudev.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty $ours:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]
@@ -214,19 +216,19 @@ fn address(text: Option<&CStr>) -> *const c_char {
     text.map_or(null(), CStr::as_ptr)
 }
 
-/// Returns new objects for a device and all its parents.
+/// Creates objects for a device and all its parents. Returns the object of the device.
 fn handed_out(udev: *mut Udev, entry: &'static UdevEntry) -> *mut UdevDevice {
     let parent = tree().parent(entry).map_or(null_mut(), |parent| handed_out(udev, parent));
     Box::into_raw(Box::new(UdevDevice { references: first(), udev, entry, parent }))
 }
 
-/// Returns a new object for a device that was found. If none was found, fails with the error for a device that does not
+/// Returns a new object for the device `found`. If `found` is `None`, fails with the error for a device that does not
 /// exist.
 fn handed_out_if(udev: *mut Udev, found: Option<&'static UdevEntry>) -> *mut UdevDevice {
     found.map_or_else(|| fails(libc::ENODEV), |entry| handed_out(udev, entry))
 }
 
-/// Calls `find` with the entry of a device, and returns its result.
+/// Calls `find` with the entry of a device, and returns the result of `find`.
 ///
 /// # Safety
 /// `device` must be null or a pointer that this library returned.
@@ -240,8 +242,8 @@ unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'stat
 
 /// Returns the emulated devices of this process.
 fn tree() -> &'static Tree {
-    // This is not a `OnceLock`, because a process that is forked while another thread sets the `OnceLock` would wait
-    // forever.
+    // This variable is not a `OnceLock`. If a process forked while another thread set a `OnceLock`, the child would
+    // wait for the `OnceLock` forever.
     static TREE: AtomicPtr<Tree> = AtomicPtr::new(null_mut());
     // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
     if let Some(tree) = unsafe { TREE.load(Ordering::Acquire).as_ref() } {
@@ -266,10 +268,11 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Returns whether an entry matches all rules. If there are several rules for subsystems, properties or names, only one
-/// of each kind must match.
+/// Returns whether an entry matches all rules. If there are several rules for subsystems, the entry need only match one
+/// of these rules. The same applies to several rules for properties, and to several rules for names.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // For subsystems, properties and names: whether there is such a rule, and whether one of these rules matches.
+    // Two flags each for subsystems, properties and names. The first flag is set if such a rule exists. The second flag
+    // is set if one of these rules matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -319,7 +322,7 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
     }
 }
 
-/// Adds the rule that only devices below a parent are found. It replaces an earlier rule of this kind.
+/// Adds the rule that only devices below a parent are found. The new rule replaces an earlier rule of this kind.
 /// (`sd_device_enumerator_add_match_parent`)
 ///
 /// # Safety
@@ -334,7 +337,7 @@ unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
     }
 }
 
-/// Returns an error as a negative number if an object or a string is null, and 0 otherwise.
+/// If an object or a string is null, returns an error as a negative number. Otherwise returns 0.
 fn error_of_null<T>(object: *mut T, texts: &[*const c_char]) -> c_int {
     if object.is_null() || texts.iter().any(|text| text.is_null()) { -libc::EINVAL } else { 0 }
 }
@@ -419,8 +422,8 @@ functions! {
     fn udev_device_new_from_device_id(udev: *mut Udev, id: *const c_char) -> *mut UdevDevice {
         handed_out_if(udev, text(id).and_then(|id| of_id(&id)))
     }
-    // The device manager passes the device in the environment of programs that it starts. There is no device manager
-    // here.
+    // A device manager passes the device to a program in the environment of the program. This machine has no device
+    // manager.
     fn udev_device_new_from_environment(_udev: *mut Udev) -> *mut UdevDevice { fails(libc::ENODEV) }
     fn udev_device_ref(device: *mut UdevDevice) -> *mut UdevDevice { refer(device) }
     fn udev_device_unref(device: *mut UdevDevice) -> *mut UdevDevice { give_back(device) }
@@ -705,7 +708,7 @@ mod tests {
     fn rules_of_a_search_are_patterns() {
         let subsystem = |name: &CStr| SearchRule::Subsystem(name.to_owned());
         let name = |name: &CStr| SearchRule::Name(name.to_owned());
-        // Weston and libinput search in these ways.
+        // Weston and libinput search with these rules.
         assert_eq!(found(&[subsystem(c"drm"), name(c"card[0-9]*")]), ["card0"]);
         assert_eq!(found(&[subsystem(c"input"), name(c"event*")]), ["event0", "event1"]);
         // Xorg searches for several subsystems at once.
@@ -719,7 +722,7 @@ mod tests {
         assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
-    /// The expected results are those of systemd's libudev 252. Source: `match_tag` and `match_property` in its
+    /// The expected results are the results of systemd's libudev 252. Source: `match_tag` and `match_property` in its
     /// `device-enumerator.c`.
     #[test]
     fn all_tags_have_to_fit_and_a_property_has_a_value() {

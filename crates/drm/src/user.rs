@@ -9,8 +9,8 @@
 //! | many | `process_vm_readv` and `process_vm_writev` on this process, which check addresses |
 //! | many, if a sandbox forbids these calls | a pipe, whose `read` and `write` check addresses |
 //!
-//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. This takes 5.6 us
-//! with the second method, and a tenth of this time with the first method (an AMD EPYC).
+//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. These copies take 5.6
+//! us with the second method, and a tenth of this time with the first method (an AMD EPYC).
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -22,7 +22,7 @@ use crate::real;
 
 /// Number of bytes per step of a copy through a pipe. (`PIPE_BUF`)
 const STEP: usize = 4096;
-/// Size in bytes of the smallest page of the processors that Linux supports.
+/// Smallest page size in bytes among the processors that Linux supports.
 const PAGE: u64 = 4096;
 
 /// Reads a value from the memory of the program.
@@ -58,7 +58,7 @@ pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Err
     read_parts(&parts, count)
 }
 
-/// Reads `count` values. Their bytes are in `parts`.
+/// Reads `count` values. The bytes of these values are in `parts`.
 fn read_parts<T: Plain>(parts: &[Part], count: usize) -> Result<Vec<T>, Errno> {
     assert_eq!(length(parts), count * size_of::<T>());
     let mut values = Vec::<T>::with_capacity(count);
@@ -86,15 +86,15 @@ pub(crate) fn write_list<T: Plain>(address: u64, values: &[T]) -> Result<(), Err
 }
 
 /// Returns whether the C string at an address starts with `text`. If `text` ends with a zero byte, the string must be
-/// equal to it. Returns false for an invalid address. Does not allocate, and leaves `errno` unchanged.
+/// equal to `text`. Returns false for an invalid address. Does not allocate, and leaves `errno` unchanged.
 pub(crate) fn is_start(address: u64, text: &[u8]) -> bool {
     const MOST: usize = 32;
     let errno = real::errno();
     assert!(text.len() <= MOST, "a short text");
     let mut found = [0_u8; MOST];
     let found = &mut found[..text.len()];
-    // The part of the string in its first page is read first. A string that is shorter than `text` may end there, and
-    // the next page may not exist.
+    // The function first reads the part of the string that is in the first page. A string that is shorter than `text`
+    // may end in this page, and the next page may not exist.
     let first = text.len().min((PAGE - address % PAGE) as usize);
     let (head, tail) = found.split_at_mut(first);
     let same = copy(Way::FromProgram, &[(address, head.len())], head.as_mut_ptr()).is_ok()
@@ -118,11 +118,11 @@ type Part = (u64, usize);
 /// Maximum number of parts per system call.
 const PARTS: usize = 8;
 
-/// Maximum number of bytes that are copied with the first method, which checks their pages.
+/// Maximum number of bytes that are copied with the first method. This method checks the pages of the bytes.
 const FEW: usize = PAGE as usize;
 
 /// Copies parts of the program's memory to `ours`, or in the other direction. `ours` must have room for all parts in
-/// order, and only [`Way::FromProgram`] writes to it.
+/// order. Only [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut at = 0;
     for parts in parts.chunks(PARTS) {
@@ -149,7 +149,8 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 /// Number of bytes that the kernel reads or writes to check a page. These bytes are a set of signals.
 const SET: u64 = 8;
 
-/// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if the kernel cannot check a page.
+/// Copies parts after the kernel has checked the pages of the parts. Returns `ENOSYS` if the kernel cannot check a
+/// page.
 ///
 /// Another thread of the program may remove a page after the check. The copy then raises a signal, like an access of
 /// the program itself.
@@ -162,7 +163,8 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     for (address, count) in parts {
         let (theirs, ours) = (pointer(*address), ours.wrapping_add(start));
         // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for the part.
-        // The parts do not overlap with `ours`, because the program does not have its address. The elements are bytes.
+        // The parts do not overlap with `ours`, because the program does not have the address of `ours`. The elements
+        // are bytes.
         unsafe {
             match way {
                 Way::FromProgram => std::ptr::copy(theirs, ours, *count),
@@ -175,13 +177,13 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 }
 
 thread_local! {
-    /// During a call of the program to this library, the address of a variable of the called function. Otherwise 0.
+    /// While the program calls this library, the address of a variable of the called function. Otherwise 0.
     static CALLED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs the function that handles a request of the program, and marks the end of the stack meanwhile. Most arguments of
-/// requests are on the program's stack, close to the frame of this function. Their pages need no check, which would
-/// take 4 % of the time of a small draw.
+/// Runs the function that handles a request of the program. While this function runs, [`CALLED`] marks the end of the
+/// stack. Most arguments of requests are on the program's stack, close to the frame of this function. The pages of
+/// these arguments need no check. A check would take 4 % of the time of a small draw.
 pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     /// Restores the previous value of `CALLED`, also after a panic.
     struct Restored(u64);
@@ -200,15 +202,15 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
 const DEEPEST: u64 = 1 << 15;
 
 /// Returns a range of addresses that are certainly on the stack. The range starts at `own`, a variable of this library.
-/// It contains all frames up to [`CALLED`], and the rest of the last page.
+/// The range contains all frames up to [`CALLED`], and the remaining bytes of the last page.
 fn stack(own: &u8) -> Range<u64> {
     let (own, called) = ((&raw const *own).expose_provenance() as u64, CALLED.get());
     let is_near = called.checked_sub(own).is_some_and(|distance| distance < DEEPEST);
     own..if is_near { called - called % PAGE + PAGE } else { own }
 }
 
-/// Checks each page of a part: the kernel accesses the page. If the part will be written, the check may change bytes of
-/// the part, but no bytes around it.
+/// Checks each page of a part. For a check, the kernel accesses the page. If the part will be written, the check may
+/// change bytes of the part, but no bytes around the part.
 fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     let own = 0;
     let stack = stack(&own);
@@ -221,15 +223,16 @@ fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     while at < end {
         let next = (at - at % PAGE).checked_add(PAGE).ok_or(fault)?.min(end);
         let inside = at.next_multiple_of(SET);
-        // The check of a read may also read bytes next to the part, because they are in the same page.
+        // The check of a read may also read bytes next to the part, because these bytes are in the same page.
         let (set, writes) = match way {
             Way::ToProgram if inside + SET <= next => (inside, true),
             Way::FromProgram | Way::ToProgram => (at - at % SET, false),
         };
         unknown |= matches!(way, Way::ToProgram) && !writes;
         let (none, set) = (std::ptr::null_mut::<u8>(), pointer(set));
-        // SAFETY: the kernel checks the address. It writes the set of blocked signals there, or it reads a set and
-        // rejects the call, because -1 is not a valid operation. The blocked signals do not change in either case.
+        // SAFETY: the kernel checks the address. The kernel writes the set of blocked signals to the address, or reads
+        // a set from the address and rejects the call, because -1 is not a valid operation. The blocked signals do not
+        // change in either case.
         let result = unsafe {
             match writes {
                 true => libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, set, SET),
@@ -268,7 +271,7 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     }
     let (local, remote, number) = (&raw const local, remote.as_ptr(), parts.len() as _);
     // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed these
-    // addresses, and could read from and write to them itself.
+    // addresses, and the program itself could read from and write to these addresses.
     let copied = unsafe {
         let process = libc::getpid();
         match way {
@@ -283,7 +286,7 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     }
 }
 
-/// Copies through a pipe: `write` copies to the pipe, and `read` copies from it. Both check addresses.
+/// Copies through a pipe: `write` copies to the pipe, and `read` copies from the pipe. Both functions check addresses.
 fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut ends: [c_int; 2] = [-1; 2];
     // SAFETY: the array has room for two descriptors.
@@ -329,7 +332,7 @@ fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> 
 mod tests {
     use super::*;
 
-    /// Returns the address of a page with this protection. The page after it does not exist.
+    /// Returns the address of a page with this protection. The page after the returned page does not exist.
     fn page(protection: c_int) -> u64 {
         let length = 2 * PAGE as usize;
         // SAFETY: the kernel chooses new addresses, and no other code uses them.
@@ -384,7 +387,8 @@ mod tests {
             assert_eq!(stack.start, here);
             assert!(stack.end <= end, "{:#x}..{end:#x}", stack.end);
             assert_eq!(read::<u32>(page(libc::PROT_NONE)), Err(FAULT));
-            // Another thread has another stack, so no address is certainly on it.
+            // The new thread has another stack, and no request runs on this stack. Therefore, no address is certainly
+            // on this stack.
             assert_eq!(std::thread::spawn(|| super::stack(&0).count()).join().unwrap(), 0);
         });
         assert!(stack(&0).is_empty());

@@ -1,4 +1,5 @@
-//! Observers of the chip. They replace words of programs, and write programs, captured draws and surfaces to files.
+//! Observers of the chip. The observers replace words of programs, and write programs, captured draws and surfaces to
+//! files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,14 +41,15 @@ pub(crate) struct Watch {
 /// Counts by name.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Reasons why draws were not captured, with the number of times that each occurred.
+    /// Reasons why draws were not captured. The value is the number of times that the reason occurred.
     pub(crate) uncaptured: BTreeMap<String, u64>,
     /// Number of files that could not be written. The key is the purpose of the files.
     pub(crate) lost: BTreeMap<String, u64>,
 }
 
 impl Watch {
-    /// Changes the counts that have names. Does nothing in a process that was forked while another thread changed them.
+    /// Changes the counts that have names. Does nothing in a process that was forked while another thread changed these
+    /// counts.
     fn counted(&self, change: impl FnOnce(&mut Counts)) {
         if let Ok(mut counts) = self.counts.lock() {
             change(&mut counts);
@@ -101,7 +103,8 @@ struct Watcher {
     watch: &'static Watch,
     /// The folder to which draws are captured. `None` if no draw is captured, or if no more draws can be captured.
     folder: Option<Folder>,
-    /// The writer of the contents of surfaces. `None` if surfaces are not observed, or if they cannot be written.
+    /// The writer of the contents of surfaces. `None` if surfaces are not observed, or if the contents cannot be
+    /// written.
     surfaces: Option<Surfaces>,
     programs: Option<Programs>,
 }

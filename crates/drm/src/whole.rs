@@ -1,7 +1,7 @@
 //! Writes files that are either complete or absent.
 //!
-//! A file is written as `.NAME.PID-RANDOM.part` in its folder and then renamed. The temporary file is always a new
-//! file, so links are not followed. If the process is killed, the temporary file remains.
+//! A file is first written as `.NAME.PID-RANDOM.part` in the same folder, and then renamed to `NAME`. The temporary
+//! file is always a new file, so links are not followed. If the process is killed, the temporary file remains.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,11 +15,12 @@ use std::process;
 /// Maximum number of temporary names that are tried.
 const TRIES: u32 = 100;
 
-/// Writes a file. If a file with this name exists, replaces it. A link with this name is replaced and not followed.
+/// Writes a file. If a file with this name exists, replaces the existing file. A link with this name is replaced and
+/// not followed.
 ///
 /// # Errors
-/// The errors of the operating system, including those of closing the file. After an error, no part of the new file
-/// remains.
+/// The errors of the operating system, including the errors of closing the file. After an error, no part of the new
+/// file remains.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| fs::rename(part, path))
 }
@@ -27,7 +28,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes a file with a name that does not exist yet.
 ///
 /// # Errors
-/// `AlreadyExists` if the name exists, even as a dangling link; otherwise the errors of [`replace`].
+/// `AlreadyExists` if the name exists, even as a dangling link. Otherwise, the errors of [`replace`].
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| rename_new(part, path))
 }
@@ -60,8 +61,8 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => error,
         };
-        // A partial line would make the next line unreadable, so it is removed, unless another process has appended a
-        // line in the meantime.
+        // A partial line would make the next line unreadable. The partial line is therefore removed, unless another
+        // process has appended a line in the meantime.
         if list.metadata().is_ok_and(|about| about.len() == before + written as u64) {
             let _ = list.set_len(before);
         }
@@ -70,7 +71,7 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a temporary file and then calls `name`, which renames it. Deletes the file after an error.
+/// Writes a temporary file and then calls `name`, which renames the file. Deletes the file after an error.
 fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (part, mut file) = temporary(path)?;
     let written = file.write_all(bytes).and_then(|()| closed(file)).and_then(|()| name(&part));
@@ -96,7 +97,7 @@ fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
 /// Returns a random number, or `number` if the system does not have random numbers yet.
 fn random(number: u32) -> u64 {
     let mut bytes = [0_u8; 8];
-    // SAFETY: the address and the length are those of an array.
+    // SAFETY: the address and the length belong to an array.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
     if got == bytes.len() as isize { u64::from_ne_bytes(bytes) } else { u64::from(number) }
 }
@@ -187,7 +188,8 @@ pub(crate) mod tests {
             return false;
         }
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: the system calls read local data only. The signal is ignored because it would end the process.
+        // SAFETY: the system calls read local data only. The signal is ignored because the signal would end the
+        // process.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);

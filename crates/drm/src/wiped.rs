@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The words of the page. In a copy of the process, all of them are zero until the copy stores other values.
+/// The words of the page. In a copy of the process, all words are zero until the copy stores other values.
 pub(crate) struct Wiped {
     /// 1 in a process that uses the node, see [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,
@@ -19,8 +19,8 @@ pub(crate) fn page() -> Option<&'static Wiped> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Creates the page. Returns whether the kernel clears the page in copies of the process. A process must call this only
-/// once.
+/// Creates the page. Returns whether the kernel clears the page in copies of the process. A process must call this
+/// function only once.
 pub(crate) fn begin() -> bool {
     const BYTES: usize = 4096;
     // SAFETY: the kernel chooses the address of a new page. The call of `madvise` does not change the page in this

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Calls create and delete the device and the objects of a channel, and describe the device. The node does not store
-//! objects, because the handle by which commands refer to an object contains its class. The list of a channel's classes
-//! is empty. Drivers choose the Tesla classes by the number of the chip, and read the list only to find video units,
-//! which are not emulated.
+//! objects, because the handle by which commands refer to an object contains the class of the object. The list of a
+//! channel's classes is empty. Drivers choose the Tesla classes by the number of the chip, and read the list only to
+//! find video units, which are not emulated.
 //!
 //! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
 
@@ -28,7 +28,7 @@ const METHOD: u8 = 4;
 /// The only method that a device supports. (`NV_DEVICE_V0_INFO`)
 const INFO_OF_DEVICE: u8 = 0;
 
-/// The bus, PCI Express, and the family of the chips G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`,
+/// The type of the bus (PCI Express), and the family of the chips G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`,
 /// `NV_DEVICE_INFO_V0_TESLA`)
 const PCI_EXPRESS: u8 = 3;
 const TESLA: u8 = 6;

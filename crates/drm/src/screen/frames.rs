@@ -16,10 +16,10 @@ const WRITTEN: u64 = 10_000;
 /// Maximum number of processes that can write frames into a folder.
 const PROCESSES: u32 = 10_000;
 
-/// Writes, records and shows a frame. The picture is a part of a framebuffer: it starts at `place` and has the size
-/// `size`. Without a framebuffer, the picture is black.
+/// Writes, records and shows a frame. The picture is the part of the framebuffer that starts at `place` and has the
+/// size `size`. Without a framebuffer, the picture is black.
 ///
-/// Frames that could not be written or recorded are counted. The first of them is reported.
+/// Frames that could not be written or recorded are counted. The first such frame is reported.
 pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [u32; 2], size: [u32; 2]) {
     let writes = state.screen.folder.is_some() && !is_past_the_last(&state.screen);
     if !writes && state.screen.recording.is_none() && state.screen.window.is_none() {
@@ -43,7 +43,7 @@ pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [
     }
 }
 
-/// Returns whether the number of frames exceeds the maximum number that is written. Reports this once.
+/// Returns whether the number of frames exceeds [`WRITTEN`]. Reports once that further frames are not written.
 fn is_past_the_last(screen: &Screen) -> bool {
     let is_past = screen.frames - screen.others > WRITTEN;
     if is_past {
@@ -78,8 +78,8 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
                 return written;
             }
         }
-        // A link is replaced, because frames are never links. A file that exists belongs to another process, so the
-        // next process number is tried.
+        // A link is replaced, because this library does not write frames as links. A file that exists belongs to
+        // another process, so the loop tries the next process number.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {

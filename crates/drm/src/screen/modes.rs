@@ -4,7 +4,7 @@
 
 use crate::ioctls::ModeInfo;
 
-/// Modes of the screen. The first one is preferred.
+/// Modes of the screen. The first mode is preferred.
 pub(super) const MODES: [ModeInfo; 3] = [
     mode(b"640x480", 25_175, [640, 656, 752, 800], [480, 490, 492, 525], NEGATIVE, PREFERRED),
     mode(b"800x600", 40_000, [800, 840, 968, 1056], [600, 601, 605, 628], POSITIVE, 0),
@@ -52,7 +52,7 @@ pub(super) fn is_valid(mode: &ModeInfo) -> bool {
     mode.clock != 0 && ordered(mode.horizontal) && ordered(mode.vertical)
 }
 
-/// Returns the description of the monitor in version 1.3 (E-EDID, section 3). It is a digital monitor with the modes
+/// Returns the description of the monitor in version 1.3 (E-EDID, section 3). The monitor is digital and has the modes
 /// [`MODES`].
 pub(super) fn edid() -> [u8; 128] {
     let mut edid = [0_u8; 128];
@@ -112,7 +112,8 @@ fn timing(mode: &ModeInfo) -> [u8; 18] {
         high(size[0], 8) | (size[1] >> 8) as u8,
         0,
         0,
-        // The sync pulses are digital and separate. The flags are their vertical and horizontal polarity.
+        // The sync pulses are digital and separate. The flags are the vertical and horizontal polarity of the sync
+        // pulses.
         0x18 | u8::from(mode.flags & 1 << 2 != 0) << 2 | u8::from(mode.flags & 1 << 0 != 0) << 1,
     ]
 }

@@ -1,7 +1,7 @@
 //! The objects of the screen with their properties, and the data to which some properties refer.
 //!
-//! The properties are those of a driver without atomic requests. The kernel's `radeon` is such a driver. `nouveau` is
-//! such a driver by default.
+//! The properties are the properties of a driver without atomic requests. The kernel's `radeon` is such a driver.
+//! `nouveau` is such a driver by default.
 //!
 //! Source: the kernel's `drm_mode.h`, `drm_mode_object.c` and `drm_property.c`.
 
@@ -24,8 +24,8 @@ const OBJECT_ANY: u32 = 0;
 
 /// Identifier of the data with the description of the monitor (EDID).
 const EDID_BLOB: u32 = 31;
-/// Maximum size in bytes of the data that programs store, and maximum number of entries. The kernel is limited only by
-/// its memory and by the range of a signed length.
+/// Maximum size in bytes of the data that programs store, and maximum number of entries of such data. The kernel is
+/// limited only by its memory and by the range of a signed length.
 const MOST_DATA: usize = 64 << 20;
 const MOST_BLOBS: usize = 256;
 
@@ -139,8 +139,8 @@ fn letters(name: &str) -> [u8; 32] {
     letters
 }
 
-/// Sets a property of an object. `OBJ_SETPROPERTY` uses this function for all objects, and `SETPROPERTY` uses it for
-/// the connector.
+/// Sets a property of an object. `OBJ_SETPROPERTY` uses this function for all objects. `SETPROPERTY` uses this function
+/// for the connector.
 ///
 /// # Errors
 /// `ENOENT` if the object is unknown or does not have the property, `EINVAL` if the property is fixed or does not have
@@ -202,7 +202,7 @@ pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Err
 /// `DESTROYPROPBLOB`
 ///
 /// # Errors
-/// `ENOENT` if the data do not exist, `EPERM` if another open file has stored them.
+/// `ENOENT` if the data do not exist, `EPERM` if another open file has stored the data.
 pub(super) fn drop_data(screen: &mut Screen, file: FileId, blob: u32) -> Result<(), Errno> {
     match screen.blobs.get(&blob) {
         None if blob == EDID_BLOB => Err(Errno(libc::EPERM)),

@@ -1,5 +1,5 @@
-//! The picture on the screen. It is the framebuffer with the cursor above it, after the gamma table is applied. This
-//! file also answers the requests for the cursor and the gamma table.
+//! The picture on the screen. It consists of the framebuffer and the cursor above the framebuffer, after the gamma
+//! table is applied. This file also answers the requests for the cursor and the gamma table.
 
 use std::io;
 
@@ -39,7 +39,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the number of bits in a pixel, and the number of these bits that are colours.
+    /// Returns the number of bits in a pixel, and the number of these bits that contain colours.
     pub(super) fn bits(self) -> [u32; 2] {
         match self {
             Pixels::Bgrx | Pixels::Rgbx => [32, 24],
@@ -64,7 +64,7 @@ impl Pixels {
 /// Number of entries in the gamma table for each colour.
 pub(super) const GAMMA: usize = 256;
 
-/// The gamma table. For each value of red, green and blue, it has the 16-bit value that the screen shows.
+/// The gamma table. For each value of red, green and blue, the table has the 16-bit value that the screen shows.
 pub(super) type Gamma = [Vec<u16>; 3];
 
 /// Returns the table that leaves colours unchanged.
@@ -75,7 +75,7 @@ pub(super) fn straight() -> Gamma {
 /// Flags of a cursor request that sets a new picture or a new position. (`DRM_MODE_CURSOR_BO`, `DRM_MODE_CURSOR_MOVE`)
 pub(super) const CURSOR_PICTURE: u32 = 1;
 pub(super) const CURSOR_MOVE: u32 = 2;
-/// Maximum width and height of the cursor in pixels. It is the same for R500, R600/R700 and Tesla.
+/// Maximum width and height of the cursor in pixels. This maximum is the same for R500, R600/R700 and Tesla.
 pub(super) const CURSOR: u32 = 64;
 
 /// The cursor: a small picture above the framebuffer. A pixel has four bytes: blue, green, red and alpha.
@@ -83,7 +83,7 @@ pub(super) const CURSOR: u32 = 64;
 pub(super) struct ScreenCursor {
     /// The open file that set the cursor. The cursor ends with this file.
     pub(super) file: FileId,
-    /// The buffer with the pixels. The cursor holds a reference to it.
+    /// The buffer with the pixels. The cursor holds a reference to the buffer.
     pub(super) buffer: Option<BufferId>,
     pub(super) size: [u32; 2],
     /// Position of the cursor's first pixel on the screen.
@@ -188,7 +188,7 @@ fn is_cursor_seen(screen: &Screen) -> bool {
     buffer.is_some() && screen.is_seen() && screen.shown.is_some_and(covers)
 }
 
-/// Returns the buffer for a new picture of the cursor, and adds a reference to it.
+/// Returns the buffer for a new picture of the cursor, and adds a reference to the buffer.
 fn cursor_buffer(state: &mut State, asked: &ModeCursor) -> Result<BufferId, Errno> {
     let range = state.buffers.get(asked.handle)?.range.clone();
     let [width, height] = asked.size;

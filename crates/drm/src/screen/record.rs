@@ -1,12 +1,12 @@
 //! Records the shown frames, in order, in a file that ffmpeg can read.
 //!
-//! The format is YUV4MPEG2. A file has a header line. Each frame has a line and three planes of the picture's size. The
-//! planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The rate is 60
-//! frames per second, because each frame of the screen counts as 1/60 s.
+//! The format is YUV4MPEG2. A file has a header line. Each frame consists of a line and three planes of the picture's
+//! size. The planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The
+//! rate is 60 frames per second, because each frame of the screen counts as 1/60 s.
 //!
 //! A frame is appended completely or not at all. If the size of frames changes, a new file is started. Another process
-//! also starts a new file. The names of these files are `NAME-2.y4m` and so on; the first unused name is chosen. The
-//! file is opened for each frame, because a program may close descriptors of this library.
+//! also starts a new file. The names of these files are `NAME-2.y4m` and so on. The recording uses the first unused
+//! name. The file is opened again for each frame, because a program may close descriptors of this library.
 //!
 //! Source: "YUV4MPEG2" of MJPEG Tools, `yuv4mpeg(5)`; ITU-R BT.601-7, 2.5.
 
@@ -25,12 +25,12 @@ const FILES: u32 = 10_000;
 pub(super) struct ScreenRecording {
     /// Path of the first file.
     path: PathBuf,
-    /// The file to which this process appends frames, and the size of its frames.
+    /// The file to which this process appends frames, and the size of the frames in this file.
     current: Option<(PathBuf, [u32; 2])>,
 }
 
 impl ScreenRecording {
-    /// Creates a recording. `path` is its first file. Later files have similar names.
+    /// Creates a recording. `path` is the path of the first file. Later files have similar names.
     pub(super) fn new(path: PathBuf) -> ScreenRecording {
         ScreenRecording { path, current: None }
     }
@@ -40,7 +40,7 @@ impl ScreenRecording {
         self.current = None;
     }
 
-    /// Returns the current file, or the first one before the recording starts.
+    /// Returns the path of the current file. Before the recording starts, returns the path of the first file.
     pub(super) fn file(&self) -> &Path {
         self.current.as_ref().map_or(&self.path, |(path, _)| path)
     }

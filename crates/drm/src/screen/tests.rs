@@ -31,7 +31,7 @@ fn address<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64
 }
 
-/// Creates a dumb buffer and a framebuffer that uses it. Returns the identifier of the framebuffer, and the buffer.
+/// Creates a dumb buffer and a framebuffer in this buffer. Returns the identifier of the framebuffer, and the buffer.
 fn framebuffer(node: &Client<'_>, width: u32, height: u32) -> (u32, DumbCreate) {
     let mut dumb = DumbCreate { width, height, bits: 32, ..DumbCreate::default() };
     ask(node, MODE_CREATE_DUMB, &mut dumb).unwrap();
@@ -134,7 +134,7 @@ fn a_flip_shows_a_frame_and_notifies_once() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Writes a picture to the folder of a screen. Returns the names of the files there.
+/// Writes a picture to the folder of a screen. Returns the names of the files in this folder.
 fn saved(screen: &mut Screen, picture: &[u8]) -> Vec<String> {
     screen.frames += 1;
     frames::save(screen, picture).unwrap();
@@ -253,7 +253,7 @@ fn colors_are_taken_from_the_bytes_of_a_format() {
     assert_eq!(of(b"RG16", &0xf81f_u16.to_le_bytes()), [255, 0, 255]);
 }
 
-/// Requests properties as libdrm does: first their number, and then the lists.
+/// Requests properties as libdrm does: first the number of properties, and then the lists.
 fn properties(node: &Client<'_>, object: u32) -> Result<Vec<(String, u64)>, Errno> {
     let mut asked = ModeObjectProperties { object, ..ModeObjectProperties::default() };
     ask(node, MODE_OBJ_GETPROPERTIES, &mut asked)?;
@@ -268,7 +268,7 @@ fn properties(node: &Client<'_>, object: u32) -> Result<Vec<(String, u64)>, Errn
     Ok(ids.into_iter().map(name).zip(values).collect())
 }
 
-/// The expected results are those of the kernel's `drm_mode_object.c` and `drm_plane.c`.
+/// The expected results are the results of the kernel's `drm_mode_object.c` and `drm_plane.c`.
 #[test]
 fn objects_have_the_properties_of_a_driver_without_atomic_requests() {
     let node = node(None);
@@ -349,7 +349,7 @@ fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     (node, framebuffer, folder)
 }
 
-/// Reports to the node that a framebuffer has changed. Returns a pixel of the frame that is shown then.
+/// Reports to the node that a framebuffer has changed. Returns a pixel of the frame that the node then shows.
 fn changed(node: &Client<'_>, framebuffer: u32, frame: &Path, place: [usize; 2]) -> [u8; 3] {
     ask(node, MODE_DIRTYFB, &mut ModeDirty { framebuffer, ..ModeDirty::default() }).unwrap();
     pixel(frame, place)
@@ -465,7 +465,7 @@ fn a_screen_that_is_switched_off_or_loses_its_framebuffer_is_black() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The expected results are those of the kernel's `drm_mode_closefb_ioctl`.
+/// The expected results are the results of the kernel's `drm_mode_closefb_ioctl`.
 #[test]
 fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
     let node = node(None);
@@ -503,7 +503,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
     assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the buffers end with their framebuffers");
 }
 
-/// The expected errors are those of the kernel's `drm_mode_setcrtc` and `drm_mode_validate_basic`.
+/// The expected errors are the errors of the kernel's `drm_mode_setcrtc` and `drm_mode_validate_basic`.
 #[test]
 fn a_mode_that_no_screen_has_and_a_screen_without_framebuffer_are_errors() {
     let node = node(None);
@@ -534,7 +534,8 @@ fn a_mode_that_no_screen_has_and_a_screen_without_framebuffer_are_errors() {
     assert_eq!(set(UNCHANGED, 1, MODES[0], 1), Ok(()));
 }
 
-/// The expected results are those of the kernel's `drm_mode_page_flip_ioctl` and `drm_internal_framebuffer_create`.
+/// The expected results are the results of the kernel's `drm_mode_page_flip_ioctl` and
+/// `drm_internal_framebuffer_create`.
 #[test]
 fn a_flip_keeps_the_format_and_framebuffers_have_no_modifiers() {
     let node = node(None);
@@ -568,7 +569,7 @@ fn a_flip_keeps_the_format_and_framebuffers_have_no_modifiers() {
     assert_eq!(flipped(framebuffer, 0), Ok(()));
 }
 
-/// The expected results are those of the kernel's `drm_mode_getresources`, `drm_mode_object_get_properties`,
+/// The expected results are the results of the kernel's `drm_mode_getresources`, `drm_mode_object_get_properties`,
 /// `drm_mode_getconnector` and `drm_mode_getplane`.
 #[test]
 fn lists_are_given_in_part_where_the_kernel_does_so() {
@@ -622,7 +623,7 @@ fn a_screen_without_a_plane_keeps_its_size() {
     }
 }
 
-/// The expected results are those of the kernel's `drm_setversion`, `drm_getcap` and `drm_setclientcap`.
+/// The expected results are the results of the kernel's `drm_setversion`, `drm_getcap` and `drm_setclientcap`.
 #[test]
 fn versions_and_abilities_are_checked() {
     for (chip, [major, minor]) in [("rv770", [2, 50]), ("gt215", [1, 3])] {
@@ -686,8 +687,8 @@ fn large_data_and_wide_buffers_are_accepted() {
     }
 }
 
-/// The expected results are those of the kernel's `drm_wait_vblank_ioctl`. Unlike in the kernel, no request waits for
-/// the clock of the host.
+/// The expected results are the results of the kernel's `drm_wait_vblank_ioctl`. The kernel waits for a refresh of the
+/// screen, but this node does not wait.
 #[test]
 fn a_wait_moves_the_count_of_frames() {
     let node = node(None);
@@ -697,7 +698,7 @@ fn a_wait_moves_the_count_of_frames() {
     shown(&node, framebuffer).unwrap();
     ask(&node, WAIT_VBLANK, &mut wait).unwrap();
     assert_eq!((wait.sequence, wait.user, wait.micros), (3, 0, 50_000));
-    // The first and the last sequence number have passed, so only the second one advances the count.
+    // The first and the last sequence number have passed, so only the second sequence number advances the count.
     for (sequence, count) in [(1, 3), (7, 7), (u32::MAX, 7)] {
         let mut wait = WaitVblank { sequence, ..WaitVblank::default() };
         ask(&node, WAIT_VBLANK, &mut wait).unwrap();

@@ -1,4 +1,4 @@
-//! The frame count of the screen, requests that wait for a value of the count, and their events.
+//! The frame count of the screen, requests that wait for a value of the count, and the events of these requests.
 //!
 //! The count depends on requests and not on the clock of the host. Each shown frame adds one. A wait for a later value
 //! sets the count to this value at once. One count lasts 1/60 s.
@@ -14,7 +14,7 @@ use crate::real;
 
 use super::{CRTC, Screen, known};
 
-/// Frames per second. The time of an event is its count divided by this number.
+/// Frames per second. The time of an event is the count of the event divided by this number.
 const RATE: u64 = 60;
 
 /// Maximum number of queued events of an open file. The kernel also allows 128 events, which have 4096 bytes.
@@ -42,7 +42,7 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        // The product is computed in 128 bits, because it exceeds 64 bits for a count of 9 years.
+        // The product is computed in 128 bits, because the product exceeds 64 bits for a count of 9 years.
         let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
         (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
@@ -65,8 +65,8 @@ pub(crate) fn whole([low, high]: [u32; 2]) -> u64 {
 /// Returns the number of events that are queued for a descriptor's open file.
 pub(super) fn unread(descriptor: c_int) -> usize {
     let mut bytes: c_int = 0;
-    // SAFETY: the argument is the address of a local integer. The request is one for pipes, and every open file is a
-    // pipe.
+    // SAFETY: the argument is the address of a local integer. The request is a request for pipes, and every open file
+    // is a pipe.
     let answer = unsafe { real::ioctl(descriptor, libc::FIONREAD, (&raw mut bytes).cast()) };
     if answer == 0 { bytes as usize / size_of::<ScreenEvent>() } else { 0 }
 }
@@ -92,13 +92,14 @@ impl Screen {
     }
 }
 
-/// Maximum length of a wait, in frames: four years. The count advances at once, whereas the kernel would wait.
+/// Maximum length of a wait, in frames. These frames take four years. The count advances at once, whereas the kernel
+/// would wait.
 const LONGEST: u64 = 1 << 33;
 
 /// Returns the count at which a wait ends. If the count `until` has passed, the wait ends now, or at the next count.
 ///
-/// Counts wrap. Here, a count has passed if it is in the half of all counts that precedes the current one. In the
-/// kernel (`drm_vblank_passed`), it has passed if it is one of the last 2^23 counts.
+/// Counts wrap. Here, a count has passed if the count is in the half of all counts that precedes the current count. In
+/// the kernel (`drm_vblank_passed`), a count has passed if the count is one of the last 2^23 counts.
 fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
     match until.wrapping_sub(now) as i64 {
         ..=0 => Ok(now.wrapping_add(next_on_miss.into())),
@@ -120,7 +121,8 @@ pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errn
     let until = if asked.kind & RELATIVE != 0 {
         now.wrapping_add(asked.sequence.into())
     } else {
-        // The request only has the lower 32 bits of the count. The nearest count with these bits is used.
+        // The request only has the lower 32 bits of the count. Among the counts with these lower bits, the wait uses
+        // the count that is nearest to the current count.
         now.wrapping_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
     };
     let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;
@@ -148,7 +150,7 @@ pub(super) fn count(screen: &Screen, asked: &mut CrtcSequence) -> Result<(), Err
 /// `CRTC_QUEUE_SEQUENCE`
 ///
 /// # Errors
-/// `EINVAL` if a flag is unknown, the screen is off, or the count is too far away; `ENOMEM` if too many events are
+/// `EINVAL` if a flag is unknown, the screen is off, or the count is too far away. `ENOMEM` if too many events are
 /// queued.
 pub(super) fn queue(state: &mut State, asked: &mut QueueSequence) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;

@@ -1,7 +1,7 @@
 //! Sends frames to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
 //!
 //! The window reads all frames and draws the newest one. A program waits up to [`LONGEST`] for the window. If the
-//! window does not respond or is closed, the program continues without it.
+//! window does not respond or is closed, the program continues without the window.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -55,7 +55,7 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     let mut rest = &bytes[..];
     while !rest.is_empty() {
         stream.set_write_timeout(Some(left().ok_or(ErrorKind::TimedOut)?))?;
-        // SAFETY: the address and the length are those of a slice.
+        // SAFETY: the address and the length belong to a slice.
         let sent = unsafe {
             // If the window is closed during the call, `write` would end the program with a signal.
             libc::send(stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
@@ -72,8 +72,8 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     Ok(())
 }
 
-/// Connects to the window. Waits up to the time that `left` returns, because the window may be stopped while its queue
-/// of connections is full.
+/// Connects to the window. The window may be stopped while its queue of connections is full. In this case, waits up to
+/// the time that `left` returns.
 ///
 /// # Errors
 /// The errors of the operating system, or `TimedOut`.
@@ -148,8 +148,8 @@ mod tests {
     fn a_window_that_does_not_accept_is_an_error_and_not_a_wait_for_ever() {
         let folder = folder("stopped");
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
-        // The queue holds one more connection than this number.
-        // SAFETY: the system call does not access memory of the process.
+        // The queue holds one more connection than the number that is passed to `listen`. SAFETY: the system call does
+        // not access memory of the process.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let sent =
             || send(&folder, &HEADER, &[0; 6], Duration::from_millis(20)).map_err(|error| error.kind());

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Sources of the attributes: the kernel's `drivers/pci/pci-sysfs.c` and `drivers/input/input.c`. Sources of the
-//! properties: systemd's rules `60-input-id.rules`, `71-seat.rules` and its `udev-builtin-input_id.c`. The files in
-//! `/sys` do not exist.
+//! properties: systemd's rules `60-input-id.rules` and `71-seat.rules`, and systemd's `udev-builtin-input_id.c`. The
+//! files in `/sys` do not exist.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null;
@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::input::{self, InputDevice};
 use crate::paths::{self, CARD, CARD_NUMBER, NUMBER, PATH};
 
-/// An entry of a list that libudev returns. Its strings exist as long as the list.
+/// An entry of a list that libudev returns. The strings of the entry exist as long as the list.
 #[derive(Debug)]
 pub struct UdevList {
     next: *const UdevList,
@@ -169,7 +169,7 @@ impl UdevEntry {
         self.tags.iter().any(|entry| entry.name() == tag)
     }
 
-    /// Returns whether `path` is the path of this device or of a folder above it.
+    /// Returns whether `path` is the path of this device or the path of a folder that contains this device.
     pub(super) fn is_below(&self, path: &CStr) -> bool {
         let rest = self.path.as_bytes().strip_prefix(path.to_bytes());
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
@@ -190,7 +190,7 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entries: Vec<UdevEntry>,
-    /// The subsystems of the devices. The subsystem of these entries is `subsystem`.
+    /// Entries for the subsystems of the devices. Each of these entries has the subsystem `subsystem`.
     pub(super) subsystems: Vec<UdevEntry>,
 }
 
@@ -223,7 +223,7 @@ impl Tree {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
-    /// Returns the parent of a device: the nearest other device whose folder contains it.
+    /// Returns the parent of a device: the nearest other device whose folder contains this device.
     pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())
@@ -262,7 +262,7 @@ fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'stat
     UdevEntry::new(&format!("{BOARD}/drm/{name}"), c"drm", (Some(node), number), properties, Vec::new(), tags)
 }
 
-/// Formats a set of bits as the kernel does: as hexadecimal words, with the highest word first.
+/// Formats a set of bits as the kernel does. The text consists of hexadecimal words, and the highest word is first.
 fn words(bits: &[u8]) -> String {
     let words =
         bits.chunks(8).map(|word| word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
