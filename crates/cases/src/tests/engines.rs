@@ -43,7 +43,8 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 
-/// Compares the arrays, counts and report of a run. Each manifest runs on one thread, and on one thread per processor.
+/// Compares the arrays, counts and report of a run between the engines. Each engine runs each manifest on one thread,
+/// and on one thread per processor.
 #[test]
 fn run_manifests_leave_the_same_on_every_engine() {
     let files = files("binaries/runs", "json");
