@@ -3,8 +3,8 @@
 //! A claim is a file next to the shard, `.NAME.claim`. The process that runs the shard creates the claim exclusively,
 //! and deletes the claim when the shard is finished. The claim states its process. This process rewrites the claim
 //! every [`BEAT`]. A claim is stale if its process is known to have ended, or if the claim has not been rewritten for
-//! [`STALE`]. Processes can know this about each other only if they are on the same host and in the same process
-//! namespace. If a claim is stale, another process takes over the claim.
+//! [`STALE`]. A process can know that another process has ended only if both are on the same host and in the same
+//! process namespace. If a claim is stale, another process takes over the claim.
 //!
 //! Claims only avoid duplicate work. Results are correct even if claims fail. For example, two processes may both take
 //! over a stale claim and run the same shard. Both processes then write the same bytes.

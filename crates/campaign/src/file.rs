@@ -30,8 +30,8 @@ pub struct CampaignFile {
     pub injections: Option<u64>,
     /// Probability that a measured rate is within the margin of the true rate (default: 0.95).
     pub confidence: Option<f64>,
-    /// Maximum error of the rate of an outcome at a site. It replaces `injections`: the number of experiments follows
-    /// from it.
+    /// Maximum error of the rate of an outcome at a site. This field is an alternative to `injections`: the margin
+    /// determines the number of experiments.
     pub margin: Option<f64>,
     /// Sites of faults (default: all sites that the program has).
     pub sites: Option<Vec<Site>>,

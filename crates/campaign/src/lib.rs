@@ -4,8 +4,9 @@
 //! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. They
 //! do not depend on the processes, on the number of threads, or on the order in which shards run.
 //!
-//! * [`mod@file`] has the campaign file. [`filter`] has its filter, and [`listed`] has the faults that it lists one by
-//!   one. `source` has the files that a campaign file names, and the hash of these files.
+//! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file, and [`listed`] has the faults
+//!   that a campaign file lists one by one. `source` has the files that a campaign file names, and the hash of these
+//!   files.
 //! * [`site`] has sites and fault models. `spot` has the word that a fault changes. `choice` chooses this word.
 //! * `point` has a launch with its golden run, the steps at which sites exist, and snapshots at which experiments
 //!   start.
@@ -221,7 +222,7 @@ pub struct Description {
     pub seed: u64,
     /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Number of experiments per point. The campaign file states this number, or it follows from
+    /// Number of experiments per point. The campaign file states this number, or the number is computed from
     /// [`Description::size_of_site`] and the number of sites.
     pub injections_of_point: u64,
     /// Number of experiments per site, if the campaign file states a margin. The confidence and the margin determine
@@ -316,8 +317,8 @@ impl Campaign {
     /// Returns the campaign with an outcome function. The function adds the column `class` to the results, and the
     /// field `classes` to the summary.
     ///
-    /// The campaign's hash includes `name`, because it cannot include the function. So the results of functions with
-    /// different names do not mix. The function must return the same name for the same experiment in every process.
+    /// The campaign's hash includes `name` instead of the function. So the results of functions with different names do
+    /// not mix. The function must return the same name for the same experiment in every process.
     ///
     /// # Errors
     /// Returns the errors of [`Campaign::open`].
@@ -368,7 +369,7 @@ impl Campaign {
         Ok(state)
     }
 
-    /// Returns the bytes of a shard's file, after checking that they are unchanged.
+    /// Checks that a shard's file is unchanged, and returns the bytes of the file.
     ///
     /// # Errors
     /// Fails if the file does not exist or is damaged.
@@ -437,7 +438,7 @@ impl Campaign {
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
             // The shard was not finished when this function checked it first. Since then, the process that had claimed
-            // the shard has finished it.
+            // the shard has finished the shard.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))

@@ -98,7 +98,7 @@ pub(crate) struct Point {
     pub(crate) course: Course,
     /// Snapshots of the golden run, each with its step.
     snapshots: Vec<(u64, Stepping)>,
-    /// The sites that exist in the golden run, each with the steps at which it exists.
+    /// The sites that exist in the golden run, each with the steps at which the site exists.
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, each with its bits.
     pub(crate) registers: Vec<(Register, u32)>,
@@ -199,8 +199,8 @@ impl Point {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
     }
 
-    /// Returns the register that has this name in results. Returns `None` unless the program names the register and the
-    /// filter allows it.
+    /// Returns the register that has this name in results. Returns `None` unless the program names this register and
+    /// the filter allows this register.
     pub(crate) fn register(&self, name: &str) -> Option<Register> {
         self.by_name.get(name).map(|place| self.registers[*place].0)
     }
@@ -378,8 +378,8 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
 }
 
 /// Returns the registers that a program names. Each register has its bits, and the addresses of the instructions that
-/// write it. If an access is indexed, the result has all registers of the register file, but without the address of
-/// this instruction.
+/// write the register. If an access is indexed, the result has all registers of the register file, but without the
+/// address of this instruction.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();

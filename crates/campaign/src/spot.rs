@@ -105,9 +105,9 @@ impl Spot {
         }
     }
 
-    /// Returns the words in which a warp-wide fault flips the same bits. If this word is a register or flow state, they
-    /// are the words of all lanes. If this word is in memory, they are contiguous words that start at this word, one
-    /// word per lane.
+    /// Returns the words in which a warp-wide fault flips the same bits. If this word is a register or flow state, the
+    /// result has the words of all lanes. If this word is in memory, the result has contiguous words that start at this
+    /// word, one word per lane.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -193,8 +193,9 @@ impl Flaw {
     }
 
     /// Returns whether stuck bits must be restored after the group `issued` has issued an instruction. `next` is the
-    /// group that runs next. A word of flow state exists only while its group runs next, so it is restored when its
-    /// group runs next. Any other word is restored if the instruction may have changed the word.
+    /// group that runs next. A word of flow state exists only while its group is the next group to run, so the word is
+    /// restored when its group is the next group to run. Any other word is restored if the instruction may have changed
+    /// the word.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),

@@ -125,7 +125,7 @@ fn checksum(bytes: &[u8], digits: &Range<usize>) -> String {
     format!("{:032x}", hash([&bytes[..digits.start], &bytes[digits.end..]]))
 }
 
-/// Returns the bytes of a file, after checking that they are unchanged.
+/// Checks that a file is unchanged, and returns the bytes of the file.
 pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
     let bytes = content(path)?;
     verify(&bytes)?;
@@ -152,8 +152,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
     if differs { Err(Damage::Checksum) } else { Ok(()) }
 }
 
-/// Returns the value of a note in the bytes of a file. The bytes may be those of any file, even of one that is not a
-/// shard.
+/// Returns the value of a note in the bytes of a file. The file may be any file, even a file that is not a shard.
 ///
 /// The footer uses Thrift's compact protocol. After the key follows the header of the next field, which is the value.
 /// The value is a string: its length, and then its bytes.

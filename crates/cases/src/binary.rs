@@ -1,8 +1,8 @@
 //! Programs without expected results: words, containers, images. Each program must survive the conversion to text and
 //! back.
 //!
-//! Bare words do not state the machine for which they are. The machine comes from the file `index.json` in the file's
-//! folder or in a folder above it, or from the caller.
+//! Bare words do not state their machine. The machine comes from the file `index.json` in the file's folder or in a
+//! folder above it, or from the caller.
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
@@ -113,8 +113,8 @@ pub fn read_as(
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;
-    // If a file does not have modules, it contains only programs, and each program is tested separately. One text
-    // cannot hold programs for several chips.
+    // If a file does not have modules, the file contains only programs. In this case, each program is tested
+    // separately. One text cannot hold programs for several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();

@@ -1,4 +1,4 @@
-//! Shader cases. A case is a program as a driver uploaded it, with its inputs and the expected results of every lane.
+//! Shader cases. A case is a program that a driver uploaded, with its inputs and the expected results of every lane.
 
 use std::sync::Arc;
 

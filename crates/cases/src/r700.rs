@@ -115,7 +115,7 @@ impl Shader for R700Case {
     }
 }
 
-/// A program that LLVM compiled. The expected values are those that the program's source computes.
+/// A program that LLVM compiled. The expected values were computed from the source of the program.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LlvmCase {
     /// Name of the program.

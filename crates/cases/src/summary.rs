@@ -21,7 +21,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the case's unique name among all files, as [`Case::id`] does.
+    /// Returns the name of the case that is unique among all files. It is the same name as that of [`Case::id`].
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }

@@ -11,7 +11,7 @@ pub(crate) enum Column {
     /// symbols in the form of literals.
     Phrase,
     /// Copies of earlier records. A copy is stored as three numbers: the number of literals before the copy, the
-    /// distance back to the records that it repeats, and its length.
+    /// distance back to the repeated records, and the number of repeated records.
     Copy,
     /// One byte per literal. It has the tag of the literal, and the relation between the literal's mask and the
     /// previous masks.
@@ -22,8 +22,8 @@ pub(crate) enum Column {
     Group,
     /// Numbers that identify paths and phrases, and targets of jumps.
     Place,
-    /// Lane masks that cannot be derived from the previous masks. A mask is stored as the bits in which it differs from
-    /// the previous mask.
+    /// Lane masks that cannot be derived from the previous masks. For each mask, the column stores the bits in which
+    /// the mask differs from the previous mask.
     Mask,
     /// Lanes, and kinds of pushed or popped entries. Each takes one byte.
     Byte,
@@ -139,8 +139,8 @@ pub(crate) const RECENT: usize = 1 << 10;
 
 /// A relation between a mask and the previous masks: the mask equals the previous mask.
 ///
-/// For a divergence, the meaning of two relations differs. [`SAME`] means that the waiting lanes are all lanes of the
-/// previous mask except for those that run first. [`OTHER`] means that the mask of the waiting lanes is stored.
+/// For a divergence, the meaning of two relations differs. [`SAME`] means that all lanes of the previous mask wait,
+/// except for the lanes that run first. [`OTHER`] means that the mask of the waiting lanes is stored.
 pub(crate) const SAME: u8 = 0;
 /// The mask equals the most recent mask that differs from the previous mask.
 pub(crate) const OTHER: u8 = 1;

@@ -20,7 +20,7 @@ pub struct Moment {
     pub group: u32,
     /// Address of the issued instruction. For an event, the address of the group's last instruction.
     pub pc: u32,
-    /// The instruction or the event. If it is a [`What::Ran`], it has exactly one instruction.
+    /// The instruction or the event. A [`What::Ran`] in this field has exactly one instruction.
     pub what: What,
 }
 

@@ -1,11 +1,11 @@
 //! Packs records into the bytes of a block.
 //!
-//! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). The
-//! factors below compare the sizes of files with those of this format with LZ4. The first factor is for Tesla, and the
-//! second for R700. A format that relates masks, but does not have copies and phrases, needs 1.8 and 1.3 times the
-//! bytes with LZ4, and 1.0 and 0.9 times with zstd. A format with columns of plain values needs 3.1 and 3.0 times the
-//! bytes with LZ4, and 1.8 times on both machines with zstd. Phrases also save time. If the packer already has the
-//! records for a key, the engine sends only the key and not the events.
+//! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). Each
+//! factor below is the size of a file divided by the size of the file in this format with LZ4. The first factor is for
+//! Tesla, and the second for R700. A format that relates masks, but does not have copies and phrases, needs 1.8 and 1.3
+//! times the bytes with LZ4, and 1.0 and 0.9 times with zstd. A format with columns of plain values needs 3.1 and 3.0
+//! times the bytes with LZ4, and 1.8 times on both machines with zstd. Phrases also save time. If the packer already
+//! has the records for a key, the engine sends only the key and not the events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,8 +19,8 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records for which a key stands in the block. If an engine sends the same sequence of events repeatedly, it can
-/// send a key instead. See [`Packer::again`].
+/// The records for which a key stands in the block. If an engine sends the same sequence of events repeatedly, the
+/// engine can send a key instead of the events. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Key, or `u32::MAX` if the entry is empty.
@@ -316,7 +316,7 @@ impl Packer {
         self.learned = true;
     }
 
-    /// Returns the symbol of a phrase. Adds the phrase if the block does not have it yet.
+    /// Returns the symbol of a phrase. If the block does not have this phrase yet, adds the phrase.
     fn phrase(&mut self, symbols: Range<usize>) -> Symbol {
         let symbols = &self.symbols[symbols];
         let starts = std::iter::once(0).chain(self.phrases.iter().copied());
@@ -416,8 +416,8 @@ impl Packer {
     fn close_copy(&mut self) {
         if self.ahead != BLOCK_RECORDS {
             let copied = self.ahead - self.copies_from;
-            // The copy ends at `len`, and the records that it repeats end at `ahead`. The difference between these two
-            // indices is the distance of the whole copy.
+            // The copy ends at `len`, and the repeated records end at `ahead`. The difference between these two indices
+            // is the distance of the whole copy.
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
             let column = self.column(Column::Copy);

@@ -106,7 +106,7 @@ impl<R: Read + Seek> Reader<R> {
         Some(&self.header.listing[self.order.place(address)? as usize])
     }
 
-    /// Returns an address as listings write it. If the unit of addresses is bytes, the address is hexadecimal.
+    /// Returns an address in the notation of listings. If the unit of addresses is bytes, the address is hexadecimal.
     pub fn spelled(&self, address: u32) -> String {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
@@ -206,7 +206,7 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// Returns an address in a memory space, as listings write it: `s[0x10]`, `LDS 0x10`.
+/// Returns an address in a memory space, in the notation of listings: `s[0x10]`, `LDS 0x10`.
 pub fn place(space: Option<&str>, address: u32) -> String {
     match space.map(|space| (space, space.strip_suffix(']'))) {
         None => format!("{address:#x}"),

@@ -317,8 +317,8 @@ impl Observer for Recording<'_> {
 /// Returns the number of a word. If the word does not have a number yet, adds the word.
 #[inline(always)]
 fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
-    // A comparison of pointers finds the word if it came from the same source location before. Equal words from
-    // different source locations may have different pointers.
+    // A comparison of pointers finds a word that came from the same source location before. Equal words from different
+    // source locations may have different pointers.
     let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
     known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
 }

@@ -1,8 +1,8 @@
 //! Typed arrays. Arrays can be read from files and written to files in the formats `.npy`, `.npz`, JSON and raw bytes.
 //! The command line accepts ranges and lists as arrays.
 //!
-//! This module parses the header of a `.npy` file itself instead of using the crate npyz. npyz does not check the
-//! product of a shape's sizes for overflow, and the `.npz` support of npyz depends on compressors written in C.
+//! This module does not use the crate npyz to parse the header of a `.npy` file, for two reasons. npyz does not check
+//! whether the product of a shape's sizes overflows. The `.npz` support of npyz depends on compressors written in C.
 
 use std::io::{Cursor, Read};
 use std::ops::Range;
@@ -228,7 +228,7 @@ impl Array {
     ///
     /// # Errors
     /// Returns an error for the first element that the new type cannot hold exactly. Conversion to `f32` does not
-    /// return an error: it rounds the elements, and a NaN stays a NaN.
+    /// return an error. It rounds the elements, and a NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -249,8 +249,8 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Creates an array from numbers. The element type is `f64` if a number has a fraction. Otherwise, the type is
-    /// `u64` if a number exceeds the maximum of `i64`, and `i64` if no number does.
+    /// Creates an array from numbers. The element type is `f64` if a number has a fraction. If no number has a fraction
+    /// but a number exceeds the maximum of `i64`, the type is `u64`. In all other cases, the type is `i64`.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
         let dtype = if any(|number| matches!(number, Element::Float(_))) {
@@ -529,8 +529,8 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Serialises the array as nested lists of numbers. The lists are those of [`Array::to_json`], but only one element at
-/// a time is in memory.
+/// Serialises the array as nested lists of numbers. The result is the same as that of [`Array::to_json`], but only one
+/// element at a time is converted.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)

@@ -77,7 +77,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
     // In a listing, each control-flow instruction and the first operation of each ALU group begin with a number. If the
-    // new text does not begin with a number, it gets the number of the old text.
+    // new text does not begin with a number, the number of the old text is added to the new text.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),

@@ -104,8 +104,8 @@ fn few(lines: &[String]) -> String {
 }
 
 /// Returns the bytes of a file of this format. If the format cannot hold a part of the program that affects results,
-/// returns an error unless `drop_state` is set. If the format cannot hold names and declarations, which do not affect
-/// results, a note lists them.
+/// returns an error unless `drop_state` is set. Names and declarations do not affect results. If the format cannot hold
+/// some of them, a note lists these names and declarations.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -164,8 +164,8 @@ fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<
     Ok((written, kept))
 }
 
-/// Returns a comment with the machine, chip and stage, because hexadecimal words do not state them. [`hex::load`] reads
-/// the comment.
+/// Returns a comment with the machine, chip and stage. The comment is necessary because hexadecimal words do not state
+/// this information. [`hex::load`] reads the comment.
 fn header(target: &Target) -> String {
     let chip = target.chip_name().map(|chip| format!(", chip {chip}")).unwrap_or_default();
     let stage = target.stage.map(|stage| format!(", stage {stage}")).unwrap_or_default();

@@ -75,7 +75,7 @@ pub enum LaunchFileError {
     /// The text states both a trap and expectations.
     #[error("expected either trap or [[expect]]; a launch that traps does not have results")]
     TrapAndExpect,
-    /// The text of the expected trap is empty, so it would match every trap.
+    /// The text of the expected trap is empty. An empty text would match every trap.
     #[error("trap: the text is empty; state a part of the trap's message")]
     AnyTrap,
 }
@@ -310,8 +310,9 @@ impl LaunchFile {
         Ok(Target { stage: self.stage()?, ..target })
     }
 
-    /// If the launch changes the program before it runs, returns the changed program and its findings, as
-    /// [`Machine::lint`](crate::Machine::lint) reports them. Returns `None` if the launch runs the words unchanged.
+    /// If the launch changes the program before the run, returns the changed program and the findings of
+    /// [`Machine::lint`](crate::Machine::lint) for this changed program. Returns `None` if the launch runs the words
+    /// unchanged.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the program or the machine.

@@ -140,7 +140,7 @@ struct Tolerance {
 }
 
 impl LaunchEntry {
-    /// Returns the program that the launch names, or the first program if it names none.
+    /// Returns the program that the launch names. If the launch does not name a program, returns the first program.
     fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
         match &self.kernel {
             None => image

@@ -136,7 +136,7 @@ pub fn is_source(name: &str) -> bool {
 }
 
 /// Returns whether a file is an assembler source. The name of the file decides this. Texts of LLVM have the same
-/// extensions, so the content of the file excludes them.
+/// extensions, so the function recognises these texts by their content and returns `false`.
 pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
@@ -231,9 +231,9 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new(), source: None })
 }
 
-/// Renames kernels that have the same name in several modules. Each kernel's name gets the chip as a suffix. If several
-/// of the modules have the same chip, the suffix is the index of the module instead. The container itself allows equal
-/// names, because a CUDA program selects a module before it selects a kernel.
+/// Renames kernels if several modules have a kernel with the same name. Each kernel's name gets the chip as a suffix.
+/// If several of the modules have the same chip, the suffix is the index of the module instead. The container itself
+/// allows equal names, because a CUDA program selects a module before it selects a kernel.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
     for program in &image.programs {
@@ -287,7 +287,7 @@ fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError
     Ok(())
 }
 
-/// If the image has several programs and all of them state a stage, keeps only the programs for `stage`.
+/// If the image has several programs and each program states a stage, keeps only the programs for `stage`.
 fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> {
     let mut stages = image.programs.iter().filter_map(|program| program.stage);
     let several = image.programs.len() > 1 && stages.clone().count() == image.programs.len();

@@ -135,8 +135,8 @@ pub struct TextureValues {
     /// Whether texels are integers. Integer texels are not filtered. (R700, Tesla)
     #[serde(default)]
     pub integer: bool,
-    /// Whether texels are fractions from 0 to 1. If this is set, the reference value of a depth comparison is clamped
-    /// to [0, 1]. (R700, Tesla)
+    /// Whether texels are fractions from 0 to 1. If texels are fractions, the reference value of a depth comparison is
+    /// clamped to [0, 1]. (R700, Tesla)
     #[serde(default)]
     pub fractions: bool,
     /// Four letters that select the components of the result. On R700 (DST_SEL), each letter is one of `xyzw01`, and 1
@@ -397,8 +397,8 @@ pub(crate) fn lanes<'a>(
 
 /// Returns up to four numbers for each lane. If an array has several rows, it has one row per lane. If an array has a
 /// single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has lanes,
-/// each lane gets one number. Any other array without rows has one to four numbers, and all of them apply to every
-/// lane. The numbers of a file without rows are divided evenly among the lanes.
+/// each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of these
+/// numbers. The numbers of a file without rows are divided evenly among the lanes.
 ///
 /// # Errors
 /// Returns an error if the number of values is wrong, or if elements do not have 32 bits.

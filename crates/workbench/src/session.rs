@@ -7,9 +7,10 @@
 //! as `reconverge_tesla::block` defines. A step of a group keeps the order: groups that come earlier in the order run
 //! first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
-//! While a launch is executed step by step, it keeps the state of the running groups: one group, or the warps of one
-//! block on Tesla. It also keeps the final states of a limited number of groups that ended most recently. Callers can
-//! read the registers, memory and flow state of ended groups, but cannot change them.
+//! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
+//! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
+//! most recently. Callers can read the registers, memory and flow state of ended groups, but cannot change ended
+//! groups.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -140,7 +141,7 @@ pub trait Inspect {
     fn set_word(&mut self, _word: &Word, _value: u64) {}
 }
 
-/// A launch of one machine that is executed step by step. The default methods assume that one group runs after another.
+/// A launch of one machine that is executed step by step. The default methods assume that groups run one after another.
 pub trait Steps: Inspect + Send + Sync {
     /// Returns a copy, which can serve as a snapshot. The copy and the original share the state that does not change.
     fn copy(&self) -> Box<dyn Steps>;
@@ -182,8 +183,8 @@ pub trait Steps: Inspect + Send + Sync {
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports it, the engine that the
-    /// options state executes the instructions. Otherwise, the method steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
+    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
     ///
     /// # Errors
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
@@ -485,8 +486,8 @@ impl Session {
         trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
-    /// Returns the launch in its state before its first instruction. Callers can inspect this launch and execute it
-    /// step by step.
+    /// Returns the launch in its state before its first instruction. Callers can inspect this launch, and can execute
+    /// the launch step by step.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine or cannot be stepped.
@@ -545,8 +546,8 @@ impl Stepping {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports it, the engine that the
-    /// options state executes the instructions. Otherwise, the method steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
+    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
     ///
     /// # Errors
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction. After

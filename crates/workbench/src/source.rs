@@ -11,7 +11,7 @@ use reconverge_isa::source::lines as without_comments;
 pub struct UserSource {
     path: PathBuf,
     lines: Vec<String>,
-    /// Line number, from 1, and address of each instruction, sorted by line and then address.
+    /// The line number (from 1) and the address of each instruction. The list is sorted by line, and then by address.
     places: Vec<(usize, u32)>,
     labels: Vec<(String, usize)>,
     /// Texts of the instructions, indexed by address.

@@ -280,7 +280,7 @@ fn neighbours(inputs: &Inputs) -> Vec<TextureValues> {
     texture(inputs, "texels", 512, "nearest", "clamp_to_edge")
 }
 
-/// The inputs of the fragments are planes, as triangle setup computes them.
+/// The inputs of the fragments are planes. On a GPU, triangle setup computes such planes.
 fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     let plane = |(word, plane): (u16, [f32; 3])| tesla::launch::InputValues {
         word,

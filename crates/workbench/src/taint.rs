@@ -1,12 +1,12 @@
 //! Tracks the exactness of the values that determine the behaviour of a program. [`Taint`] follows the values of each
-//! lane while a program runs. To do this, [`Taint`] needs the operands and results that the machine reports for each
-//! instruction ([`Machine::uses`]).
+//! lane while a program runs. [`Taint`] needs the operands and results of each instruction, which the machine reports
+//! ([`Machine::uses`]).
 //!
-//! A value has a grade of exactness. This is the worst of several grades: the grade of the operation that computed the
-//! value, the grades of its operands, of the memory word that it read, and of its predicate. Inputs are exact. A value
-//! is reported if an instruction reads the value in one of three roles ([`Role`]): to decide the flow, to compute an
-//! address, or to write an output. For each role, the report has the worst grade, and the first instruction that read a
-//! value of this grade.
+//! A value has a grade of exactness. The grade of a value is the worst of four grades: those of the operation that
+//! computed the value, of the operation's operands, of the memory word that the operation read, and of the operation's
+//! predicate. Inputs are exact. A value is reported if an instruction reads the value in one of three roles ([`Role`]):
+//! to decide the flow, to compute an address, or to write an output. For each role, the report has the worst grade, and
+//! the first instruction that read a value of this grade.
 //!
 //! * The reported grade is that of the value that is read. If an operation computes an output itself, the reported
 //!   grade includes the grade of the operation. Examples are an operation whose result is an output register, and an
@@ -281,7 +281,7 @@ fn only_leaves(op: &Uses) -> bool {
 }
 
 /// Returns whether a lane performs the memory accesses of an operation. If the operation is conditional, the lane
-/// performs them only if an event of the lane reports an access.
+/// performs the accesses only if the lane has an event of an access.
 fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
     let memory = [op.loads, op.stores];
     let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);

@@ -232,8 +232,8 @@ pub fn isa_of_source(source: &str) -> Option<Isa> {
     stated.or_else(|| reconverge_r700::text::is_amd(source).then_some(Isa::R700))
 }
 
-/// Iterates over the lines of a source that begin with a directive. Each item is the directive, the word after it, and
-/// the byte range of both.
+/// Iterates over the lines of a source that begin with a directive. Each item has the directive, the word after the
+/// directive, and the byte range of these two words.
 pub(crate) fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
     lines(source).filter_map(move |(start, line)| {
         let mut words = line.split_whitespace();

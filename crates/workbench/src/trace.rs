@@ -69,8 +69,8 @@ impl<const DATA: bool> Observer for Recording<'_, DATA> {
     }
 }
 
-/// A sink that counts records. The records are those that a trace of the run would have. A record is an event, or a
-/// sequence of instructions with the same active lanes.
+/// A sink that counts records. The count is the number of records that a trace of the run would have. A record is an
+/// event, or a sequence of instructions with the same active lanes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pieces {
     /// Number of records so far.

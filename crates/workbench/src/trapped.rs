@@ -21,7 +21,7 @@ use crate::target::Target;
 /// seconds.
 const MOST_STEPS: u64 = 1 << 20;
 
-/// Returns the instruction of a program at an address, as the disassembler prints it.
+/// Returns the disassembled text of the instruction at an address of a program.
 pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String> {
     let listing = target.machine().disassemble(target, program, Style::default()).ok()?;
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())

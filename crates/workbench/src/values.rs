@@ -1,10 +1,11 @@
 //! Loads the numbers of an input from a file, or from text in the launch. Also determines the type of the numbers.
 //!
 //! The rule for types is the same for all machines. If the type of numbers is stated, the numbers keep this type. The
-//! type is stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, it depends on
-//! the input. An input of floats uses `f32` ([`Values::load_float`]). An input of any type uses `f32` if a number has a
-//! fraction, and otherwise `i32` or `u32` ([`Values::load_plain`]). [`Files::typed`] receives the type that this rule
-//! chose. An input of one fixed type converts all numbers to this type ([`Values::load_as`]).
+//! type is stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
+//! depends on the input that uses the numbers. An input of floats uses `f32` ([`Values::load_float`]). An input of any
+//! type uses `f32` if a number has a fraction, and otherwise `i32` or `u32` ([`Values::load_plain`]). [`Files::typed`]
+//! receives the type that this rule chose. An input of one fixed type converts all numbers to this type
+//! ([`Values::load_as`]).
 
 use std::sync::Arc;
 
@@ -232,8 +233,8 @@ impl Values {
         Ok(Loaded { array, ..loaded })
     }
 
-    /// Loads the numbers in the form in which a program's memory holds them. If the numbers have a stated type, they
-    /// keep this type. Otherwise, the type is `i32`, `u32` or `f32`.
+    /// Loads the numbers as the bytes that a program's memory holds. If the numbers have a stated type, they keep this
+    /// type. Otherwise, the type is `i32`, `u32` or `f32`.
     ///
     /// # Errors
     /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
@@ -365,7 +366,7 @@ mod tests {
         let three = 3f32.to_bits();
         assert_eq!(words("0..4"), (Dtype::F32, three, 1));
         assert_eq!(words("0,3.0"), (Dtype::F32, three, 0));
-        // The input uses a stated type, and does not report it.
+        // If the text states a type, the input uses this type and does not report a type.
         assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
         assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
         assert_eq!(words("0..4:i32"), (Dtype::I32, 3, 0));

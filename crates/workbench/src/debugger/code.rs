@@ -1,5 +1,5 @@
-//! Formats instructions and addresses. If the user's source contains an instruction, its text and labels are those of
-//! the user's source.
+//! Formats instructions and addresses. If the user's source contains an instruction, the text and labels of the
+//! instruction come from the user's source.
 //!
 //! All front ends print instructions and addresses with these functions. The listing shows the labels of the source too
 //! ([`relabelled`]).

@@ -226,7 +226,7 @@ impl Formula {
     }
 
     /// Returns `None` if the formula is false for all active lanes. Otherwise, returns the first active lane for which
-    /// it is true, or `Some(None)` if the formula does not depend on the lane.
+    /// the formula is true, or `Some(None)` if the formula does not depend on the lane.
     ///
     /// # Errors
     /// Returns an error if the formula cannot be evaluated for an active lane and is not true for any active lane.

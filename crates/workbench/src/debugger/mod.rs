@@ -129,7 +129,7 @@ pub struct Debugger {
     /// Names of the memory that each instruction accesses, indexed by address.
     accessed: LiteMap<u32, Accessed>,
     machine: &'static dyn Machine,
-    /// The user's source of the program, if it is known.
+    /// The user's source of the program, if the source is known.
     source: Option<UserSource>,
     /// For each group that has ended, the address of its last instruction.
     ended_at: BTreeMap<usize, u32>,
@@ -395,7 +395,7 @@ impl Debugger {
         Some(format!("{}:{}", source.name(), source.line_of(address)?))
     }
 
-    /// Returns an address as the machine's manual writes it.
+    /// Returns an address in the notation of the machine's manual.
     pub fn spelled(&self, address: u32) -> String {
         self.machine.isa().spelled(address)
     }
@@ -704,7 +704,7 @@ impl Debugger {
         }
     }
 
-    /// Repeats the manual changes of the current step when the launch reaches it again.
+    /// Repeats the manual changes of the current step. This is necessary when the launch reaches a step again.
     fn change_again(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let now = self.position;

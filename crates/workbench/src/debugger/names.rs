@@ -161,8 +161,8 @@ pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
 
-/// Formats the value of a register. `$c` is formatted as flags, `$a` as 16 bits, and other registers as [`shown`]
-/// formats them.
+/// Formats the value of a register. The function formats `$c` as flags and `$a` as 16 bits. For all other registers,
+/// the format is that of [`shown`].
 pub fn shown_in(register: Register, value: u32) -> String {
     match register.class {
         "$c" => format!("{value:#x}  {}", flags(value)),

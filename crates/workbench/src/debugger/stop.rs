@@ -89,7 +89,7 @@ impl Watched {
         }
     }
 
-    /// Describes the differences between two lists of values, or returns `None` if they are equal.
+    /// Describes the differences between two lists of values. Returns `None` if the two lists are equal.
     fn change(self, before: &[u32], after: &[u32]) -> Option<String> {
         let mut places = (0..before.len().min(after.len())).filter(|place| before[*place] != after[*place]);
         match self {
@@ -350,7 +350,7 @@ impl Stop {
     }
 }
 
-/// Describes the event if it is a store to the byte address `wanted`.
+/// Describes the event if the event is a store to the byte address `wanted`.
 fn stored(wanted: u32, event: &Event) -> Option<String> {
     match event {
         Event::Store { lane, address, value, .. } if *address == wanted => {
@@ -388,7 +388,7 @@ impl FlowChange {
         }
     }
 
-    /// Describes an event, or returns `None` if it is not of this kind.
+    /// Describes an event. Returns `None` if the event is not of this kind.
     fn seen(self, event: &Event) -> Option<String> {
         match (self, event) {
             (FlowChange::Diverge, Event::Diverge { taken, not }) => {

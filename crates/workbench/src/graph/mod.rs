@@ -53,7 +53,7 @@ pub struct Row {
     pub text: String,
     /// Whether lanes may diverge at the instruction.
     pub diverges: bool,
-    /// If lanes reconverge at the instruction, the name by which the manual calls the construct that reconverges them.
+    /// If lanes reconverge at the instruction, the manual's name of the flow construct that ends there.
     pub reconverges: Option<&'static str>,
 }
 
@@ -229,8 +229,8 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts of a run. One set of counts is per instruction, and the other set is per pair of instructions that a lane
-/// executed consecutively.
+/// Counts of a run. There is one count per instruction, and one count per pair of instructions that a lane executed
+/// consecutively.
 #[derive(Clone, Debug)]
 pub struct Passages {
     /// The counts per instruction.

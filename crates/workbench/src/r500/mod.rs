@@ -100,7 +100,7 @@ impl Machine for R500 {
         back.state == program.state && back.constants == program.constants
     }
 
-    /// If the last words of the instruction are missing, they count as 0.
+    /// If the last words of the instruction are missing, the missing words count as 0.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let vertex = target.stage == Some(Stage::Vertex);
         let (most, wanted) = match vertex {

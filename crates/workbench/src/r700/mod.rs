@@ -149,8 +149,8 @@ impl Machine for R700 {
     }
 
     /// If `text` is a fetch or an operation of an ALU group, the program contains a clause with `text`. The method
-    /// assembles `text` in each kind of clause. If all attempts fail, it returns the errors of the attempt that parsed
-    /// most of `text`.
+    /// assembles `text` in each kind of clause. If all attempts fail, the method returns the errors of the attempt that
+    /// parsed most of `text`.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
         let mut furthest: Option<Vec<Diagnostic>> = None;
@@ -361,7 +361,7 @@ fn join(mut first: Explanation, second: Explanation) -> Explanation {
     first
 }
 
-/// Parses a directive of a source and adds it to the program.
+/// Parses a directive of a source, and adds the data of the directive to the program.
 fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), String> {
     match (name, values) {
         ("gprs", [count]) => program.resources.registers = Some(*count),

@@ -229,8 +229,8 @@ impl Recorder {
         }
     }
 
-    /// Records the registers of a group before the group's first step. The registers are those that occur in the
-    /// program's text, and all other registers that are not 0.
+    /// Records the registers of a group before the group's first step. A register is recorded if it occurs in the
+    /// program's text, or if its value is not 0.
     fn start(&mut self, group: usize, step: i32) {
         for class in self.stepping.registers() {
             for number in 0..class.count {

@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn one_word_is_broadcast_in_a_pass() {
         assert_eq!(read_passes(&[0x40; 16]), 1);
-        // Half of the lanes read word 0, and the other half read word 16, which is in the same bank. Two passes
-        // broadcast one word each.
+        // Half of the lanes read word 0, and the other half of the lanes read word 16. Both words are in the same bank.
+        // Two passes broadcast one word each.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
         // Three lanes read one word, which is broadcast. Each remaining lane reads another bank.
@@ -218,7 +218,7 @@ mod tests {
         let access = |bytes, which| BankedAccess { store: false, bytes, which };
         let mut banks = Banks::new([(8, access(4, 1)), (16, access(8, 0))].into_iter().collect());
         for lane in 0..32u8 {
-            // The first load of the instruction does not access shared memory, so it does not count.
+            // The first load of the instruction does not access shared memory, so this load does not count.
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 0 });
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
         }

@@ -57,7 +57,8 @@ pub struct Launch {
     /// Whether to run the launch even if its blocks do not fit into a multiprocessor of the chip.
     #[serde(default)]
     pub oversized: bool,
-    /// Size of a pointer in the parameter area in bytes, if the container does not state it: 4 (default) or 8.
+    /// Size of a pointer in the parameter area in bytes: 4 (default) or 8. The field applies if the container does not
+    /// state this size.
     pub pointer_bytes: Option<u32>,
     /// The kernel's parameters, in order.
     #[serde(default)]
@@ -470,8 +471,8 @@ impl Launch {
 /// Returns the words of an input. Each element of the result has the number of a word, and the values of this word in
 /// all lanes. If an array has several rows, it has one row per lane. If an array has a single row, this row applies to
 /// all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one number. Any
-/// other array without rows has up to four numbers, and all of them apply to every lane. The numbers of a file without
-/// rows are divided evenly among the lanes.
+/// other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of a file
+/// without rows are divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {

@@ -52,8 +52,8 @@ fn nesting(target: &Target, program: &Program) -> Result<(), TargetError> {
 }
 
 /// Returns the first field in which `program` and `back` differ. `back` is the result of assembling the text of
-/// `program`. A text always states the program type. So it is not a difference if only `program` does not state a
-/// program type.
+/// `program`. A text always states the program type. So if `program` does not state a program type, this is not a
+/// difference.
 fn difference(program: &Program, back: &Program) -> Option<&'static str> {
     let fields = [
         ("name", program.name == back.name),
@@ -359,8 +359,8 @@ impl Machine for Tesla {
     }
 }
 
-/// Returns the highest and the lowest bit of each run of set bits. If a run crosses a 32-bit boundary, it is split at
-/// the boundary.
+/// Returns the highest and the lowest bit of each run of set bits. If a run crosses a 32-bit boundary, the function
+/// splits the run at the boundary.
 fn runs(bits: u64) -> impl Iterator<Item = (u8, u8)> {
     let starts =
         (0..64u8).filter(move |bit| bits >> bit & 1 != 0 && (bit % 32 == 0 || bits >> (bit - 1) & 1 == 0));

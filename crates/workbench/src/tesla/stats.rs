@@ -64,7 +64,7 @@ fn banked(inst: &Inst) -> Option<BankedAccess> {
         Operand::Mem(mem) => Some((place, mem)),
         _ => None,
     });
-    // The first operand of a store is the destination of the store, so it is not a load.
+    // The first operand of a store is the destination of the store. So the store does not load this operand.
     let loads = operands.clone().filter(|(place, _)| !(store && *place == 0));
     let is_shared = |mem: &Mem| mem.space == Space::Shared;
     if store && let Some((_, mem)) = operands.clone().find(|(place, mem)| *place == 0 && is_shared(mem)) {

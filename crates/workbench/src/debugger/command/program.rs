@@ -29,7 +29,7 @@ pub(super) fn source(call: &mut Call<'_>) -> Done {
 /// A line of the listing or the source, with marks for the display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// The address of the line's first instruction, if it has one.
+    /// The address of the line's first instruction, if the line has an instruction.
     pub address: Option<u32>,
     /// Whether the line contains the next instruction.
     pub is_next: bool,
@@ -96,7 +96,7 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
 }
 
 /// Returns the part of the listing around an address: up to `many` instructions before the address and up to `many`
-/// after it. The labels of these instructions are included.
+/// instructions after the address. The labels of these instructions are included.
 fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let lines = program_lines(debugger);
     let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();

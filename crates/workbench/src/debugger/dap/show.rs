@@ -230,8 +230,8 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // A number of instructions that is larger than the length of any program, but so small that sums with it do not
-        // overflow.
+        // A number of instructions that is larger than the length of any program. It is so small that adding other
+        // numbers to it does not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -369,7 +369,7 @@ impl Adapter {
         let mut value = wanted.value(&here, lane)?.bits();
         let change = match (formula.register(), formula.place(&here, lane)) {
             (Some((register, of)), _) => {
-                // A single number has the same meaning as in the command `set`: without a decimal point, it is an
+                // A single number has the same meaning as in the command `set`: a number without a decimal point is an
                 // integer.
                 value = names::bits(text.trim()).unwrap_or(value);
                 Change::Register { group, register, lane: of.unwrap_or(lane), value }

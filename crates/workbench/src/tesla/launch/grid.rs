@@ -319,7 +319,8 @@ impl Inspect for GridSteps {
                 let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
-            // The remaining spaces are constant banks. All blocks share the constants, so they cannot be changed.
+            // The remaining spaces are constant banks. All blocks share the constants, so the constants cannot be
+            // changed.
             _ => false,
         }
     }
@@ -426,8 +427,8 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp. So the warp's own number counts the warps of the launch and not
-        // those of a block.
+        // In a graphics launch, each block is one warp. So the warp's own number is its number in the launch, and not
+        // its number in a block.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }

@@ -259,8 +259,7 @@ fn place(
     Ok(output)
 }
 
-/// Returns the parameters of a launch, each with the parameter declaration of the program to which it belongs. The
-/// order is that of the declarations.
+/// Returns the parameters of a launch, each with its declaration in the program. The order is that of the declarations.
 ///
 /// A parameter whose name is declared belongs to the declaration with this name. The other parameters belong to the
 /// remaining declarations, in order. If the launch states the offset of a parameter, the function ignores all
