@@ -36,15 +36,15 @@ impl OneOrMore {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultFilter {
-    /// Addresses, ranges of addresses, or labels of the source, for the instruction of the fault.
-    pub pc: Option<OneOrMore>,
     /// The instructions at which faults may occur: addresses, ranges of addresses, or labels of the source.
-    pub opcode: Option<OneOrMore>,
+    pub pc: Option<OneOrMore>,
     /// The operations of the instructions at which faults may occur: `mul`, `MULADD`.
-    pub register: Option<OneOrMore>,
+    pub opcode: Option<OneOrMore>,
     /// The registers that faults may change. The names are those in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
+    pub register: Option<OneOrMore>,
+    /// The lanes of a group that faults may change: `0-3,8`.
     pub lane: Option<OneOrMore>,
-    /// Groups of the launch: `0-3,8`.
+    /// The groups of the launch that faults may change: `0-3,8`.
     pub group: Option<OneOrMore>,
 }
 

@@ -134,7 +134,7 @@ pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
 
 /// Returns the bytes of a regular file.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>, Damage> {
-    // To open a pipe would wait until another process opens the other end of the pipe.
+    // If the file is a pipe, opening the file would wait until another process opens the other end of the pipe.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Damage::NotRegular);
     }

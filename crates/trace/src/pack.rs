@@ -27,8 +27,8 @@ struct Known {
     key: u32,
     /// If the key has one record, the symbol of this record. Otherwise, the symbol of the phrase.
     symbol: Symbol,
-    /// Three numbers of issued instructions: instructions for all lanes, instructions for the lanes that run first
-    /// after a divergence, and instructions for the lanes that wait first.
+    /// The numbers of instructions that were issued for three sets of lanes: for all lanes, for the lanes that run
+    /// first after a divergence, and for the lanes that wait first.
     issued: [u32; 3],
     /// Whether the lanes diverge in these records.
     parts: bool,

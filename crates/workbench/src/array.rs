@@ -471,8 +471,8 @@ impl Array {
     }
 
     /// Parses an array literal of the command line. The literal is a list `1,2.5,-3`, rows `(1,2),(3,4)`, or a range
-    /// `0..64` or `0..1..0.125` without its end. A type with a size, such as `f32[64]` or `u32[8,4]`, is an array of
-    /// zeros.
+    /// `0..64` or `0..1..0.125`. A range does not include its end. A type with a size, such as `f32[64]` or `u32[8,4]`,
+    /// is an array of zeros.
     ///
     /// # Errors
     /// Returns an error if the text is not such a literal, or if the array needs more memory than is available.

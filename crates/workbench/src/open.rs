@@ -232,7 +232,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
 }
 
 /// Renames kernels if several modules have a kernel with the same name. Each kernel's name gets the chip as a suffix.
-/// If several of the modules have the same chip, the suffix is the index of the module instead. The container itself
+/// If another of these modules has the same chip, the suffix is the index of the module instead. The container itself
 /// allows equal names, because a CUDA program selects a module before it selects a kernel.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();

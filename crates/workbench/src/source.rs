@@ -64,8 +64,9 @@ impl UserSource {
     /// Returns the line number of the instruction at an address.
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
-        // No instruction may start at the address, for example inside an ALU group on several lines. In this case, the
-        // function returns the line of the last instruction whose address is not greater than the requested address.
+        // If no instruction starts at the address, for example inside an ALU group on several lines, the function
+        // returns the line of another instruction. This is the last instruction whose address is not greater than the
+        // requested address.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)

@@ -94,16 +94,16 @@ pub struct InstructionCounts {
     pub lanes: u64,
     /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
-    /// The cost of the first side of the divergences at this instruction: the number of instructions that were issued
-    /// to the side that runs first. The count of a divergence ends when lanes of both sides run together again.
+    /// The cost of the side that runs first after a divergence at this instruction: the number of instructions that
+    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
     pub taken_cost: u64,
-    /// The cost of the second side of the divergences at this instruction: the number of instructions that were issued
-    /// to the side that waits first. The count of a divergence ends when lanes of both sides run together again.
+    /// The cost of the side that waits first after a divergence at this instruction: the number of instructions that
+    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Number of instructions that were issued to the group between a divergence at this instruction and its
-    /// reconvergence, summed over all such divergences.
+    /// Sum over all divergences at this instruction. For each divergence, the number of instructions that were issued
+    /// to the group between the divergence and its reconvergence is added.
     pub distance: u64,
     /// Maximum number of instructions that were issued to the group between one divergence at this instruction and its
     /// reconvergence.

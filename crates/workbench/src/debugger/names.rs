@@ -177,8 +177,8 @@ const MOST_REPEATED: usize = 100;
 /// Shortens every text between backticks in a message.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // Parts with odd numbers are between backticks, so they quote the user. A backtick in the user's text can make
-        // the parts with even numbers the quotes, so these parts also have a limit.
+        // Parts with odd numbers are between backticks, so they quote the user. If the user's text contains a backtick,
+        // parts with even numbers may quote the user instead. So parts with even numbers also have a limit.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),

@@ -1,10 +1,10 @@
 //! Implements the Debug Adapter Protocol for a [`Debugger`]. The adapter receives one message at a time and returns
 //! messages. The caller of the adapter does the input and output.
 //!
-//! Each group is a thread, and each lane is a scope of a frame. If the user's source is known, a frame refers to this
-//! source. Editors without a disassembly view can show the program's listing as a second source (`sourceReference` 1).
-//! Addresses are byte addresses in the program. Addresses always have the form `0x…`, because clients compare addresses
-//! as text.
+//! In the protocol, each group of lanes is a thread, and each lane is a scope of a frame. If the user's source is
+//! known, a frame refers to this source. Editors without a disassembly view can show the program's listing as a second
+//! source (`sourceReference` 1). Addresses are byte addresses in the program. Addresses always have the form `0x…`,
+//! because clients compare addresses as text.
 //!
 //! [`launch`] has the arguments of a launch request. `show.rs` answers requests for data. `stops.rs` sets the client's
 //! breakpoints.
