@@ -1,7 +1,8 @@
-"""Measures the overhead of a shard on processes, Dask and Ray, with two workers each. docs/cluster.md has the figures.
+"""Measures the overhead of a shard on processes, on Dask and on Ray. Each of them has two workers. docs/cluster.md has the
+figures.
 
-Prints the wall time, and the CPU time of the busiest process that is not a worker. Other work on the machine changes only the
-wall time.
+Prints the wall time, and the CPU time of the busiest process that is not a worker. Unlike the CPU time, the wall time depends
+on other work on the machine.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from reconverge.campaign import Campaign, Task, over, run_task
 
 
 def nothing(task: Task) -> str:
-    """Runs no experiment, so that only the overhead of a shard remains."""
+    """Does not run an experiment, so that the measurement has only the overhead of a shard."""
     return f"{task.shard}"
 
 
 def used() -> dict[int, float]:
-    """CPU seconds so far of this process and its descendants that are not workers, by process number."""
+    """The CPU seconds that processes have used so far, by process number. The processes are this process, and its descendants
+    except for workers."""
     parents, seconds, workers = {}, {}, set()
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -50,7 +52,8 @@ def used() -> dict[int, float]:
 
 
 def measured(engine: Any, tasks: list[Task]) -> tuple[float, float]:
-    """Wall and CPU seconds per shard without any work: medians of five runs, with workers that are already running."""
+    """The wall time and the CPU time per shard in seconds, if shards have no work. The times are medians of five runs. The
+    workers are already running when the measurement starts."""
     mapped = over(engine)
     list(mapped(nothing, tasks[:8]))
     rounds = []
@@ -82,7 +85,7 @@ def main() -> None:
     for engine in (processes, dask, ray):
         with engine() as (workers, _), tempfile.TemporaryDirectory() as folder:
             wall, busy = measured(workers, tasks)
-            # Each worker opens the campaign once. This cost does not belong to a shard.
+            # Each worker opens the campaign once. The cost of this is not part of the cost of a shard.
             campaign.run(folder, workers)
             with tempfile.TemporaryDirectory() as again:
                 start = time.perf_counter()

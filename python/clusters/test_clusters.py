@@ -1,4 +1,4 @@
-"""Processes, Dask and Ray write the same shards, with two workers each, even if a worker is killed during the run."""
+"""Processes, Dask and Ray write the same shards, even if a worker is killed during the run. Each of them has two workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE = Path(__file__).parent / "campaign.toml"
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The shards in a folder, with hashes of their bytes. Ignores partial files of killed workers."""
+    """The shards in a folder, with hashes of their bytes. The result does not have incomplete files of killed workers."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.parquet"))}
 
 

@@ -1,10 +1,10 @@
 """Runs, reads, writes and explains the shader machine code of ATI R500, AMD R700 and NVIDIA Tesla.
 
 * :func:`load`, :func:`assemble`, :func:`disassemble`, :func:`explain`: programs and their text.
-* :meth:`Program.run`, :meth:`Program.launch`, :func:`launch`, :func:`kernel`: runs, with numpy arrays in and out.
+* :meth:`Program.run`, :meth:`Program.launch`, :func:`launch`, :func:`kernel`: runs. Inputs and outputs are numpy arrays.
 * :meth:`Program.session`: stepping, registers, memory, snapshots.
 * :meth:`Program.trace`, :meth:`Program.stats`, :class:`Hooks`: the events and the counts of a run.
-* :mod:`reconverge.campaign`: fault injection, on one machine or a cluster.
+* :mod:`reconverge.campaign`: fault injection on one machine or on a cluster.
 """
 
 from __future__ import annotations

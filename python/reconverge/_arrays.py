@@ -34,13 +34,13 @@ class Arrays:
 
     def __init__(self) -> None:
         self.native: list[Native] = []
-        #: Arrays of 64-bit numbers that become bytes of memory: their place in the launch, and their type.
+        #: Arrays of 64-bit numbers that become bytes of memory. Each entry has the array's place in the launch, and its type.
         self._wide: list[tuple[str, np.dtype[np.generic]]] = []
 
     def check(self, program: Program) -> None:
-        """Raises an error if memory has 64-bit numbers but no instruction of the program does.
+        """Raises an error if memory has 64-bit numbers but no instruction of the program accesses 64-bit numbers.
 
-        Such a program would read each half as a number.
+        Such a program would read each half of a 64-bit number as a separate number.
         """
         for place, dtype in self._wide:
             if any(_WIDE.search(each.text) for each in program):
@@ -54,7 +54,7 @@ class Arrays:
     def name(self, place: str, value: object, *, memory: bool = False) -> str:
         """Adds an array or nested lists, and returns its name in the launch.
 
-        If ``memory`` is true, the bytes of the array become memory. Otherwise, the launch converts the numbers.
+        If ``memory`` is true, the bytes of the array become memory. Otherwise, the launch converts the numbers of the array.
         """
         array = np.asarray(value)
         chosen = isinstance(value, (np.ndarray, np.generic)) or not isinstance(value, (list, tuple))

@@ -65,7 +65,8 @@ def existing(path: str | os.PathLike[str]) -> Path:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """A hint at the known name that the user probably meant, or an empty text if no name is close."""
+    """A hint that suggests the known name that is most similar to the user's name. The hint is empty if no known name is
+    similar."""
     close = difflib.get_close_matches(word, list(known), 1)
     return f"; did you mean `{close[0]}`?" if close else ""
 
@@ -89,7 +90,7 @@ def _range(kind: str) -> str:
 def words(place: str, value: object, kind: str) -> npt.NDArray[np.uint32]:
     """Returns numbers as 32-bit words. ``kind`` is ``u``, ``i`` or ``f``: unsigned, signed, binary32.
 
-    Integers must be in the range of the type. Floats are allowed for ``f`` only, and must not overflow.
+    Integers must be in the range of the type. Floats are allowed only if ``kind`` is ``f``, and must not overflow.
     """
     array = np.asarray(value)
     other = "regs.f32 writes numbers of binary32, regs.i32 signed integers"

@@ -31,7 +31,8 @@ LaunchState = tuple[
 ]
 #: A function that takes an event, or columns of events.
 HookFunction = Callable[..., object]
-#: The function, a bit for each kind, ranges of addresses, groups, registers and memories by number.
+#: The function of a hook, and what it selects: a bit for each kind of event, ranges of addresses, groups, and the numbers of
+#: registers and memories.
 Hook = tuple[
     HookFunction,
     int,
@@ -130,10 +131,10 @@ class Event:
     def value(self) -> int: ...
     @property
     def register(self) -> str | None:
-        """The register of a write."""
+        """The register that a write changes."""
     @property
     def space(self) -> str | None:
-        """The memory of a load or a store."""
+        """The memory that a load or a store accesses."""
 
 class Program:
     @property

@@ -1,8 +1,9 @@
-"""Fault-injection campaigns, on one process, several, or a cluster.
+"""Fault-injection campaigns on one process, on several processes, or on a cluster.
 
-A campaign is a file. Its shards are Parquet files in a folder. Each shard is written atomically, and its name contains a
-hash of the campaign. A shard has the same bytes on every process. A run therefore only runs the shards that the folder does
-not have. A killed worker does not lose finished shards, and no experiment counts twice. See docs/cluster.md.
+A campaign is a file. The results of a campaign are shards: Parquet files in a folder. Each shard is written atomically, and its
+name contains a hash of the campaign. A shard has the same bytes on every process. So a run of the campaign runs only the shards
+that the folder does not have. If a worker is killed, finished shards are not lost. No experiment counts twice. See
+docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
 
     from .launch import Output
 
-#: Runs a function on each item, in any order and any process, and returns the results. Items may be missing.
+#: Runs a function on each item, in any order and on any process. Returns the results. The results of some items may be missing.
 Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str | None"]]
 
 #: Seconds between two checks for shards that other processes run.
 _WAIT = 0.5
 
-#: Outcomes of experiments. ``sdc``: the outputs differ from the run without the fault. ``diverged``: the instructions or their
-#: lanes differ, but the outputs do not.
+#: Outcomes of experiments. ``sdc``: the outputs differ from those of the run without the fault. ``diverged``: the instructions
+#: or their active lanes differ from those of the run without the fault, but the outputs do not.
 Outcome = Literal["masked", "diverged", "sdc", "trap", "hang"]
 
-#: An experiment: a row of the results. ``class`` is the name that an outcome function returns.
+#: An experiment: a row of the results. ``class`` is the name that the outcome function returned for the experiment.
 Experiment = TypedDict(
     "Experiment",
     {
@@ -70,16 +71,17 @@ Experiment = TypedDict(
 
 
 class OutcomeRate(TypedDict):
-    """Number and share of the experiments with one outcome, among all experiments of a point, site and model."""
+    """The number of experiments with one outcome, and their share in all experiments of a point, site and model."""
 
     outcome: Outcome
     count: int
-    #: Share of these experiments, and its Wilson interval.
+    #: The share, and the Wilson interval of the share.
     rate: float
     interval: tuple[float, float]
 
 
-#: Number and share of the experiments in one class of the outcome function, among all of a point, site and model.
+#: The number of experiments for which the outcome function returned one name, and their share in all experiments of a point,
+#: site and model.
 ClassRate = TypedDict(
     "ClassRate", {"class": str, "count": int, "rate": float, "interval": tuple[float, float]}
 )
@@ -92,7 +94,8 @@ class SiteCounts(TypedDict):
     site: str
     injections: int
     outcomes: list[OutcomeRate]
-    #: Counts by the names that the outcome function returns; empty if there is no outcome function.
+    #: Counts by the names that the outcome function returned. The list is empty if the campaign does not have an outcome
+    #: function.
     classes: list[ClassRate]
     #: Number of traps by name.
     traps: dict[str, int]
@@ -119,12 +122,12 @@ class Summary(TypedDict):
     #: The confidence level of the intervals.
     confidence: float
     sites: list[SiteCounts]
-    #: Counts by model, if there are several models.
+    #: Counts by point, site and model, if the campaign has several models.
     models: list[ModelCounts]
 
 
 class Disagreement(TypedDict):
-    """An experiment with a different result on the reference engine."""
+    """An experiment whose result on the reference engine differs from the stored result."""
 
     index: int
     stored: str
@@ -139,14 +142,14 @@ class Recheck(TypedDict):
 
 
 class SiteProfile(TypedDict):
-    """A site, and the number of steps at which it exists."""
+    """A site, and the number of steps at which this site exists."""
 
     site: str
     instants: int
 
 
 class PointDescription(TypedDict):
-    """One launch of a campaign, and its run without a fault."""
+    """One launch of a campaign, and the run of this launch without a fault."""
 
     parameters: dict[str, str]
     isa: str
@@ -183,11 +186,11 @@ class Description(TypedDict):
 class Progress:
     """The progress of a campaign."""
 
-    #: Number of experiments whose shard is finished.
+    #: Number of experiments that belong to finished shards.
     done: int
     #: Number of experiments in the campaign.
     total: int
-    #: Number of finished experiments by outcome, or by the name that the outcome function returns.
+    #: Number of finished experiments for each outcome, or for each name that the outcome function returned.
     outcomes: Mapping[str, int]
 
     def __str__(self) -> str:
@@ -201,7 +204,7 @@ class Ended:
 
     #: The fault and the outcome, as in the results.
     experiment: Experiment
-    #: The outputs of the run, by name; ``None`` after a trap or a hang.
+    #: The outputs of the run, by name. ``None`` if the run ended with a trap or a hang.
     outputs: dict[str, Output] | None
     #: The outputs of the run without the fault.
     golden: dict[str, Output]
@@ -233,14 +236,15 @@ EngineOfTasks = int | ClientLike | ModuleType
 
 @dataclass(frozen=True)
 class Task:
-    """A shard to run, with all data that a worker needs. The worker also needs access to the same file system."""
+    """A shard that must run, with all data that a worker needs. The worker also needs access to the file system of this
+    process."""
 
     campaign: str
     hash: str
     version: str
     shard: int
     folder: str
-    #: The outcome function, and its name in the hash.
+    #: The outcome function, and the name that stands for the function in the hash of the campaign.
     classify: Classify | None = None
     named: str | None = None
 
@@ -292,10 +296,11 @@ def run_task(task: Task) -> str | None:
 
 
 def over(engine: EngineOfTasks = 1) -> Map:
-    """A map over a number of processes on this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
+    """Returns a map function. ``engine`` is the number of processes on this machine, a Dask ``Client``, or the module ``ray``
+    after ``ray.init()``."""
 
     def processes(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
-        # The processes are spawned, because a forked process would lack the threads of this process.
+        # The processes are spawned, because a forked process would not have the threads of this process.
         count = whole("engine", engine, 1)
         with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(function, task) for task in tasks]
@@ -303,7 +308,7 @@ def over(engine: EngineOfTasks = 1) -> Map:
                 for future in as_completed(futures):
                     yield future.result()
             except BrokenProcessPool:
-                # A killed worker ends the pool. The results of the remaining items are then missing.
+                # If a worker is killed, the pool ends. The results of the remaining items are missing in this case.
                 return
 
     def dask(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
@@ -335,11 +340,11 @@ def over(engine: EngineOfTasks = 1) -> Map:
 
 
 class Campaign:
-    """A campaign file, with the golden run and the profile of its launch.
+    """A campaign file, with the golden run and the profile of each launch.
 
     ``classify`` returns the name of an experiment's outcome. Its argument (:class:`Ended`) has the experiment, its outputs and
     the golden outputs. The results have the name in the column ``class``, and the summary has counts in ``classes``. Results of
-    different functions do not mix. If several processes run the campaign, the function must be defined in a module.
+    different outcome functions do not mix. If several processes run the campaign, ``classify`` must be defined in a module.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:
@@ -355,7 +360,7 @@ class Campaign:
 
     @property
     def description(self) -> Description:
-        """The hash, the version, the numbers of experiments and shards, the golden run, and the profile."""
+        """The hash, the version, the numbers of experiments and shards, the golden runs, and the profiles of the sites."""
         described: Description = json.loads(self._native.describe())
         return described
 
@@ -365,7 +370,7 @@ class Campaign:
         return self._native.shards()
 
     def missing(self, folder: str | os.PathLike[str]) -> list[int]:
-        """The numbers of the shards that a folder does not have, or whose file is damaged."""
+        """The numbers of the shards that have no file in a folder, or a damaged file."""
         return self._native.state(str(folder))[0]
 
     def run(
@@ -378,11 +383,12 @@ class Campaign:
     ) -> list[str]:
         """Runs the shards that are missing in a folder, and returns the paths of their files.
 
-        ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function that runs tasks.
-        ``progress`` is called at the start and after each shard. If it raises an exception, the run ends, and finished shards
-        remain. The shards of a killed worker run again, as long as each attempt finishes at least one shard. A shard with a damaged
-        file also runs again, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run one campaign in
-        one folder at the same time, even on several hosts. They divide the shards among themselves.
+        ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function that runs
+        tasks. ``progress`` is called at the start and after each shard. If ``progress`` raises an exception, the run ends, and
+        finished shards remain in the folder. If a worker is killed, its shards run again, as long as each attempt finishes at
+        least one shard. If the file of a shard is damaged, the shard also runs again, and the function issues the warning
+        :class:`~reconverge.errors.ShardDamaged`. Several programs can run the same campaign in the same folder at the same
+        time, even on several hosts. These programs divide the shards among themselves.
         """
         mapped = over(engine) if map is None else map
         self._portable(engine if map is None else 1)
@@ -425,7 +431,7 @@ class Campaign:
             ) from None
 
     def summary(self, folder: str | os.PathLike[str]) -> Summary:
-        """Counts by site and outcome, over the shards in a folder."""
+        """Counts of the experiments in a folder's shards, grouped by site and outcome."""
         self._present(folder)
         summary: Summary = json.loads(self._native.summary(str(folder)))
         for counts in [*summary["sites"], *summary["models"]]:
@@ -433,7 +439,8 @@ class Campaign:
         return summary
 
     def recheck(self, folder: str | os.PathLike[str], count: int = 1000, seed: int = 1) -> Recheck:
-        """Runs ``count`` experiments of a folder again on the reference engine. Returns those whose results differ."""
+        """Runs ``count`` experiments of a folder again on the reference engine. Returns the experiments whose new results
+        differ from the stored results."""
         checked: Recheck = json.loads(self._native.recheck(str(folder), whole("count", count), whole("seed", seed)))
         return checked
 
@@ -464,7 +471,7 @@ class Campaign:
     ) -> pandas.DataFrame | polars.DataFrame:
         """The experiments of a folder as a ``DataFrame`` of pandas or polars, in the order of their numbers.
 
-        With pandas, this needs the package pyarrow.
+        The library pandas needs the package pyarrow for this function.
         """
         return parquet([self._native.shard_bytes(shard, str(folder)) for shard in self._present(folder)], library)
 

@@ -7,7 +7,7 @@ from typing import NoReturn, TypedDict
 
 
 class Error(ValueError):
-    """The input or the usage is wrong. The message names the wrong value, the problem and the remedy."""
+    """An input is wrong, or a function is used wrongly. The message states the wrong value, the problem and the remedy."""
 
 
 class WrongType(Error, TypeError):
@@ -23,7 +23,7 @@ class NotFound(FileNotFoundError, Error):
 
 
 class UnknownKeyword(Error, TypeError):
-    """A keyword that launches do not have."""
+    """A keyword does not exist for launches."""
 
 
 class Diagnostic(TypedDict):
@@ -36,7 +36,7 @@ class Diagnostic(TypedDict):
 
 
 class SourceError(Error):
-    """A source text does not assemble. ``diagnostics`` has line, column, message and help of each error."""
+    """A source text does not assemble. ``diagnostics`` has the line, column, message and help of each error."""
 
     diagnostics: list[Diagnostic]
 
@@ -60,10 +60,10 @@ class StopRun(Exception):  # noqa: N818
 class Trap(RuntimeError):
     """The program did what the hardware forbids or leaves undefined.
 
-    ``str(trap)`` has the lines that the command prints. The attributes have the same facts as values.
+    ``str(trap)`` has the lines that the command ``reconverge run`` prints. The attributes have the same information as values.
     """
 
-    #: The first line: what happened, where, for which lanes.
+    #: The first line of the message. It states what happened, where it happened, and which lanes trapped.
     message: str
     #: The file of the program.
     file: str
@@ -73,19 +73,19 @@ class Trap(RuntimeError):
     lanes: list[int]
     #: The cause of the trap.
     cause: str
-    #: The instruction as in the source. Without a source, as the disassembler prints it.
+    #: The text of the instruction in the source, or in the disassembly if the program does not have a source.
     instruction: str | None
     #: The line of the instruction in the source.
     line: int | None
-    #: The first lane that trapped, numbered within the launch.
+    #: The first lane that trapped, as its number in the whole launch.
     lane: int | None
     #: Words of the registers that the instruction uses, by name.
     registers: dict[str, list[int]]
-    #: The memory that the instruction accesses, for a trap of an access.
+    #: If an invalid memory access caused the trap, the memory that the instruction accessed.
     space: str | None
-    #: The byte address of the access, for a trap of an access.
+    #: If an invalid memory access caused the trap, the byte address of the access.
     address: int | None
-    #: The buffer nearest to the accessed address, for a trap of an access.
+    #: If an invalid memory access caused the trap, the buffer that is nearest to the accessed address.
     nearest: str | None
 
     def __init__(self, message: str, details: str = "{}") -> None:
@@ -99,11 +99,12 @@ class Trap(RuntimeError):
 
 
 class EnginesDiffer(RuntimeError):
-    """Two engines in lockstep differ. One of the engines has a defect, not the program."""
+    """Two engines that run in lockstep have different results. This is a defect of an engine, not of the program."""
 
 
 class EngineFault(RuntimeError):
-    """The compiled engine has a defect: its code accessed memory outside its bounds. Other engines do not use such code."""
+    """The code that the compiled engine generated accessed invalid memory. This is a defect of the engine. Other engines do not
+    generate code."""
 
 
 class ArrayCopied(UserWarning):
@@ -115,7 +116,7 @@ class ShardDamaged(UserWarning):
 
 
 class TypeChosen(UserWarning):
-    """A type was assumed for numbers that do not state one."""
+    """The package chose a type for numbers, because the user has not stated their type."""
 
 
 def missing(path: str) -> NoReturn:

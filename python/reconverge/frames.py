@@ -19,7 +19,7 @@ Library = Literal["pandas", "polars"]
 
 
 def _library(name: str | None) -> ModuleType:
-    """The module of a library. The default is pandas if it is installed, otherwise polars."""
+    """Imports a library. The default is pandas if pandas is installed, and polars otherwise."""
     names = (name,) if name else ("pandas", "polars")
     for each in names:
         if each not in ("pandas", "polars"):
@@ -38,7 +38,7 @@ def frame(columns: Mapping[str, object], library: Literal["polars"]) -> polars.D
 @overload
 def frame(columns: Mapping[str, object], library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
 def frame(columns: Mapping[str, object], library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
-    """A ``DataFrame`` of these columns, of the requested library. The default is pandas if it is installed, otherwise polars."""
+    """A ``DataFrame`` with these columns. The default library is pandas if pandas is installed, and polars otherwise."""
     made: pandas.DataFrame | polars.DataFrame = _library(library).DataFrame(dict(columns))
     return made
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 _PRE = 'style="font-family:monospace;white-space:pre;line-height:1.35;text-align:left"'
-#: Colours that can be read on white and on black.
+#: Colours that users can read on a white and on a black background.
 _NAME, _REGISTER, _NUMBER, _QUIET = "#3b7dd8", "#2a9d6a", "#c0622d", "#888888"
 #: Colour and description for each letter of :class:`reconverge.session.Why`.
 STATES = {
@@ -54,8 +54,9 @@ class Page:
         return f"<Page at {self.place}>" if self.place else "<Page>"
 
     def _repr_html_(self) -> str:
-        # The text of the frame is in the attribute `srcdoc`, because a `data:` URL has at most 2 MB in Chromium, and some editors
-        # do not load it. The page sets the fragment of its own URL. The base keeps it from changing the URL of the notebook instead.
+        # The text of the frame is in the attribute `srcdoc` instead of a `data:` URL. In Chromium, a `data:` URL has at most 2
+        # MB, and some editors do not load `data:` URLs. The page sets the fragment of its own URL. Because of the base, the
+        # page does not change the URL of the notebook.
         head = '<head><base href="about:srcdoc">'
         if self.place:
             head += f"<script>location.hash = {json.dumps(self.place)}</script>"
@@ -82,7 +83,7 @@ class Picture:
 
 
 def coloured(code: str) -> str:
-    """An instruction in colours for its first word, its registers and its numbers."""
+    """An instruction as HTML. Its first word, its registers and its numbers are coloured."""
     colours = {"register": _REGISTER, "number": _NUMBER}
     parts, end, named = [], 0, False
     for found in _TOKEN.finditer(code):
@@ -99,7 +100,7 @@ def coloured(code: str) -> str:
 
 
 def lane_bar(letters: str) -> str:
-    """One cell per lane. Its colour shows the reason why the lane runs or waits."""
+    """A bar with one cell per lane. The colour of a cell shows the reason why its lane runs or waits."""
     cells = []
     for lane, letter in enumerate(letters):
         colour, words = STATES[letter]
@@ -122,7 +123,7 @@ def _row(program: Program, index: int, here: bool = False) -> str:
 
 
 def listing(program: Program, here: int | None = None) -> str:
-    """A coloured listing, in which the instruction at ``here`` is marked."""
+    """A coloured listing. The instruction at the address ``here`` is marked."""
     rows = [_row(program, index, each.address == here) for index, each in enumerate(program) if index < _LINES]
     if len(program) > _LINES:
         rows.append(f'<span style="color:{_QUIET}">… {len(program) - _LINES} more instructions</span>')
@@ -157,7 +158,7 @@ def explanation(explained: Explanation) -> str:
 
 
 def result(left: Result) -> str:
-    """The outputs of a run, and its exactness."""
+    """The outputs of a run, and the exactness of its operations."""
     rows = []
     for name, array in left.items():
         first = escape(" ".join(str(each) for each in array.reshape(-1)[:8].tolist()))
@@ -176,7 +177,7 @@ def result(left: Result) -> str:
 
 
 def stats(counts: Stats) -> str:
-    """Counts by instruction, with a bar for the share of lanes."""
+    """Counts by instruction. A bar shows the share of active lanes."""
     lines = sorted(counts.instructions, key=lambda each: each["pc"])
     most = max((each["executed"] for each in lines), default=1)
     rows = []
@@ -194,7 +195,7 @@ _STEPS = 64
 
 
 def trace(events: Trace) -> str:
-    """The first instructions of the trace's first group: one row per instruction, one cell per lane."""
+    """The first instructions of the trace's first group. Each instruction has a row, and each lane has a cell in this row."""
     issues = events.of("issue")
     first = issues.where(issues.group == (issues.group[0] if len(issues) else 0))
     texts = {each.address: each.text for each in events.program}

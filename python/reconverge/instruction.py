@@ -60,7 +60,8 @@ class Explanation:
         return html.explanation(self)
 
 
-#: The purpose of a read: an operand, a value that decides the flow, the address of a memory word or register, or an output.
+#: The purpose of a read. A value is read as an operand, to decide the flow, to form the address of a memory word or register,
+#: or to write an output.
 Purpose = Literal["value", "flow", "address", "output"]
 
 
@@ -72,7 +73,8 @@ class Read(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One operation of an instruction. All operations of an instruction read before one of them writes."""
+    """One operation of an instruction. All operations of an instruction read their operands before any of the operations writes
+    a result."""
 
     #: The name of the operation in reports of a run.
     name: str
@@ -116,38 +118,40 @@ class Instruction:
     label: str | None
     #: The number of flow constructs that contain the instruction.
     depth: int
-    #: The comments of the listing on the instruction.
+    #: The comments after the instruction in the listing.
     notes: list[str]
     _program: Program = field(repr=False, compare=False)
 
     @property
     def mnemonic(self) -> str:
-        """The mnemonic: ``add``, ``MULADD``, ``MAD``. For two operations of R500, the mnemonic of the first."""
+        """The mnemonic: ``add``, ``MULADD``, ``MAD``. If an R500 instruction has two operations, the mnemonic of the first
+        operation."""
         return self._parts.mnemonic
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The operands in the order of the text, results first."""
+        """The operands in the order in which the text has them. Results come before other operands."""
         return self._parts.operands
 
     @property
     def modifiers(self) -> tuple[str, ...]:
-        """The other words of the text: types, predicates, options."""
+        """The words of the text that are neither the mnemonic nor operands: types, predicates, options."""
         return self._parts.modifiers
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """The operations. An R500 instruction has up to two of them, an ALU group of R700 up to five."""
+        """The operations. An R500 instruction has up to two operations, and an ALU group of R700 has up to five operations."""
         return self._program._operations().get(self.address, ())
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The registers, flags and constants that the instruction reads, each once: ``$r1``, ``R0.x``, ``temp1.r``."""
+        """The registers, flags and constants that the instruction reads: ``$r1``, ``R0.x``, ``temp1.r``. Each name occurs
+        once."""
         return tuple(dict.fromkeys(read.place for each in self.operations for read in each.reads))
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The registers and flags that the instruction writes, each once."""
+        """The registers and flags that the instruction writes. Each name occurs once."""
         return tuple(dict.fromkeys(place for each in self.operations for place in each.writes))
 
     @property
@@ -180,7 +184,7 @@ class Instruction:
 
 @functools.lru_cache(maxsize=4096)
 def parts(isa: str, text: str) -> Parts:
-    """The mnemonic, the operands and the other words of an instruction's text."""
+    """The mnemonic, the operands and the remaining words of an instruction's text."""
     return {"tesla": _tesla, "r700": _r700, "r500": _r500}[isa](text)
 
 
@@ -245,7 +249,7 @@ def _r700(text: str) -> Parts:
     operands: list[str] = []
     for number, each in enumerate(places):
         for place, word in enumerate(_split(each, " ")):
-            # Options such as POP_CNT(1) and END_OF_PROGRAM come last; the address of a jump is an operand.
+            # Options such as POP_CNT(1) and END_OF_PROGRAM come last. The address of a jump is an operand, not an option.
             is_option = re.fullmatch(r"[A-Z][A-Z_0-9]*(\(.*\))?", word) and not re.fullmatch(r"(R|T|C|KC|PV|PS)\d*", word)
             is_operand = word.startswith("ADDR(") if is_flow and "(" in word else not is_option
             if place == 0 and (number > 0 or "[" in word):
@@ -254,7 +258,7 @@ def _r700(text: str) -> Parts:
     return Parts(mnemonic, tuple(operands), tuple(modifiers))
 
 
-#: The first word of an R500 instruction's text: the unit of fragment programs that computes.
+#: The first word of an R500 instruction's text. It names the unit of the fragment processor that computes.
 _UNITS = ("ALU", "OUT", "TEX")
 
 

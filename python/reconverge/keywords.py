@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 #: A number of Python or of numpy.
 Number = int | float | np.number | np.bool_
-#: Numbers: an array, which keeps its type, or a number, nested lists, or a text in the form of launch files.
+#: Numbers: an array, a number, nested lists, or a text in the form of launch files. An array keeps its type.
 Values = str | Number | npt.NDArray[np.generic] | Sequence["Values"]
-#: Numbers, optionally with the format or the stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
+#: Numbers, or a pair of numbers and the format or stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
 Formatted = Values | tuple[Values, str | int] | tuple[Values, str | int, str | int]
 
 
@@ -65,7 +65,7 @@ class SegmentField(TypedDict, total=False):
 
 
 class ConstantField(TypedDict, total=False):
-    """Constants, by bank and offset (Tesla) or by number (R500, R700)."""
+    """Constants. Bank and offset state their place on Tesla, and a number states their place on R500 and R700."""
 
     bank: int
     number: int
@@ -74,7 +74,7 @@ class ConstantField(TypedDict, total=False):
 
 
 class InputField(TypedDict, total=False):
-    """Inputs, by word (Tesla), temporary (R500) or register (R700)."""
+    """Inputs. Their place is a word on Tesla, a temporary on R500, and a register on R700."""
 
     word: int
     temp: int
@@ -243,8 +243,8 @@ class LaunchKeywords(_Common, total=False):
     and ``stats``.
 
     The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command line.
-    ``params`` has the parameters of a Tesla kernel by name: an array is a buffer, a number is a value. Other keywords are fields
-    of launch files.
+    ``params`` has the parameters of a Tesla kernel by name. An array in ``params`` becomes a buffer, and a number becomes a
+    value. All other keywords are fields of launch files.
     """
 
     grid: int | Sequence[int]

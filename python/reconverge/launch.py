@@ -23,7 +23,7 @@ from .session import Session
 from .stats import Stats, StatsData
 from .trace import Hooks, Observed, Trace, observe
 
-#: The engines. Results do not depend on them.
+#: The engines. Results do not depend on the engine.
 Engine = Literal["reference", "fast", "compiled", "lockstep"]
 #: Numbers. The launch determines their type.
 Output = npt.NDArray[np.number]
@@ -42,7 +42,7 @@ class _Rest(TypedDict):
 
 
 class Result(Mapping[str, Output]):
-    """The result of a run: outputs by name, counts, and the exactness of each operation.
+    """The result of a run. It has the outputs by name, the counts, and the exactness of each operation.
 
     An output is a read-only view of the buffer that the run wrote.
     """
@@ -53,19 +53,19 @@ class Result(Mapping[str, Output]):
         self.title = launch.title
         #: Number of instructions issued to groups.
         self.instructions: int = rest["instructions"]
-        #: Number of instructions executed, summed over the active lanes.
+        #: Number of instructions executed by lanes: the sum of the active lanes of all instructions.
         self.lane_instructions: int = rest["lane_instructions"]
-        #: Number of decisions that split the lanes of a group.
+        #: Number of branch decisions that split the lanes of a group.
         self.divergent_branches: int = rest["divergent_branches"]
         #: The exactness grade of each operation, and the number of times that the operation was issued.
         self.fidelity: dict[str, tuple[str, int]] = {
             name: (grade, times) for name, (grade, times) in rest["fidelity"].items()
         }
-        #: Findings of strict mode in the final state of the program.
+        #: Problems that strict mode finds in the state at the program's end.
         self.findings: list[str] = rest["findings"]
-        #: Conditions on counts in a launch file that hold, with the counts.
+        #: The conditions on counts that the launch file states and the run met, with the counts.
         self.held: list[str] = rest["held"]
-        #: Expectations of a launch file that were not met.
+        #: The expectations that the launch file states and the run did not meet.
         self.mismatches: list[str] = rest["mismatches"]
 
     def __getstate__(self) -> dict[str, object]:
@@ -106,7 +106,8 @@ class Result(Mapping[str, Output]):
     ) -> npt.NDArray[np.generic]:
         """The numbers at an address of global memory, as a view of the output that contains them.
 
-        This is useful for a captured launch, whose outputs are whole allocations and whose parameters are pointers into them.
+        This method is useful for a captured launch. The outputs of a captured launch are whole allocations, and its parameters
+        are pointers into these allocations.
         """
         kind, address = np.dtype(dtype), operator.index(address)
         whole("count", count, -(1 << 63))
@@ -153,7 +154,8 @@ class Launch:
         self.program = program
         self._native = native
         self._places: dict[str, tuple[int, int]] | None = None
-        # A plain number that is passed to a kernel needs no warning, because its value determines its type.
+        # No warning is needed for a plain number that is passed to a kernel, because the value of the number determines its
+        # type.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
         # The native module does not report lists of floats, because in a launch file a fraction is enough to state the type.
         known = {each.rsplit(" ", 1)[0] for each in native.typed}
@@ -182,7 +184,7 @@ class Launch:
 
     @property
     def fields(self) -> LaunchFields | None:
-        """The fields as they are written in the launch file, or ``None`` for a launch without a file.
+        """The fields as they are written in the launch file. ``None`` if the launch does not come from a file.
 
         The dict is a copy. To change fields, pass them to :func:`launch` as keywords.
         """
@@ -190,13 +192,14 @@ class Launch:
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """The buffers of Tesla's global memory, by name: first byte, and one past the last. Other machines do not have any."""
+        """The buffers of Tesla's global memory, by name. Each has the address of its first byte, and the address after its last
+        byte. On other machines, the result is empty."""
         if self._places is None:
             self._places = {name: (first, end) for name, first, end in self._native.buffers()}
         return dict(self._places)
 
     def run(self, *, engine: Engine | None = None, jobs: int | None = None) -> Result:
-        """Runs the launch to its end, and releases the interpreter's lock meanwhile.
+        """Runs the launch to its end. Python's interpreter lock is released during the run.
 
         ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``. ``jobs`` is the number of threads.
         Results do not depend on these arguments.
@@ -206,11 +209,13 @@ class Launch:
         return Result(outputs, json.loads(rest), self)
 
     def session(self, *, engine: Engine | None = None) -> Session:
-        """A session before the first instruction of the launch, to examine and step it."""
+        """A session that is before the first instruction of the launch. The session can examine the launch and execute it step
+        by step."""
         return Session(self, self._native.start(_engine(engine)))
 
     def stats(self, *, memory: bool = True) -> Stats:
-        """Counts by instruction. With ``memory=False``, the counts are computed faster and omit memory transactions."""
+        """Counts by instruction. With ``memory=False``, the result does not have memory transactions, and the function is
+        faster."""
         data: StatsData = json.loads(self._native.stats(memory))
         return Stats(data, self.title)
 
@@ -222,10 +227,11 @@ class Launch:
         return Trace.record(self, data=data, limit=whole("limit", limit))
 
     def observe(self, hooks: Hooks, *, batch: int = 65_536) -> Observed:
-        """Runs the launch and calls hooks with :class:`Events`, ``batch`` at a time, or with each :class:`Event` if ``batch`` is 1.
+        """Runs the launch and calls hooks. A call has an object :class:`Events` with ``batch`` events, or one :class:`Event` if
+        ``batch`` is 1.
 
-        A hook that can never be called, or that the run never called, is an error. If a hook returns ``"stop"``, the run ends. To
-        read or change registers and memory in a hook, use :meth:`Session.observe`.
+        It is an error if a hook can never be called, or if the run never called a hook. If a hook returns ``"stop"``, the run
+        ends. To read or change registers and memory in a hook, use :meth:`Session.observe`.
         """
         return observe(self, hooks, whole("batch", batch, 1))
 
@@ -333,7 +339,8 @@ def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
     if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
         return "arg", f"{value.item()}:{value.dtype.kind}{value.dtype.itemsize * 8}"
     if isinstance(value, np.generic):
-        # Any arithmetic in numpy has results of its default types, so a default type is not a choice of the user.
+        # The results of arithmetic in numpy often have one of numpy's default types, so a default type may not be the user's
+        # choice.
         value = value.item()
     if isinstance(value, int) and not -(1 << 31) <= value < 1 << 32:
         raise OutOfRange(f"{place}: {value}: expected -2147483648 to 4294967295; np.uint64({value}) is a 64-bit number")
@@ -341,7 +348,7 @@ def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
 
 
 def _is_floats(value: object) -> bool:
-    """Whether a value is a list that contains a float, possibly in nested lists."""
+    """Whether a value is a list that contains a float. The float may be in a nested list."""
     if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
         value = value[0]
     if not isinstance(value, (list, tuple)):
@@ -351,7 +358,8 @@ def _is_floats(value: object) -> bool:
 
 
 def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
-    """The buffers and parameters whose value is a list of floats. Their memory is untyped, unlike inputs and R500 buffers."""
+    """The buffers and parameters whose value is a list of floats. The memory of these buffers and parameters does not have a
+    type. (Inputs and R500 buffers have a type.)"""
     if program.isa == "r500":
         return []
     found = []
@@ -422,7 +430,7 @@ def prepare(program: Program, keywords: LaunchKeywords) -> Launch:
 
 
 def _example(program: Program) -> str:
-    """An example of parameters, with the names of the program."""
+    """An example of the argument ``params``, with the names of the program's parameters."""
     names = [each["name"] for each in program.contents["parameters"] if each["name"]] or ["a"]
     return "{" + ", ".join(f'"{name}": array' for name in names[:3]) + "}"
 
@@ -430,8 +438,8 @@ def _example(program: Program) -> str:
 def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields]) -> Launch:
     """The launch that a launch file (TOML or JSON) describes.
 
-    Files that the launch file names must be in its folder, unless ``outside`` is true. Any other keyword replaces a field of the
-    launch file. Its value can be an array.
+    Files that the launch file names must be in the launch file's folder, unless ``outside`` is true. Any other keyword replaces
+    a field of the launch file. The value of such a keyword can be an array.
     """
     arrays = Arrays()
     file = existing(path)
@@ -446,7 +454,8 @@ def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields
 def kernel(name: str, isa: Isa, lanes: int | None = None) -> Launch:
     """A kernel of ``reconverge bench --list``.
 
-    ``lanes`` is the number of lanes of ``mandel`` and ``collatz`` (default: 1024). Other kernels have the number in the list.
+    ``lanes`` is the number of lanes of ``mandel`` and ``collatz`` (default: 1024). Each other kernel has a fixed number of
+    lanes, which the list shows.
 
     >>> import reconverge
     >>> reconverge.kernel("collatz", "tesla", lanes=256).run()["out"][:8].tolist()

@@ -1,4 +1,4 @@
-"""Programs: files and sources, listings, explanations."""
+"""Programs. They are read from files and sources, listed, and explained."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Source = str | os.PathLike[str]
 Isa = Literal["r500", "r700", "tesla"]
 
 
-#: Start of a line in an R700 ALU group, except for the first line.
+#: Start of a line in an R700 ALU group. The first line of a group starts differently.
 _SLOT = re.compile(r"[xyzwt]: ")
 
 
@@ -103,7 +103,7 @@ class Finding(TypedDict):
 
 
 class Program(Sequence[Instruction]):
-    """A program: its instructions in order, and the properties that its file states.
+    """A program. It has its instructions in order, and the properties that its file states.
 
     >>> import reconverge
     >>> p = reconverge.assemble(".isa tesla\\nmov b32 $r0 0x2\\nexit nop\\n")
@@ -166,7 +166,7 @@ class Program(Sequence[Instruction]):
     def disassemble(
         self, *, hex: bool = False, structure: bool = False, idioms: bool = False, notes: bool = False
     ) -> str:
-        """The text, which :func:`assemble` accepts."""
+        """The text of the program. :func:`assemble` accepts this text."""
         return self._native.text(hex, structure, idioms, notes)
 
     def _instructions(self) -> list[Instruction]:
@@ -232,10 +232,10 @@ class Program(Sequence[Instruction]):
 
         The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command line:
         ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel: an array is a buffer, a number is a value.
-        Parameters are matched by name if the source names its parameters, otherwise by their order.
-        Any other keyword is a field of a launch file. A value is a numpy array, which keeps its type; a number or nested lists,
-        which are converted to the type that the register or memory has; or a text in the form of launch files
-        (``"0..64"``, ``"f32[64]"``, ``"a.npy"``).
+        If the source names its parameters, the names in ``params`` determine which parameter gets which value. Otherwise, the
+        order determines this. Any other keyword is a field of a launch file. A value is a numpy array, a number, nested lists,
+        or a text in the form of launch files (``"0..64"``, ``"f32[64]"``, ``"a.npy"``). An array keeps its type. A number and
+        nested lists are converted to the type of the register or memory.
         """
         from .launch import prepare
 
@@ -264,7 +264,7 @@ class Program(Sequence[Instruction]):
         return self.launch(**launch).stats()
 
     def __eq__(self, other: object) -> bool:
-        """Whether both programs have the same index in files with the same bytes."""
+        """Whether the files of both programs have the same bytes, and both programs have the same index in their files."""
         if not isinstance(other, Program):
             return NotImplemented
         return self is other or self._native.state() == other._native.state()
@@ -286,7 +286,7 @@ class Program(Sequence[Instruction]):
 def _by_slot(
     instructions: list[Instruction], uses: dict[int, tuple[Operation, ...]]
 ) -> dict[int, tuple[Operation, ...]]:
-    """Maps the operations of an ALU group to the lines of the group's slots. The group's address identifies the lines."""
+    """Assigns the operations of an ALU group to the lines of the group's slots. The lines have the address of the group."""
     groups: list[list[Instruction]] = []
     for each in instructions:
         if _SLOT.match(each.text) and groups and each.address not in uses:
@@ -396,7 +396,7 @@ def disassemble(
     stage: str | None = None,
     endian: str | None = None,
 ) -> Program:
-    """The program that has these words in memory order, or that is in these bytes of a file.
+    """The program with these words in memory order, or the program in the bytes of a file.
 
     >>> import reconverge
     >>> print(reconverge.disassemble([0xf0000001, 0xe0000781], isa="tesla")[0].text)

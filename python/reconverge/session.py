@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 _ScalarT = TypeVar("_ScalarT", bound=np.generic)
 _WordT = TypeVar("_WordT", bound=np.generic)
 
-#: Values for registers: one for all lanes, or one for each lane.
+#: Values for registers: one value for all lanes, or one value for each lane.
 RegisterValues = int | float | np.number | npt.NDArray[np.generic] | list[int] | list[float]
-#: Values for memory: an array or bytes of the size of the range, or one byte for all of it.
+#: Values for a range of memory: an array or bytes with the size of the range, or one number that becomes every byte of the
+#: range.
 MemoryValues = int | bytes | npt.NDArray[np.generic] | list[int]
 
 
@@ -40,7 +41,8 @@ class Why(NamedTuple):
     #: The letter that traces use: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
     letter: str
     word: str
-    #: Number of constructs entered since a branch deactivated the lane, or the address at which the lane resumes.
+    #: If a branch deactivated the lane, the number of flow constructs that were entered since then. If the lane is parked, the
+    #: address at which the lane resumes.
     number: int | None
 
     def __str__(self) -> str:
@@ -49,7 +51,7 @@ class Why(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the machine's own flow state: its kind, address, lanes and counter."""
+    """A row of the machine's own flow state. It has a kind, an address, lanes and a counter."""
 
     kind: str
     pc: int | None
@@ -102,7 +104,7 @@ def _examples(classes: Classes) -> str:
 
 
 def all_names(classes: Classes, *, channels: bool = False) -> list[str]:
-    """The names of all registers. If ``channels`` is true, also the names of their channels."""
+    """The names of all registers. If ``channels`` is true, the result also has the names of all channels."""
     found = []
     for name, count, letters in classes:
         for number in range(count):
@@ -115,12 +117,12 @@ class Registers(Generic[_WordT]):
     """The registers of a group, by name.
 
     ``regs["R1.x"]`` has one value per lane. ``regs["R1"]`` has one row per lane and one column per channel.
-    ``regs["R0":"R4"]`` has the registers from R0 up to, but not including, R4. Values are bits (``uint32``).
-    ``regs.f32`` and ``regs.i32`` read and write numbers.
-    The returned arrays are read-only. To change a register, assign to ``regs[name]``.
+    ``regs["R0":"R4"]`` has the registers R0, R1, R2 and R3. Values are bits (``uint32``). ``regs.f32`` and ``regs.i32`` read
+    and write the registers as floats and as signed integers. The returned arrays are read-only. To change a register, assign to
+    ``regs[name]``.
 
-    An assigned integer outside the range of the type is an ``OverflowError``. An assigned float is a ``TypeError``, except in
-    ``regs.f32``.
+    If an assigned integer is outside the range of the type, this is an ``OverflowError``. If an assigned value is a float, this
+    is a ``TypeError``. Only ``regs.f32`` accepts floats.
     """
 
     def __init__(self, session: Session, dtype: type[_WordT], group: int | None = None) -> None:
@@ -128,7 +130,7 @@ class Registers(Generic[_WordT]):
 
     @property
     def f32(self) -> Registers[np.float32]:
-        """The same registers as numbers of binary32."""
+        """The same registers as binary32 numbers."""
         return Registers(self._session, np.float32, self._group)
 
     @property
@@ -175,7 +177,7 @@ class Registers(Generic[_WordT]):
         return {name: self[name] for name in self.names}
 
     def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
-        """A table of the registers: each lane is a row, and each register or channel a column."""
+        """A table of the registers. Each lane has a row, and each register or channel has a column."""
         columns: dict[str, npt.NDArray[_WordT]] = {}
         for name, count, letters in self._classes:
             for number in range(count):
@@ -242,20 +244,21 @@ class Registers(Generic[_WordT]):
 
 
 def _first(rows: npt.NDArray[_WordT]) -> npt.NDArray[_WordT]:
-    """Removes the last axis of an array with one channel."""
+    """Removes the last axis of an array, which is that of the channels, if the axis has one element."""
     return rows.reshape(rows.shape[:-1])
 
 
 def named_end(text: object, classes: Classes) -> Chosen:
-    """The register at the end of a slice. Its number may be one past the last register."""
+    """The register at the end of a slice. The number of this register may be the number after that of the last register."""
     return named(text, [(name, count + 1, channels) for name, count, channels in classes])
 
 
 class Memory:
     """A memory space of a session.
 
-    ``memory[0x100:0x120]`` has the bytes in this range that exist. ``memory["out"]`` has the bytes of a part with a name.
-    The returned array is a read-only copy, which later steps do not change. To write memory, assign to ``memory[…]``.
+    ``memory[0x100:0x120]`` has all existing bytes of this range. ``memory["out"]`` has the bytes of the part with the name
+    ``out``. The returned array is a read-only copy. Later steps do not change this copy. To write memory, assign to
+    ``memory[…]``.
     """
 
     def __init__(self, session: Session, space: str, group: int | None, lane: int) -> None:
@@ -266,7 +269,8 @@ class Memory:
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """The accessible parts, by name: first byte, and one past the last."""
+        """The accessible parts of the memory, by name. Each has the address of its first byte, and the address after its last
+        byte."""
         found = self._session._native.buffers(self.space, self._which(), self.lane)
         return {name: (first, end) for name, first, end in found}
 
@@ -333,7 +337,7 @@ class Memory:
 
 
 def _bytes(place: str, value: object, count: int) -> npt.NDArray[np.uint8]:
-    """Converts an assigned value to the bytes of a memory range."""
+    """Converts a value that is assigned to a memory range to bytes."""
     if isinstance(value, (bytes, bytearray)):
         data = np.frombuffer(value, np.uint8)
     elif isinstance(value, (np.ndarray, np.generic)):
@@ -357,7 +361,7 @@ def _bytes(place: str, value: object, count: int) -> npt.NDArray[np.uint8]:
 
 
 class Snapshot:
-    """A position of a session, with its state. A snapshot is immutable, so ``copy`` returns the same object."""
+    """A position of a session, and the state at this position. A snapshot is immutable, so ``copy`` returns the same object."""
 
     def __init__(self, native: _native.Snapshot, instructions: int, title: str) -> None:
         self._native = native
@@ -435,7 +439,7 @@ class Session:
 
     @property
     def group(self) -> int | None:
-        """The group that executes the next instruction, or ``None`` at the end."""
+        """The group that executes the next instruction. ``None`` if the launch has ended."""
         return self._native.current()
 
     def state(self, group: int) -> str:
@@ -453,14 +457,14 @@ class Session:
         return max(self.groups - 1, 0) if current is None else current
 
     def _readable(self, group: int | None) -> int:
-        """Returns the group, after checking that its state can be read: it must run or have ended."""
+        """Checks that the state of the group can be read, and returns the group. The group must be running or have ended."""
         group = self._any(group)
         if self._native.state(group) == "waiting":
             raise Error(f"group {group} waits: it does not have registers and memory before its first instruction; {self._rest()}")
         return group
 
     def _running(self, group: int | None) -> int:
-        """Returns the group, after checking that its state can be changed: it must run."""
+        """Checks that the state of the group can be changed, and returns the group. The group must be running."""
         group = self._any(group)
         state = self._native.state(group)
         if state != "running":
@@ -473,13 +477,13 @@ class Session:
 
     @property
     def pc(self) -> int | None:
-        """The address of the next instruction, or ``None`` at the end."""
+        """The address of the next instruction. ``None`` if the launch has ended."""
         issue = self._native.issue(self._any(None))
         return None if issue is None else issue[0]
 
     @property
     def mask(self) -> int:
-        """The lanes that are active for the next instruction: bit n is lane n of the group."""
+        """The lanes that are active for the next instruction, as a mask. Bit n is lane n of the group."""
         issue = self._native.issue(self._any(None))
         return 0 if issue is None else issue[1]
 
@@ -495,7 +499,7 @@ class Session:
     def why(self, lane: int | None = None, *, group: int | None = None) -> list[Why] | Why:
         """The reasons why the lanes of a group are active or inactive for the next instruction.
 
-        If ``lane`` is given, returns the reason of this lane only.
+        If ``lane`` is given, returns only the reason for this lane.
         """
         lanes = [Why(number, *each) for number, each in enumerate(self._native.why(self._any(group)))]
         if lane is None:
@@ -505,7 +509,7 @@ class Session:
         return lanes[lane]
 
     def stack(self, group: int | None = None) -> list[Row]:
-        """The machine's own flow state as rows, innermost entry first."""
+        """The machine's own flow state as rows. The innermost entry comes first."""
         return [Row(*row) for row in self._native.stack(self._any(group))]
 
     def depths(self, group: int | None = None) -> list[Depth]:
@@ -514,7 +518,8 @@ class Session:
 
     @property
     def regs(self) -> Registers[np.uint32]:
-        """The registers of the group that executes the next instruction. After the end, those of the last group."""
+        """The registers of the group that executes the next instruction. If the launch has ended, the registers of the last
+        group."""
         return Registers(self, np.uint32)
 
     def registers(self, group: int) -> Registers[np.uint32]:
@@ -523,11 +528,11 @@ class Session:
 
     @property
     def spaces(self) -> dict[str, str]:
-        """The memory spaces by name, with their owner: ``launch``, ``group`` or ``lane``."""
+        """The memory spaces by name. The value states which unit has its own memory: ``launch``, ``group`` or ``lane``."""
         return dict(self._native.spaces())
 
     def memory(self, space: str, *, group: int | None = None, lane: int = 0) -> Memory:
-        """A memory space. If each group or lane has its own memory, ``group`` and ``lane`` select it."""
+        """A memory space. If each group or lane has its own memory, ``group`` and ``lane`` select the memory."""
         if space not in self.spaces:
             close = meant(str(space), self.spaces)
             raise Error(f"unknown memory `{space}`{close}; expected one of {', '.join(self.spaces) or 'none'}")
@@ -535,27 +540,30 @@ class Session:
 
     @property
     def instructions(self) -> int:
-        """Number of instructions executed so far. A trapping instruction does not count, because it remains the next one."""
+        """Number of instructions executed so far. A trapping instruction does not count, because it remains the next
+        instruction."""
         return self._native.instructions()
 
     def step(self, times: int = 1, *, group: int | None = None, lane: int | None = None) -> bool:
-        """Executes instructions. Returns whether the launch has not ended: ``while s.step(): ...`` runs it to its end.
+        """Executes instructions. Returns ``False`` if the launch has ended. So ``while s.step(): ...`` runs the launch to its
+        end.
 
-        Executes ``times`` instructions, in the order of the launch. If ``group`` is given, only instructions of this group count.
-        Earlier groups run as far as necessary, and the result is whether this group has not ended. If ``lane`` is given, each step
-        continues until this lane of the group is active for the next instruction.
+        Executes ``times`` instructions, in the order of the launch. If ``group`` is given, only instructions of this group
+        count, and earlier groups run as far as necessary. The function then returns ``False`` if this group has ended. If
+        ``lane`` is given, each step continues until this lane of the group is active for the next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)
         return self._native.step(whole("times", times), chosen, followed)
 
     def observe(self, hooks: Hooks) -> Observed:
-        """Runs to the end and calls hooks with each :class:`~reconverge.Event`. A hook may read and change the session.
+        """Runs the launch to its end, and calls hooks with each :class:`~reconverge.Event`. A hook may read and change the
+        session.
 
-        A hook for issues is called before the instruction, when ``session.pc`` and ``session.mask`` are those of the event. The
-        instruction reads the values that the hook changes. Other hooks are called after the instruction that causes their event.
-        If a hook returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the session stops at this instruction. It can continue
-        later.
+        A hook for issues is called before the instruction runs. At this time, ``session.pc`` and ``session.mask`` are those of
+        the event. If the hook changes values, the instruction reads the changed values. All other hooks are called after the
+        instruction that causes their event. If a hook returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the session
+        stops at this instruction. The session can continue later.
         """
         from .trace import observe_session
 
@@ -570,10 +578,12 @@ class Session:
         parted: bool = False,
         budget: int = 1 << 40,
     ) -> Literal["there", "budget", "end"]:
-        """Runs until the next instruction matches. Returns ``there``, ``budget`` or ``end``.
+        """Runs until the next instruction matches the arguments. Returns ``there`` in this case. Returns ``budget`` if the
+        maximum number of instructions was executed, and ``end`` if the launch has ended.
 
-        ``pc`` has the addresses that match. If ``parted`` is true, an instruction matches only if a part of its group's lanes is
-        active. A ``predicate`` is called before each instruction, which is slow.
+        ``pc`` has the addresses of instructions that match. If ``parted`` is true, an instruction matches only if some lanes of
+        its group are active and some are not. ``predicate`` is a function that is called before each instruction. These calls
+        are slow.
         """
         whole("budget", budget)
         if predicate is None:
@@ -597,13 +607,14 @@ class Session:
         self._native.run_until([], (1 << 64) - 1, None, False)
 
     def outputs(self) -> dict[str, Output]:
-        """The outputs so far, by name. They are complete at the end."""
+        """The outputs so far, by name. The outputs are complete when the launch has ended."""
         return self._native.outputs()
 
     def report(self) -> html.Page:
-        """The page of the session's launch, opened at the current step.
+        """The page that shows a run of the session's launch. The page opens at the current step.
 
-        The launch runs again for the page, without the changes to registers and memory that the user made in the session.
+        The launch runs again for the page. The new run does not have the changes to registers and memory that the user made in
+        the session.
         """
         page = self.launch.report()
         page.place = f"step={self.instructions}"
@@ -614,7 +625,7 @@ class Session:
         return Snapshot(self._native.snapshot(), self.instructions, self.launch.title)
 
     def restore(self, place: Snapshot) -> None:
-        """Restores a snapshot of this session or of a copy of this session."""
+        """Restores a snapshot. The snapshot must come from this session or from a copy of this session."""
         if not isinstance(place, Snapshot):
             raise WrongType(f"restore: expected a snapshot from snapshot(), found {article(place)}")
         self._native.restore(place._native)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class MemoryCounts(TypedDict):
-    """Accesses to memory, and the transactions that serve them."""
+    """Accesses to memory, and the memory transactions that serve these accesses."""
 
-    #: Number of requests. The machine's rule defines a request, for instance as the access of half a group.
+    #: Number of requests. The machine's manual defines a request. For example, a request is the access of half a group.
     requests: int
     #: Number of transactions that serve the requests.
     transactions: int
@@ -29,19 +29,20 @@ class MemoryCounts(TypedDict):
 
 
 class BankCounts(TypedDict):
-    """Accesses to shared memory, and the passes of its banks that serve them."""
+    """Accesses to shared memory, and the passes in which the banks serve these accesses."""
 
-    #: Number of requests, which are accesses of half-warps.
+    #: Number of requests. A request is the access of a half-warp.
     requests: int
-    #: Number of passes that serve the requests: one pass per request without a bank conflict.
+    #: Number of passes that serve the requests. A request without a bank conflict takes one pass.
     passes: int
     #: Maximum number of passes of one request.
     most: int
 
 
-#: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is the number of times that
-#: it was issued, ``lanes`` the sum of its active lanes, and ``diverged`` the number of times that its lanes diverged. The other counts
-#: are the cost of the two sides of a divergence, the distance to the reconvergence, and the memory accesses.
+#: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is the number of
+#: times that the instruction was issued, ``lanes`` is the sum of its active lanes over all issues, and ``diverged`` is the
+#: number of times that its lanes diverged. The remaining counts are the cost of the two sides of its divergences, the distance
+#: to the reconvergence, and the memory accesses.
 InstructionCounts = TypedDict(
     "InstructionCounts",
     {
@@ -71,9 +72,9 @@ class Totals(TypedDict):
 
     #: Number of instructions issued to groups.
     instructions: int
-    #: Number of instructions executed, summed over the active lanes.
+    #: Number of instructions executed by lanes: the sum of the active lanes of all instructions.
     lane_instructions: int
-    #: Number of decisions that split the lanes of a group.
+    #: Number of branch decisions that split the lanes of a group.
     divergent_branches: int
     #: The average share of a group's lanes that are active, from 0 to 1.
     simd_efficiency: float
@@ -92,7 +93,7 @@ class StackCounts(TypedDict):
 
 
 class MemoryTotals(TypedDict, total=False):
-    """Sums of accesses to memory, and the machine's rule for transactions."""
+    """Sums of accesses to memory, and the rule by which transactions are counted."""
 
     requests: int
     transactions: int
@@ -102,7 +103,7 @@ class MemoryTotals(TypedDict, total=False):
 
 
 class BankTotals(TypedDict, total=False):
-    """Sums of accesses to shared memory, and the machine's rule for passes."""
+    """Sums of accesses to shared memory, and the rule by which passes are counted."""
 
     requests: int
     passes: int
@@ -158,13 +159,13 @@ class Stats:
         self.mix: list[ClassCounts] = data["mix"]
         #: The largest depth of each stack and counter.
         self.stacks: list[StackCounts] = data["stacks"]
-        #: Sums of memory accesses and their transactions, and the machine's rule for transactions.
+        #: Sums of memory accesses and their transactions, and the rule by which transactions are counted.
         self.memory: MemoryTotals = data["memory"]
-        #: Sums of accesses to shared memory, and the machine's rule for passes.
+        #: Sums of accesses to shared memory, and the rule by which passes are counted.
         self.banks: BankTotals = data["banks"]
-        #: The counts of each group; empty for more than 65,536 groups.
+        #: The counts of each group. The list is empty if the launch has more than 65,536 groups.
         self.groups: list[GroupCounts] = data["groups"] or []
-        #: The counts of each block; empty if the launch does not have blocks.
+        #: The counts of each block. The list is empty if the launch does not have blocks.
         self.blocks: list[GroupCounts] = data["blocks"] or []
 
     def columns(self) -> dict[str, Sequence[object]]:

@@ -1,4 +1,4 @@
-"""The events of a run: traces, and hooks that are called while it runs."""
+"""The events of a run. A trace records the events, and hooks are called with the events during the run."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _frozen(array: npt.NDArray[_ScalarT]) -> npt.NDArray[_ScalarT]:
 class Naming(NamedTuple):
     """The names of registers and memories in the events of a launch."""
 
-    #: Registers by their numbers.
+    #: Names of the registers, by their numbers.
     registers: Mapping[int, str]
-    #: Memories by their numbers. Number 0 means no memory.
+    #: Names of the memories, by their numbers. The number 0 means no memory.
     spaces: tuple[str | None, ...]
 
     def register(self, number: int) -> str:
@@ -68,12 +68,13 @@ class Events:
     * ``group``: the group.
     * ``kind``: the index of the kind in ``KINDS``.
     * ``pc``: the address of the instruction that causes the event.
-    * ``mask``: a set of lanes, in which bit n is lane n of the group. An issue, a reconvergence and a resume have the active lanes,
-      and a trap the lanes that trapped. A divergence has the lanes that run first. A write, a load and a store have one lane.
-    * ``other``: for a divergence, the other lanes; for a jump, a load or a store, the address; for a write, the number of the
-      register, whose name is in ``registers``.
+    * ``mask``: a set of lanes. Bit n is lane n of the group. For an issue, a reconvergence and a resume, these are the active
+      lanes. For a trap, these are the lanes that trapped. For a divergence, these are the lanes that run first. A write, a load
+      and a store have one lane.
+    * ``other``: for a divergence, the lanes that do not run first. For a jump, a load or a store, the address. For a write, the
+      number of the register; ``registers`` has the register's name.
     * ``lane`` and ``value``: the lane and the value, for a write, a load or a store.
-    * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
+    * ``space``: the number of the memory that a load or a store accesses; ``spaces`` has the memory's name.
 
     Columns are read-only. ``column.copy()`` returns a writable copy.
     """
@@ -127,7 +128,7 @@ class Events:
 
     @property
     def registers(self) -> list[str | None]:
-        """The name of the written register for each event, or ``None`` for an event that is not a write."""
+        """For each event, the name of the register that was written. ``None`` if the event is not a write."""
         writes = (self.kind == _NUMBERS["write"]).tolist()
         numbers = self.other.tolist()
         name = self._naming.register
@@ -135,7 +136,7 @@ class Events:
 
     @property
     def spaces(self) -> list[str | None]:
-        """The name of the accessed memory for each event, or ``None`` for an event that is not an access."""
+        """For each event, the name of the memory that was accessed. ``None`` if the event is not an access."""
         return [self._naming.spaces[each] for each in self.space.tolist()]
 
     def __len__(self) -> int:
@@ -153,11 +154,11 @@ class Events:
         return Events({name: _frozen(column[chosen]) for name, column in self.columns.items()}, self._naming)
 
     def of(self, *kinds: str) -> Events:
-        """The events of these kinds."""
+        """The events that are of these kinds."""
         return self.where(np.isin(self.kind, [_number(kind) for kind in kinds]))
 
     def lanes(self, width: int = 64) -> npt.NDArray[np.bool_]:
-        """The lanes in the mask of each event: one row per event, one column per lane."""
+        """The lanes in the mask of each event, as a table. Each event has a row, and each lane has a column."""
         bits: npt.NDArray[np.uint64] = (self.mask[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
         return _frozen(bits.astype(np.bool_))
 
@@ -168,7 +169,8 @@ class Events:
     @overload
     def frame(self, library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
     def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
-        """The events as a frame of pandas or polars, with kinds, registers and memories as words."""
+        """The events as a frame of pandas or polars. The frame has names for kinds, registers and memories instead of
+        numbers."""
         names = {"register": np.array(self.registers, object), "space": np.array(self.spaces, object)}
         words = {"kind": np.array(KINDS)[self.kind], **names}
         return frame(dict(self.columns, **words), library)
@@ -251,17 +253,17 @@ def _naming(launch: Launch) -> Naming:
     return Naming(dict(registers), (None, *spaces))
 
 
-#: A function that is called with one event, or with many events at a time.
+#: A function that is called with one event, or with several events in one call.
 EventFunction = Callable[[Event], object]
 BatchFunction = Callable[[Events], object]
 Function = TypeVar("Function", bound=EventFunction | BatchFunction)
-#: One address, one range of addresses, or several of them.
+#: One address, one range of addresses, or a list of addresses and ranges.
 Addresses = int | range | Iterable[int | range]
 
 
 @dataclass
 class Hook:
-    """A function that is called with the events that it selects."""
+    """A function with a selection of events. The function is called with the selected events."""
 
     function: EventFunction | BatchFunction
     kind: str
@@ -346,14 +348,15 @@ class _Kind:
 class Hooks:
     """Functions that are called while a launch runs.
 
-    There is one decorator for each kind of event. The arguments ``pc`` (addresses and ranges) and ``group`` select events of the
-    kind, and so do ``register`` for writes and ``space`` for loads and stores. Events that no hook selects do not cost a call.
+    There is one decorator for each kind of event. The arguments ``pc`` (addresses and ranges) and ``group`` select events of
+    this kind. For writes, the argument ``register`` also selects events, and for loads and stores, the argument ``space``. If
+    no hook selects an event, the event does not cause a call.
 
     :meth:`Launch.observe` calls a hook with a batch of :class:`Events`, or with each :class:`Event` if ``batch`` is 1.
-    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook returns ``"stop"``
-    or raises :class:`~reconverge.StopRun`, the run ends. Any other exception ends the run and is raised to the caller. A hook that
-    can never be called is an error before the run. A hook that was never called is an error after the run, unless it has
-    ``maybe=True`` or a hook stopped the run.
+    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook returns
+    ``"stop"`` or raises :class:`~reconverge.StopRun`, the run ends. If a hook raises another exception, the run ends and the
+    caller receives the exception. If a hook can never be called, this is an error before the run. If a hook was never called,
+    this is an error after the run, unless the hook has ``maybe=True`` or a hook stopped the run.
 
     >>> import reconverge
     >>> hooks, lost = reconverge.Hooks(), []
@@ -370,15 +373,15 @@ class Hooks:
     issue = _Kind()
     #: Lanes of a group diverge.
     diverge = _Kind()
-    #: Lanes that waited resume, and the lanes that ran before wait or have ended.
+    #: Waiting lanes resume. The lanes that ran until then wait or have ended.
     resume = _Kind()
-    #: Lanes that waited reconverge with the lanes that ran before.
+    #: Waiting lanes reconverge with the lanes that ran until then.
     reconverge = _Kind()
     #: A stack or frame grows.
     push = _Kind()
     #: A stack or frame shrinks.
     pop = _Kind()
-    #: The next instruction of the group is not the one that follows in memory.
+    #: The next instruction of the group is not the instruction that follows in memory.
     jump = _Kind()
     #: A lane writes a register.
     write = _Kind()
@@ -475,7 +478,7 @@ def _texts(place: str, texts: str | Iterable[str] | None) -> tuple[str, ...] | N
 def _native_hook(
     hook: Hook, launch: Launch, start: _native.Session, naming: Naming, function: _native.HookFunction
 ) -> _native.Hook:
-    """A hook in the form of the native module. Raises an error if the hook can never be called."""
+    """A hook in the form that the native module calls. Raises an error if the hook can never be called."""
     program, never = launch.program, f"hook {hook.name} can never be called"
     if hook.pc is not None:
         addresses = sorted(each.address for each in program)
@@ -495,7 +498,8 @@ def _native_hook(
 
 
 def _memories(never: str, space: str, naming: Naming) -> list[int]:
-    """The numbers of the memories with a name: ``g14[]``, or ``g`` for all of ``g0[]`` to ``g15[]``."""
+    """The numbers of the memories that have a name. The name is that of one memory, such as ``g14[]``, or ``g`` for all
+    memories from ``g0[]`` to ``g15[]``."""
     known = [each for each in naming.spaces if each]
     found = [
         number
@@ -509,7 +513,7 @@ def _memories(never: str, space: str, naming: Naming) -> list[int]:
 
 
 def _written(never: str, register: str, start: _native.Session, naming: Naming) -> int:
-    """The number of a register in write events."""
+    """The number that write events use for a register."""
     from .session import named
 
     classes = start.registers()
@@ -540,7 +544,7 @@ def _some(hooks: Hooks) -> None:
 
 
 def _judged(hooks: Hooks, ended: str, counts: list[int], *, whole: bool = True) -> Observed:
-    """Counts the events of each hook. Raises an error for a hook that a complete run never called."""
+    """Counts the events that each hook received. Raises an error if the run is complete and never called a hook."""
     for hook, events in zip(hooks.all, counts, strict=True):
         hook.events = events
     silent = [f"{hook.name} ({hook.kind})" for hook in hooks.all if not hook.maybe and hook.events == 0]
@@ -567,7 +571,7 @@ def observe(launch: Launch, hooks: Hooks, batch: int) -> Observed:
 
 
 def observe_session(session: Session, hooks: Hooks) -> Observed:
-    """Runs a session with hooks, which are called with one event each."""
+    """Runs a session with hooks. Each call of a hook has one event."""
     _some(hooks)
     launch = session.launch
     start, naming = launch._native.start(None), _naming(launch)

@@ -1,4 +1,4 @@
-//! Converts between numpy arrays and arrays of the workbench.
+//! Converts numpy arrays to arrays of the workbench, and arrays of the workbench to numpy arrays.
 
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -8,11 +8,12 @@ use reconverge_workbench::values::Stated;
 
 use crate::errors::wrong;
 
-/// Returns an array as a read-only numpy array, which is a view of the array's bytes without a copy.
+/// Returns an array as a read-only numpy array. The numpy array is a view of the array's bytes, so the bytes are not
+/// copied.
 ///
-/// numpy lets a user make a view writable again if its base array is writable, or if the object that owns the memory
-/// has a writable buffer. The base array is therefore made read-only before views of it exist, and its memory belongs
-/// to a Rust object without a buffer.
+/// numpy lets a user make a view writable again if the base array of the view is writable, or if the object that owns
+/// the memory has a writable buffer. To prevent both, the base array is made read-only before views of it exist, and
+/// the owner of its memory is a Rust object without a buffer.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     let Array { dtype, shape, bytes } = array;
     let name = format!("{}{}", &dtype.name()[..1], dtype.bytes());
@@ -20,7 +21,7 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py
     owner.call_method1("view", (name,))?.call_method1("reshape", (shape,))
 }
 
-/// Returns a read-only column of numbers, without a conversion.
+/// Returns a read-only column of numbers. The numbers are not converted.
 pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) -> PyResult<Bound<'py, PyAny>> {
     let column = values.into_pyarray(py).into_any();
     column.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
@@ -33,8 +34,8 @@ pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) ->
 pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
 
 impl FromNumpy<'_> {
-    /// Returns the name, the array, and the origin of its type. A type that the user chose is treated like the type of
-    /// a `.npy` file.
+    /// Returns the name, the array, and the origin of the array's type. If the user chose the type, the origin is that
+    /// of a type in a `.npy` file.
     ///
     /// # Errors
     /// Fails if the workbench does not have the type, or if the bytes are not contiguous.

@@ -1,4 +1,4 @@
-//! Campaigns: see `reconverge/campaign.py`.
+//! Campaigns of the native module. `reconverge/campaign.py` has the classes that users see.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub(crate) struct Campaign {
 /// An outcome function that is written in Python.
 struct OutcomeFunction {
     function: Py<PyAny>,
-    /// The most recently used point, and the outputs of its golden run.
+    /// The point that was used most recently, and the outputs of its golden run.
     golden: Mutex<Option<(u32, Py<PyDict>)>>,
-    /// The exception that the function raised.
+    /// The exception that the outcome function raised.
     failed: Mutex<Option<PyErr>>,
 }
 
@@ -96,7 +96,7 @@ impl OutcomeFunction {
         }
     }
 
-    /// Calls the function. Returns the name of the outcome.
+    /// Calls the outcome function. Returns the name of the outcome.
     fn name(&self, ended: EndedExperiment<'_>) -> Result<String, String> {
         Python::attach(|py| self.call(py, &ended)).map_err(|error| {
             let message = error.to_string();
@@ -114,7 +114,8 @@ fn raised(error: Error) -> PyErr {
 }
 
 impl Campaign {
-    /// Returns the exception for an error. If the outcome function raised an exception, returns that exception.
+    /// Returns the exception for an error. If the outcome function raised an exception, returns the exception of the
+    /// outcome function.
     fn failed(&self, error: Error) -> PyErr {
         let own = self.named.as_ref().and_then(|named| {
             let mut failed = named.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,8 +138,9 @@ impl Campaign {
 
 #[pymethods]
 impl Campaign {
-    /// Opens a campaign. `classify` returns the name of an outcome. Its arguments are an experiment, its outputs
-    /// (`None` after a trap) and the golden outputs. The campaign's hash includes `name` instead of the function.
+    /// Opens a campaign. `classify` returns the name of an outcome. Its arguments are an experiment, the outputs of the
+    /// experiment (`None` after a trap) and the golden outputs. The campaign's hash includes `name`, because it cannot
+    /// include the function.
     #[new]
     #[pyo3(signature = (path, name=None, classify=None))]
     fn open(
@@ -161,7 +163,7 @@ impl Campaign {
         Ok(Campaign { campaign: opened.map_err(raised)?, named })
     }
 
-    /// Returns the experiments of a shard, from its file in a folder.
+    /// Returns the experiments of a shard. They are read from the shard's file in a folder.
     fn records<'py>(
         &self,
         py: Python<'py>,
@@ -173,7 +175,7 @@ impl Campaign {
         records.iter().map(|record| dict(py, record)).collect()
     }
 
-    /// Returns the number of experiments of a shard by outcome.
+    /// Returns the number of a shard's experiments for each outcome.
     fn outcomes(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<BTreeMap<String, u64>> {
         let shard = self.shard(number)?;
         let records = py.detach(|| self.campaign.records(&shard, &folder)).map_err(raised)?;
@@ -185,12 +187,12 @@ impl Campaign {
         Ok(counts)
     }
 
-    /// Returns the golden run, the profile and the sample size, as JSON.
+    /// Returns the golden runs, the profiles of the sites and the sample size, as JSON.
     fn describe(&self) -> String {
         json!(self.campaign.describe()).to_string()
     }
 
-    /// Returns the version that reads the campaign, and the campaign's hash.
+    /// Returns the version of this crate, and the hash of the campaign.
     fn names(&self) -> (&str, &str) {
         let description = self.campaign.describe();
         (&description.version, &description.campaign)
@@ -201,15 +203,15 @@ impl Campaign {
         self.campaign.shards().iter().map(|shard| shard.name().to_owned()).collect()
     }
 
-    /// Returns the numbers of the shards to run in a folder, and a message for each damaged file.
+    /// Returns the numbers of the shards that must run in a folder, and a message for each damaged file.
     fn state(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<usize>, Vec<String>)> {
         let state = py.detach(|| self.campaign.state(&folder)).map_err(raised)?;
         let damaged = state.damaged.iter().map(|it| format!("{}: damaged: {}", it.file.display(), it.why));
         Ok((state.missing.iter().map(|shard| shard.index).collect(), damaged.collect()))
     }
 
-    /// Runs the experiments of a shard, unless its file exists. Returns the path of its file, or `None` if another
-    /// process runs the shard.
+    /// Runs the experiments of a shard, unless the shard's file exists. Returns the path of the file, or `None` if
+    /// another process runs the shard.
     fn take_shard(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<Option<String>> {
         let shard = self.shard(number)?;
         let taken = py.detach(|| self.campaign.take_shard_while(&shard, &folder, &|| true));
@@ -220,7 +222,7 @@ impl Campaign {
         })
     }
 
-    /// Returns the bytes of a shard's file, after checking them.
+    /// Returns the bytes of a shard's file if they pass all checks.
     fn shard_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -238,7 +240,8 @@ impl Campaign {
         Ok(json!(summary).to_string())
     }
 
-    /// Runs experiments again on the reference engine. Returns the comparison as JSON.
+    /// Runs experiments again on the reference engine. Returns a comparison of the new results with the stored results,
+    /// as JSON.
     fn recheck(&self, py: Python<'_>, folder: PathBuf, count: u64, seed: u64) -> PyResult<String> {
         let folder: &Path = &folder;
         let checked =

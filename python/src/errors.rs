@@ -1,4 +1,4 @@
-//! Errors as the exceptions of `reconverge.errors`.
+//! Converts errors to the exceptions of `reconverge.errors`.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
 use serde_json::{Value, json};
 
-/// Returns an exception of `reconverge.errors`, by its name and arguments.
+/// Returns an exception of `reconverge.errors`. `name` is the name of its class.
 fn exception<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<PyErr>
 where
     A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
@@ -81,8 +81,8 @@ pub(crate) fn explain(error: &ExplainError) -> PyErr {
     wrong(error)
 }
 
-/// Returns the error for a program that trapped. It has the message and the details that the command prints. `file` is
-/// the program's file.
+/// Returns the error for a program that trapped. The error has the message and the details that the command prints.
+/// `file` is the program's file.
 fn trap(trapped: &Trapped, file: &str) -> PyErr {
     let mut lines = vec![trapped.message.clone()];
     lines.extend(trapped.details(file).into_iter().map(|line| format!("  {line}")));
@@ -97,8 +97,8 @@ pub(crate) fn run(error: Error) -> PyErr {
     run_of(error, "")
 }
 
-/// Returns the error for a launch that cannot be prepared. Replaces options of the command line in the message by
-/// keywords, or by fields if the launch comes from a launch file.
+/// Returns the error for a launch that cannot be prepared. If the message names options of the command line, Python
+/// keywords replace these options. If the launch comes from a launch file, names of fields replace them instead.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),
@@ -106,7 +106,7 @@ pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     }
 }
 
-/// Returns a message of the workbench with Python keywords instead of command-line options.
+/// Returns a message of the workbench in which Python keywords replace the options of the command line.
 fn with_keywords(message: &str, of_file: bool) -> String {
     let buffer = "add --buf ";
     let found = message.split_once(buffer).and_then(|(before, rest)| {

@@ -1,4 +1,4 @@
-//! Launches, which are programs with their initial state: runs, counts and reports.
+//! Launches. A launch is a program with its initial state. This file has runs, counts and reports of launches.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub(crate) struct Launch {
     recipe: Recipe,
 }
 
-/// A launch as plain Python values: see [`relaunch`].
+/// A launch as plain Python values. [`relaunch`] converts these values to a launch.
 type LaunchState<'py> = (
     String,
     String,
@@ -50,19 +50,21 @@ type LaunchState<'py> = (
     Option<String>,
 );
 
-/// Names of registers by number, and names of memories: see [`Launch::naming`].
+/// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns them.
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
-/// The description from which a launch was created. Another process creates a copy of the launch from the description.
+/// The description from which a launch was created. If a launch is sent to another process, that process creates the
+/// launch from this description.
 enum Recipe {
-    /// A built-in kernel, and the requested number of lanes.
+    /// A built-in kernel, and the number of lanes that the user requested.
     Kernel(&'static str, Isa, Option<u32>),
-    /// The text of a launch file, options of the command line, and the arrays and files that they name.
+    /// The text of a launch file, options of the command line, and the arrays and files that the text and the options
+    /// name.
     Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
 
 /// Returns a launch of a program. The arguments are the fields of a launch file as JSON, and options as on the command
-/// line. If a value is the name of an array, the array is used.
+/// line. If a value is the name of an array, the array replaces the value.
 ///
 /// # Errors
 /// Fails if the launch does not fit the program or the machine.
@@ -80,10 +82,10 @@ pub(crate) fn launch(
     Launch::stated(program, title, fields, options, beside, None)
 }
 
-/// Returns the launch whose state [`Launch::state`] returned. Does not read files.
+/// Returns the launch for the values that [`Launch::state`] returned. Does not read files.
 ///
 /// # Errors
-/// Fails like [`launch`].
+/// Returns the errors of [`launch`].
 #[pyfunction]
 pub(crate) fn relaunch(
     program: &Program,
@@ -101,11 +103,11 @@ pub(crate) fn relaunch(
     Launch::stated(program, title, text, options, beside, fields)
 }
 
-/// Returns the launch that a launch file describes, and its program. `changes` are fields as JSON that replace fields
-/// of the file. If one of their values is the name of an array, the array is used.
+/// Returns the launch that a launch file describes, and the program of the launch. `changes` are fields as JSON that
+/// replace fields of the launch file. If one of their values is the name of an array, the array replaces the value.
 ///
 /// # Errors
-/// Fails if the file is not a launch file, or if a file that it names cannot be read.
+/// Fails if the file is not a launch file, or if a file that the launch file names cannot be read.
 #[pyfunction]
 pub(crate) fn launch_file(
     path: PathBuf,
@@ -119,7 +121,7 @@ pub(crate) fn launch_file(
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
     let text = match changes.is_empty() {
-        // The text is not changed, so that messages refer to lines of the file.
+        // The text of the launch file is not changed, so that messages refer to the lines of the file.
         true => text,
         false => {
             let mut changed = fields.clone();
@@ -163,7 +165,7 @@ fn field<'py>(py: Python<'py>, value: &toml::Value) -> PyResult<Bound<'py, PyAny
         toml::Value::Integer(number) => number.into_pyobject(py)?.into_any(),
         toml::Value::Float(number) => number.into_pyobject(py)?.into_any(),
         toml::Value::Boolean(value) => value.into_pyobject(py)?.to_owned().into_any(),
-        // Launch files do not have times.
+        // No field of a launch file is a time.
         toml::Value::Datetime(time) => time.to_string().into_pyobject(py)?.into_any(),
         toml::Value::Array(values) => {
             let values: Vec<_> = values.iter().map(|value| field(py, value)).collect::<PyResult<_>>()?;
@@ -183,10 +185,10 @@ fn dict<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
 }
 
 /// Returns a launch of a built-in kernel. For `mandel` and `collatz`, `lanes` is the number of lanes (default: 1024).
-/// Kernels of the suite always run with all their lanes.
+/// Each kernel of the suite has a fixed number of lanes.
 ///
 /// # Errors
-/// Fails if the kernel does not exist, or if it does not run with this number of lanes.
+/// Fails if the kernel does not exist, or if the kernel cannot run with this number of lanes.
 #[pyfunction]
 pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Program, Launch)> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
@@ -215,7 +217,7 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Pro
     Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(name, isa, lanes) }))
 }
 
-/// Checks that a requested chip is the chip of the program, because the words of a program are specific to its chip.
+/// Checks that a requested chip is the chip of the program. The words of a program are specific to the program's chip.
 ///
 /// # Errors
 /// Fails if no chip of the machine has this name, or if the program is for another chip.
@@ -232,8 +234,8 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 }
 
 impl Launch {
-    /// Returns the launch that a text and options describe. Unless the launch comes from a file (`fields`), adds the
-    /// chip and the program type of the program's target.
+    /// Returns the launch that a text and options describe. If the launch does not come from a file (`fields` is
+    /// absent), the chip and the program type of the program's target are added to the launch.
     fn stated(
         program: &Program,
         title: String,
@@ -285,26 +287,27 @@ impl Launch {
         &self.core.title
     }
 
-    /// Returns the types that were assumed for numbers without a stated type.
+    /// Returns the types that were chosen for numbers without a stated type.
     #[getter]
     fn typed(&self) -> Vec<String> {
         self.core.typed.clone()
     }
 
-    /// Returns the fields as they are written in the launch file, or `None` for a launch without a file.
+    /// Returns the fields as they are written in the launch file. Returns `None` if the launch does not come from a
+    /// file.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.core.fields.as_ref().map(|table| dict(py, table)).transpose()
     }
 
-    /// Returns the buffers in Tesla's global memory: name, first byte, one past the last. The list is empty for other
-    /// machines.
+    /// Returns the buffers in Tesla's global memory. Each buffer has its name, the address of its first byte, and the
+    /// address after its last byte. On other machines, the list is empty.
     fn buffers(&self) -> PyResult<Vec<(String, u64, u64)>> {
         let stepping = self.core.stepping(&self.core.with(None, None, Engine::Fast)?)?;
         let buffers = stepping.buffers("g", 0, Lane(0)).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Runs the launch to its end. Returns outputs by name, and the other results as JSON.
+    /// Runs the launch to its end. Returns the outputs by name, and all other results as JSON.
     #[pyo3(signature = (engine=None, jobs=None))]
     fn run<'py>(
         &self,
@@ -373,7 +376,8 @@ impl Launch {
         Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
-    /// Returns the report page of a run. If the program traps, the page shows the run up to the trap, and the trap.
+    /// Returns the report page of a run. If the program traps, the page shows the run up to the trap, and the trap
+    /// itself.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let options = self.core.with(None, None, Engine::Fast)?;
         let Core { program: Program { opened, .. }, session, title, .. } = &*self.core;
@@ -391,9 +395,10 @@ impl Launch {
     }
 
     /// Runs the launch and passes events to hooks in batches of columns. If `batch` is 1, passes one event at a time.
-    /// Returns `end`, `limit` or `stop`, and the number of events that each hook received.
+    /// Returns the reason for the end of the run (`end`, `limit` or `stop`), and the number of events that each hook
+    /// received.
     ///
-    /// `limit` is the maximum number of events that are passed on.
+    /// `limit` is the maximum number of events that the hooks receive.
     #[pyo3(signature = (hooks, batch, limit=None))]
     fn observe(
         &self,
@@ -409,8 +414,8 @@ impl Launch {
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
     }
 
-    /// Returns the names of registers by their numbers in events, and the names of memories. Events number the memories
-    /// from 1.
+    /// Returns the names of registers with the numbers that events use for the registers. Also returns the names of
+    /// memories. Events use the numbers from 1 on for the memories.
     fn naming(&self) -> PyResult<Naming> {
         let names = self.core.names()?;
         Ok((names.registers(), names.spaces().to_vec()))
@@ -424,7 +429,7 @@ impl Launch {
         }
     }
 
-    /// Returns the launch as plain values for [`relaunch`], or `None` for a built-in kernel.
+    /// Returns the launch as plain values for [`relaunch`]. Returns `None` if the launch is that of a built-in kernel.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Option<LaunchState<'py>>> {
         let Recipe::Stated(text, options, beside) = &self.recipe else { return Ok(None) };
         let array = |(name, (array, stated)): (&String, &(Array, Stated))| {

@@ -1,22 +1,23 @@
-//! The Rust part of the Python package `reconverge`: the workbench, with numpy arrays as inputs and outputs.
+//! The Rust part of the Python package `reconverge`. It is the workbench with numpy arrays as inputs and outputs.
 //!
 //! The Python part (`reconverge/*.py`) has the classes that users see. The Rust part does the work that needs the
-//! machines. Data to read (explanations, counts, findings) is passed as JSON text. Numbers are passed without a copy,
-//! as numpy arrays on buffers that Rust allocated. Runs release the interpreter's lock.
+//! machines. It passes data that users only read (explanations, counts, findings) as JSON text. It passes numbers
+//! without a copy, as numpy arrays whose buffers Rust allocated. Python's interpreter lock is released during runs.
 //!
-//! * [`mod@program`]: opens files as programs; listings, explanations, findings, graphs.
-//! * [`mod@launch`]: a program with its initial state; runs, counts, reports.
-//! * [`mod@prepared`]: the parts that the runs and sessions of a launch share.
-//! * [`mod@observe`]: the events of a run, in batches of arrays.
-//! * [`mod@session`]: a launch that is executed step by step.
-//! * [`mod@campaign`]: campaigns and their shards.
-//! * [`mod@array`]: converts arrays of numpy and of the workbench. [`mod@errors`]: exceptions.
+//! * [`mod@program`] opens files as programs. It also has listings, explanations, findings and graphs.
+//! * [`mod@launch`] has a program with its initial state, and runs, counts and reports.
+//! * [`mod@prepared`] has the parts that the runs and sessions of a launch share.
+//! * [`mod@observe`] passes the events of a run to hooks, in batches of arrays.
+//! * [`mod@session`] has a launch that is executed step by step.
+//! * [`mod@campaign`] has campaigns and their shards.
+//! * [`mod@array`] converts arrays of numpy and of the workbench. [`mod@errors`] has exceptions.
 //!
 //! # Features
 //!
-//! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
-//! * `full` (off): `every-level`. The dependencies then have the same features as in the command, so that a build of
-//!   both packages compiles them once.
+//! * `every-level` (off by default): compiles vector code of the fast engine for every x86-64 processor and for
+//!   AVX-512, and not only for AVX2.
+//! * `full` (off by default): includes `every-level`. The dependencies have the same features as for the command, so
+//!   that a build of this package and the command compiles the dependencies only once.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Calls Python functions with the events of a run, in batches of columns or one event at a time.
 //!
-//! This module filters the events of each hook, by kind, address, group, register and space. An event that no hook
-//! takes therefore does not cost a call of Python.
+//! This module filters the events of each hook, by kind, address, group, register and space. If no hook takes an event,
+//! the event does not cause a call of Python.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -36,17 +36,18 @@ const RESUME: u8 = 10;
 /// The kinds of events that only the reference interpreter sends: writes to registers and accesses to memory.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
-/// Number of events between two checks for signals, if hooks receive one event at a time.
+/// Number of events between two checks for signals. It applies if hooks receive one event at a time.
 const LOOK: u64 = 1 << 10;
 
 /// Names of registers and memories in the events of a launch.
 #[derive(Debug)]
 pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
-    /// Names of memories. Events number them from 1.
+    /// Names of memories. The first memory has the number 1 in events.
     spaces: Vec<String>,
-    /// For each address, the numbers of the memories that the instruction's loads use (one for all loads, or one for
-    /// each load of a lane), and of the memory that its stores use.
+    /// The numbers of the memories that the instruction at each address accesses. The first list has one number for all
+    /// loads, or one number for each load of a lane. The second number is that of the memory to which the instruction
+    /// stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -66,7 +67,7 @@ impl EventNames {
         names
     }
 
-    /// Returns the number of a memory. Adds the memory if it is new.
+    /// Returns the number of a memory. If the memory does not have a number yet, adds the memory.
     fn numbered(&mut self, space: &str) -> u8 {
         let known = self.spaces.iter().position(|known| known == space);
         let place = known.unwrap_or_else(|| {
@@ -76,12 +77,12 @@ impl EventNames {
         (place + 1) as u8
     }
 
-    /// Returns the names of the memories, in the order of their numbers. The first has number 1.
+    /// Returns the names of the memories, in the order of their numbers. The first memory has the number 1.
     pub(crate) fn spaces(&self) -> &[String] {
         &self.spaces
     }
 
-    /// Returns the registers that write events can name, by number.
+    /// Returns the registers that may occur in write events, with the numbers that the events use.
     pub(crate) fn registers(&self) -> Vec<(u32, String)> {
         let numbers = self.classes.iter().flat_map(|class| {
             let width = class.channels.len().max(1) as u32;
@@ -141,16 +142,17 @@ pub(crate) struct Happened {
     pub(crate) pc: u32,
     /// The lanes of an issue, a reconvergence or a trap. For a divergence, the lanes that run first.
     pub(crate) mask: u64,
-    /// The other lanes of a divergence, the address of a jump or access, or the number of a register.
+    /// For a divergence, the lanes that do not run first. For a jump or an access, the address. For a write, the number
+    /// of the register.
     pub(crate) other: u64,
     pub(crate) lane: u8,
     pub(crate) value: u32,
-    /// The number of the memory of an access, or 0 if the memory is not known.
+    /// The number of the memory that a load or store accesses. It is 0 if the memory is not known.
     pub(crate) space: u8,
 }
 
 impl Happened {
-    /// Returns the event that the instruction with this step and address caused.
+    /// Returns an event with the step and the address of the instruction that caused the event.
     pub(crate) fn of(event: Event, group: usize, step: u64, pc: u32) -> Happened {
         let (kind, mask, other, lane, value) = match event {
             Event::Issue { mask, .. } => (ISSUE, mask.0, 0, 0, 0),
@@ -173,12 +175,12 @@ impl Happened {
     }
 }
 
-/// Source of the names of an event's register and memory.
+/// The source from which the names of an event's register and memory come.
 #[derive(Clone)]
 enum EventNaming {
-    /// Names by number, for an event of a launch.
+    /// The names with their numbers, for an event that belongs to a launch.
     Numbered(Arc<EventNames>),
-    /// The names of the register and of the memory, if the event has them.
+    /// The name of the event's register and the name of the event's memory, if the event has them.
     Named(Option<String>, Option<String>),
 }
 
@@ -192,7 +194,7 @@ pub(crate) struct OneEvent {
 
 impl PartialEq for OneEvent {
     fn eq(&self, other: &OneEvent) -> bool {
-        // The numbers of memories are not compared, because they are specific to a launch.
+        // The comparison does not include the numbers of memories, because these numbers are specific to a launch.
         Happened { space: 0, ..self.happened } == Happened { space: 0, ..other.happened }
             && self.space() == other.space()
             && self.register() == other.register()
@@ -271,7 +273,7 @@ impl OneEvent {
         self.happened.value
     }
 
-    /// Returns the name of the register of a write.
+    /// Returns the name of the register that a write changes.
     #[getter]
     fn register(&self) -> Option<String> {
         match &self.written {
@@ -283,7 +285,7 @@ impl OneEvent {
         }
     }
 
-    /// Returns the memory of a load or a store.
+    /// Returns the name of the memory that a load or a store accesses.
     #[getter]
     fn space(&self) -> Option<String> {
         match &self.written {
@@ -320,8 +322,8 @@ impl OneEvent {
     }
 }
 
-/// A hook as Python passes it: the function, a bit for each kind of event, ranges of addresses (first, last), and lists
-/// of groups, registers and memories by number.
+/// A hook as Python passes it. Its parts are the function, a bit for each kind of event, ranges of addresses (first,
+/// last), and lists with the numbers of groups, registers and memories.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,
@@ -332,7 +334,7 @@ pub(crate) struct FromHook(
     Option<Vec<u8>>,
 );
 
-/// A hook, its filter, and the events for its next call.
+/// A hook, the filter of the hook, and the events that the next call of the hook will pass.
 struct Hook {
     function: Py<PyAny>,
     kinds: u16,
@@ -423,7 +425,8 @@ impl HookedRun {
     }
 }
 
-/// Converts the result of a hook. `"stop"` and the exception `StopRun` stop the run.
+/// Converts the result of a hook to its effect on the run. The result `"stop"` and the exception `StopRun` stop the
+/// run.
 fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<HookAnswer> {
     let returned = match returned {
         Ok(returned) => returned,
@@ -446,12 +449,12 @@ fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Ho
 pub(crate) enum HooksEnded {
     /// The launch cannot run, or the program trapped.
     Run(Error),
-    /// The hook raised an exception, or the user interrupted the run.
+    /// A hook raised an exception, or the user interrupted the run.
     Raised(PyErr),
 }
 
 impl HooksEnded {
-    /// Returns the exception for this reason. `failed` adds the state at a trap.
+    /// Returns the exception for this reason. If the program trapped, `failed` adds the state at the trap.
     pub(crate) fn raised(self, failed: impl FnOnce(Error) -> PyErr) -> PyErr {
         match self {
             HooksEnded::Run(error) => failed(error),
@@ -460,8 +463,8 @@ impl HooksEnded {
     }
 }
 
-/// The payload of the unwinding that ends a run early, because a sink cannot end a run in another way. The unwinding
-/// does not print a message.
+/// The payload of the unwinding that ends a run early. Unwinding is necessary because a sink cannot end a run in
+/// another way. The unwinding does not print a message.
 struct Stopped;
 
 /// Collected events as columns.
@@ -475,7 +478,7 @@ struct Columns {
     other: Vec<u64>,
     lane: Vec<u8>,
     value: Vec<u32>,
-    /// The number of the memory of each access.
+    /// For each access, the number of the accessed memory.
     space: Vec<u8>,
 }
 
@@ -510,7 +513,7 @@ impl Columns {
 /// The reason why a run ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
-    /// The run reached the limit on events.
+    /// The run reached the maximum number of events.
     Limit,
     /// A hook stopped the run.
     Hook,
@@ -519,7 +522,7 @@ enum Cut {
 struct Batches {
     watched: HookedRun,
     batch: u64,
-    /// Number of events in the next batch so far.
+    /// Number of events that are in the next batch so far.
     waiting: u64,
     left: u64,
     steps: u64,
@@ -606,7 +609,7 @@ impl Sink for Batches {
         } else {
             for pc in addresses {
                 let step = self.steps;
-                // The step is counted before the call, because a hook that stops the run unwinds.
+                // The step is counted before the call of the hooks, because a hook that stops the run causes unwinding.
                 self.steps += 1;
                 self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
             }
@@ -629,8 +632,8 @@ impl Sink for Batches {
     }
 }
 
-/// Runs a launch with hooks. Returns how the run ended (`end`, `limit` or `stop`), and the number of events that each
-/// hook received.
+/// Runs a launch with hooks. Returns the reason for the end of the run (`end`, `limit` or `stop`), and the number of
+/// events that each hook received.
 ///
 /// # Errors
 /// See [`HooksEnded`].

@@ -1,4 +1,4 @@
-//! A launch that is ready to run: the parts that its runs and its sessions share.
+//! A launch that is ready to run. This file has the parts that the runs and the sessions of the launch share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -21,17 +21,18 @@ use crate::errors;
 use crate::observe::EventNames;
 use crate::program::{Program, named};
 
-/// The parts of a launch that its runs and its sessions share.
+/// The parts of a launch that the launch's runs and sessions share.
 pub(crate) struct Core {
     pub(crate) session: reconverge_workbench::Session,
     pub(crate) program: Program,
-    /// The fields as they are written in the launch file, or `None` for a launch without a file.
+    /// The fields as they are written in the launch file. `None` if the launch does not come from a file.
     pub(crate) fields: Option<Table>,
-    /// The launch file that states expected results, and the files that it names; `None` if results are not expected.
+    /// The launch file that states expected results, and the files that this launch file names. `None` if no results
+    /// are expected.
     pub(crate) expects: Option<(LaunchFile, Arc<Beside>)>,
     pub(crate) options: Options,
     pub(crate) title: String,
-    /// Types that were assumed for numbers without a stated type.
+    /// The types that were chosen for numbers without a stated type.
     pub(crate) typed: Vec<String>,
 }
 
@@ -39,13 +40,14 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub(crate) folder: PathBuf,
-    /// Whether a launch file names the files. The launch file may name only files in its own folder.
+    /// Whether a launch file names the files. A launch file may name only files in its own folder.
     pub(crate) inside: bool,
     pub(crate) arrays: HashMap<String, (Array, Stated)>,
     pub(crate) typed: Mutex<Vec<String>>,
     /// The files that were read, by name.
     pub(crate) files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Whether only the files in `files` may be read, because the launch comes from another process.
+    /// Whether the launch may read only the files in `files`. This is the case if the launch comes from another
+    /// process.
     pub(crate) sealed: bool,
 }
 
@@ -103,12 +105,13 @@ impl Core {
         &self.program.origin.title
     }
 
-    /// Returns the exception for a run that does not have a result. For a trap, adds the state of the program.
+    /// Returns the exception for a run that does not have a result. If the program trapped, adds the state of the
+    /// program.
     pub(crate) fn failed(&self, error: Error) -> PyErr {
         errors::run_of(self.looked(error, &self.options), self.file())
     }
 
-    /// Returns the options with this engine and number of threads.
+    /// Returns the options with this engine and this number of threads.
     pub(crate) fn with(&self, engine: Option<&str>, jobs: Option<usize>, other: Engine) -> PyResult<Options> {
         let engine = match engine {
             None => other,
@@ -117,7 +120,7 @@ impl Core {
         Ok(Options { engine, jobs: jobs.and_then(NonZeroUsize::new), ..self.options })
     }
 
-    /// For a trap, adds the state of the program to the error. Returns other errors unchanged.
+    /// If the error is a trap, adds the state of the program to the error. Otherwise, returns the error unchanged.
     pub(crate) fn looked(&self, error: Error, options: &Options) -> Error {
         let Error::Trap(mut trapped) = error else { return error };
         look(&mut trapped, &self.program.opened, self.program(), &self.session, options);

@@ -21,8 +21,8 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs as it was opened. Another process creates a copy of a program from this value, without reading
-/// the file.
+/// A file of programs, as the package opened it. If a program is sent to another process, that process creates the
+/// program from this value without reading the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
@@ -42,10 +42,10 @@ pub(crate) struct Program {
     pub(crate) origin: Arc<Origin>,
 }
 
-/// An included file: its name, and its text or the reason why it cannot be read.
+/// An included file. It has its name, and its text or the reason why it cannot be read.
 type IncludedFile = (String, Option<String>, Option<String>);
 
-/// A program as plain Python values: see [`reopen`].
+/// A program as plain Python values. [`reopen`] converts these values to a program.
 type ProgramState<'py> = (
     String,
     Bound<'py, PyBytes>,
@@ -58,7 +58,8 @@ type ProgramState<'py> = (
     usize,
 );
 
-/// Returns the value of a name, or an exception that lists the allowed names.
+/// Returns the value of the choice that has this name. If no choice has this name, returns an exception that lists the
+/// allowed names.
 ///
 /// # Errors
 /// Fails if the name is unknown.
@@ -76,8 +77,8 @@ fn stage_named(name: Option<&str>) -> PyResult<Option<program::Stage>> {
     name.map(|name| named("stage", name, &program::Stage::ALL.map(|stage| (stage.name(), stage)))).transpose()
 }
 
-/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. A source includes files
-/// from the folder of the file `title`.
+/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. If a source includes files,
+/// they are in the folder of the file `title`.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -140,10 +141,10 @@ fn no_chip(name: &str) -> PyErr {
     errors::wrong(format!("chip: unknown chip `{name}`;{meant} {}", Isa::ALL.map(list).join("; ")))
 }
 
-/// Returns the program whose state [`Program::state`] returned. Does not read files.
+/// Returns the program for the values that [`Program::state`] returned. Does not read files.
 ///
 /// # Errors
-/// Fails if the state is not that of a program.
+/// Fails if the values are not those of a program.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the fields of a state")]
 pub(crate) fn reopen(
@@ -179,7 +180,7 @@ pub(crate) fn mnemonics(isa: &str) -> PyResult<Vec<&'static str>> {
     Ok(reconverge_workbench::machine(isa).mnemonics())
 }
 
-/// Opens a file: its programs, and the warnings of the assembler.
+/// Opens a file. Returns the programs in the file, and the warnings of the assembler.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -187,7 +188,7 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let Origin { title, bytes, is_source, known } = &origin;
     let opened = reconverge_workbench::open(bytes, *is_source, known);
     let opened = opened.map_err(|error| match error {
-        // The message of the workbench names options of the command line, so it is replaced.
+        // The message of the workbench names options of the command line, so another message replaces it.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
             "{title}: unknown machine; state isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),
@@ -199,7 +200,7 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     Ok(((0..count).map(program).collect(), warnings))
 }
 
-/// Returns the explanation of one instruction as JSON, from its words or its text.
+/// Returns the explanation of one instruction as JSON. The instruction is given by its words or by its text.
 ///
 /// # Errors
 /// Fails if the words are not an instruction, or if the target is invalid.
@@ -243,11 +244,11 @@ pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)
     Ok(target::chips(isa).into_iter().map(|chip| (chip.name, chip.aliases.to_vec())).collect())
 }
 
-/// A line of a listing: address, words, label, text, depth, notes, line number.
+/// A line of a listing. Its parts are the address, words, label, text, depth, notes and line number.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
 
-/// An operation: its name, its reads with their purposes, its writes, the memories that it reads and writes, and
-/// whether a lane may keep the old value of a written register.
+/// An operation. Its parts are its name, its reads with their purposes, its writes, the memories that it reads, the
+/// memories that it writes, and whether a lane may keep the old value of a written register.
 type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 
@@ -331,14 +332,14 @@ impl Program {
         self.target().isa.spelled(address)
     }
 
-    /// Returns the text with its heading. The assembler accepts it.
+    /// Returns the text of the program with its heading. The assembler accepts this text.
     #[pyo3(signature = (hex=false, structure=false, idioms=false, notes=false))]
     fn text(&self, hex: bool, structure: bool, idioms: bool, notes: bool) -> PyResult<String> {
         let listing = self.listing(Style { hex, structure, idioms, notes, ..Style::default() })?;
         Ok(self.machine().heading(self.target(), self.program()) + &listing.text)
     }
 
-    /// Returns the lines of the text, with flow constructs.
+    /// Returns the lines of the program's text, with flow constructs.
     fn lines(&self) -> PyResult<Vec<Line>> {
         let listing = self.listing(Style { structure: true, notes: true, ..Style::default() })?;
         let lines = listing.lines(&self.program().words).into_iter();
@@ -349,7 +350,7 @@ impl Program {
         Ok(lines.map(line).collect())
     }
 
-    /// Returns the operations of each instruction, by address.
+    /// Returns the operations of each instruction, with the address of the instruction.
     fn uses(&self) -> PyResult<Vec<(u32, Vec<OperationTuple>)>> {
         let uses = self.machine().uses(self.target(), self.program());
         let uses = uses.map_err(|error| errors::target(&error))?;
@@ -413,7 +414,7 @@ impl Program {
     }
 }
 
-/// Returns whether a file of this name holds assembler source.
+/// Returns whether a file with this name is an assembler source.
 pub(crate) fn is_source(path: &Path) -> bool {
     path.to_str().is_some_and(reconverge_workbench::open::is_source)
 }

@@ -21,22 +21,23 @@ pub(crate) struct Session {
     stepping: Mutex<Stepping>,
     /// The launch to which the session and its snapshots belong.
     launch: Arc<Core>,
-    /// Whether something other than the program has changed the state.
+    /// Whether the user or a hook has changed the state.
     changed: AtomicBool,
-    /// Whether a hook of the session runs. A hook may read and change the state, but may not step.
+    /// Whether a hook of the session runs at present. A hook may read and change the state, but may not step the
+    /// session.
     observed: AtomicBool,
-    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step without
-    /// calling the hooks for its issue again.
+    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. It does not
+    /// call the hooks again for the issue of this step.
     stopped: AtomicU64,
-    /// Number of instructions that trapped. The machine counts such an instruction each time it is executed, although
-    /// it remains the next instruction.
+    /// Number of instructions that trapped. The machine counts such an instruction each time that it is executed,
+    /// although it remains the next instruction.
     trapped: AtomicU64,
 }
 
 /// Value of `stopped` if no hook stopped the session.
 const NEVER: u64 = u64::MAX;
 
-/// A position in a launch, which can be restored.
+/// A position in a launch. The session can be restored to this position.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Snapshot {
     place: Mutex<session::Snapshot>,
@@ -48,13 +49,13 @@ pub(crate) struct Snapshot {
 /// Number of steps between two checks for signals.
 const LOOK: u64 = 1 << 16;
 
-/// The reason why a series of steps without a call of a hook ended.
+/// The reason why a series of steps ended. No hook is called during such a series.
 enum Stretch {
     /// A hook takes the issue of the next instruction.
     Before(Happened),
     /// The last instruction caused these events, which hooks take.
     After(Vec<Happened>),
-    /// The series is long, so signals must be checked.
+    /// The series of steps is so long that signals must be checked.
     Long,
     /// The launch has ended.
     End,
@@ -73,12 +74,12 @@ impl Session {
         }
     }
 
-    /// Returns the number of instructions that have completed. It is also the step of the next instruction.
+    /// Returns the number of instructions that have completed. This number is also the step of the next instruction.
     fn place(&self, stepping: &Stepping) -> u64 {
         stepping.statistics().instructions.saturating_sub(self.trapped.load(Ordering::Relaxed))
     }
 
-    /// Executes the next instruction of the launch, which belongs to group `current`.
+    /// Executes the next instruction of the launch. This instruction belongs to the group `current`.
     fn execute(
         &self,
         stepping: &mut Stepping,
@@ -95,8 +96,8 @@ impl Session {
     }
 
     /// Executes the next instruction of the launch. If `asked` is given, executes instructions up to and including the
-    /// next one of that group. If `followed` is given, continues until that lane is active in the next instruction.
-    /// Returns `false` if the launch or the group has ended.
+    /// next instruction of the group `asked`. If `followed` is given, continues until the lane `followed` is active in
+    /// the next instruction. Returns `false` if the launch or the group has ended.
     fn execute_of(
         &self,
         stepping: &mut Stepping,
@@ -146,7 +147,7 @@ impl Session {
         Ok(Register { class: known.name, number, channel })
     }
 
-    /// Returns an error if a hook of the session runs, because a hook may not step the session.
+    /// Returns an error if a hook of the session runs at present, because a hook may not step the session.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => Err(wrong(
@@ -156,8 +157,8 @@ impl Session {
         }
     }
 
-    /// Steps until a hook takes an event. If `asked` is the current step, the hooks have already received the issue of
-    /// its instruction.
+    /// Executes steps until a hook takes an event. If `asked` is the current step, the hooks have already received the
+    /// issue of this step's instruction.
     fn stretch(
         &self,
         watched: &HookedRun,
@@ -198,7 +199,7 @@ impl Session {
         Ok(Stretch::Long)
     }
 
-    /// Runs with hooks, until the end or until a hook stops the session.
+    /// Runs the session with hooks, until the launch ends or a hook stops the session.
     fn run_watched(&self, py: Python<'_>, watched: &mut HookedRun) -> PyResult<&'static str> {
         let mut asked = Some(self.stopped.swap(NEVER, Ordering::Relaxed)).filter(|step| *step != NEVER);
         loop {
@@ -235,7 +236,8 @@ fn lane(number: usize) -> PyResult<Lane> {
     }
 }
 
-/// Returns the reason why a lane runs or waits: the letter that traces use, a word, and a depth or address.
+/// Returns the reason why a lane runs or waits. The parts are the letter that traces use, a word, and a depth or
+/// address.
 fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     let (word, number) = match why {
         Why::Active => ("active", None),
@@ -249,7 +251,7 @@ fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     (why.letter(), word, number)
 }
 
-/// A row of the machine's flow state: its kind, address, lanes and count.
+/// A row of the machine's flow state. Its parts are the kind, address, lanes and count.
 type Row = (&'static str, Option<u32>, Option<u64>, Option<i64>);
 
 #[pymethods]
@@ -272,7 +274,8 @@ impl Session {
         })
     }
 
-    /// Returns the index in the launch of a group's first lane, and one past the last.
+    /// Returns the range of a group's lanes in the launch: the index of its first lane, and the index after its last
+    /// lane.
     fn lanes(&self, group: usize) -> PyResult<(usize, usize)> {
         let stepping = self.lock();
         self.group(&stepping, group)?;
@@ -285,7 +288,8 @@ impl Session {
         self.lock().issue(group).map(|issue| (issue.pc, issue.mask.0))
     }
 
-    /// Returns, for each lane of a running group, the reason why it is active in the next instruction or is not.
+    /// Returns, for each lane of a running group, the reason why the lane is active or inactive in the next
+    /// instruction.
     fn why(&self, group: usize) -> Vec<(char, &'static str, Option<u32>)> {
         let stepping = self.lock();
         let lanes = stepping.lanes(group).len().min(64) as u8;
@@ -302,14 +306,14 @@ impl Session {
         depths.map(|depth| (depth.of, depth.used, depth.room)).collect()
     }
 
-    /// Returns the register classes of the machine: name, number of registers, channels.
+    /// Returns the register classes of the machine. Each class has a name, a number of registers, and channels.
     fn registers(&self) -> Vec<(&'static str, usize, &'static str)> {
         let classes = self.lock().registers().into_iter();
         classes.map(|class| (class.name, class.count, class.channels)).collect()
     }
 
-    /// Returns `count` registers of a group that runs or has ended, as an array of shape (registers, lanes, channels).
-    /// Returns `None` if one of the registers does not exist in the group.
+    /// Returns `count` registers of a group that is running or has ended, as an array of shape (registers, lanes,
+    /// channels). Returns `None` if one of these registers does not exist in the group.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -336,8 +340,7 @@ impl Session {
         to_numpy(py, array).map(Some)
     }
 
-    /// Changes a register in the lanes of a mask. Returns the number of lanes in which the register could not be
-    /// changed.
+    /// Changes a register in all lanes of a mask. Returns the number of lanes whose register could not be changed.
     fn write(
         &self,
         group: usize,
@@ -359,7 +362,8 @@ impl Session {
         Ok(kept)
     }
 
-    /// Returns the memory spaces: the name of each, and its owner (`launch`, `group` or `lane`).
+    /// Returns the names of the memory spaces. For each space, also returns which unit has its own memory: `launch`,
+    /// `group` or `lane`.
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {
@@ -396,20 +400,21 @@ impl Session {
         Ok(stored)
     }
 
-    /// Returns the parts of a memory space that may be accessed: name, first byte, one past the last.
+    /// Returns the accessible parts of a memory space. Each part has its name, the address of its first byte, and the
+    /// address after its last byte.
     fn buffers(&self, space: &str, group: usize, lane_number: usize) -> PyResult<Vec<(String, u64, u64)>> {
         let buffers = self.lock().buffers(space, group, lane(lane_number)?).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Returns the number of instructions that completed. An instruction that trapped does not count.
+    /// Returns the number of instructions that have completed. An instruction that trapped does not count.
     fn instructions(&self) -> u64 {
         self.place(&self.lock())
     }
 
-    /// Steps a group `times` times. Without a group, steps the launch in its own order. With a lane, each step
-    /// continues until the lane is active in the next instruction. Returns whether the group or the launch has not
-    /// ended.
+    /// Executes `times` steps of a group. Without a group, executes `times` steps of the launch in the launch's own
+    /// order. With a lane, each step continues until this lane is active in the next instruction. Returns `true` if the
+    /// group or the launch has not ended.
     #[pyo3(signature = (times, group=None, lane_number=None))]
     fn step(
         &self,
@@ -438,9 +443,9 @@ impl Session {
         stepped.map_err(|error| self.launch.failed(error))
     }
 
-    /// Runs to the end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of events
-    /// that each hook received. Hooks are called before an instruction for its issue, and after it for all other events
-    /// that it causes.
+    /// Runs the launch to its end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of
+    /// events that each hook received. For the issue of an instruction, hooks are called before the instruction. For
+    /// all other events, hooks are called after the instruction that causes them.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
         let mut watched = HookedRun::new(hooks, self.launch.names()?);
@@ -450,7 +455,7 @@ impl Session {
         Ok((ended?, watched.counts()))
     }
 
-    /// Returns whether something other than the program has changed the state.
+    /// Returns whether the user or a hook has changed the state.
     fn changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
@@ -478,9 +483,9 @@ impl Session {
         }
     }
 
-    /// Runs until the next instruction meets all conditions. Its address is in the list, unless the list is empty. It
-    /// belongs to the group, if a group is given. If requested, it is issued for only a part of the group's lanes.
-    /// Returns the reason for the stop.
+    /// Runs until the next instruction meets all conditions. Its address must be in the list, unless the list is empty.
+    /// It must belong to the group, if a group is given. If `parted` is set, it must be issued for only a part of its
+    /// group's lanes. Returns the reason for the stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(
         &self,
@@ -501,7 +506,7 @@ impl Session {
             };
             let asked = !addresses.is_empty() || group.is_some() || parted;
             let mut stepping = self.lock();
-            // Number of instructions before the next one. The next instruction may trap.
+            // Number of instructions that ran before the next instruction. The next instruction may trap.
             let mut before = stepping.statistics().instructions;
             let mut predicate = |stepping: &Stepping, current: usize| {
                 before = stepping.statistics().instructions;
@@ -530,7 +535,7 @@ impl Session {
         }
     }
 
-    /// Restores a position of this launch.
+    /// Restores the session to a position. The position must be one of this launch.
     ///
     /// # Errors
     /// Fails if the position belongs to another launch.
@@ -546,7 +551,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the current outputs. They are complete at the end of the launch.
+    /// Returns the outputs so far. The outputs are complete when the launch has ended.
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let outputs = self.lock().outcome().outputs();
         let named = PyDict::new(py);

@@ -1,4 +1,5 @@
-"""Campaigns: the same bytes from any number of processes, and errors. python/clusters tests clusters."""
+"""Tests that any number of processes write the same bytes for a campaign, and tests errors of campaigns. python/clusters tests
+clusters."""
 
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
 
 
 def visible(ended: Ended) -> str:
-    """An outcome function: the name states whether the first output differs."""
+    """An outcome function. The returned name states whether the first output differs from that of the golden run."""
     if ended.trap is not None:
         return f"trapped: {ended.trap}"
     if ended.outputs is None:
@@ -182,7 +183,7 @@ def test_an_outcome_function_names_outcomes(file: Path, tmp_path: Path) -> None:
     assert named == 60 and all(0 <= rate["interval"][0] <= rate["rate"] <= rate["interval"][1] <= 1 for site in summary["sites"] for rate in site["classes"])
     assert plain.summary(tmp_path / "plain")["sites"][0]["classes"] == []
     assert campaign.recheck(tmp_path / "own", 10) == {"checked": 10, "differ": []}
-    # Results of different functions do not mix.
+    # Results of different outcome functions do not mix.
     with pytest.raises(reconverge.Error, match="it belongs to another campaign"):
         plain.run(tmp_path / "own")
     assert campaign.description["campaign"] == Campaign(file, classify=visible).description["campaign"]
@@ -235,7 +236,7 @@ def test_progress_is_told_with_counts(file: Path, tmp_path: Path) -> None:
             counts[rate["outcome"]] = counts.get(rate["outcome"], 0) + rate["count"]
     assert told[-1].outcomes == {name: count for name, count in counts.items() if count}
     assert str(told[-1]).startswith("60 of 60 experiments: ")
-    # Shards that have finished before the run count at its start.
+    # The first call of the progress callback counts the shards that were finished before the run.
     (tmp_path / "r" / campaign.shards[0]).unlink()
     again: list[Progress] = []
     campaign.run(tmp_path / "r", progress=again.append)

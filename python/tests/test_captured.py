@@ -1,4 +1,5 @@
-"""Launch files that were captured from programs on an emulated chip: fields, buffers, memory by address, changes."""
+"""Launch files that were captured from programs on an emulated chip. Tests their fields, their buffers, reads of memory by
+address, and changed fields."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def test_keywords_replace_fields_of_the_file(captured: reconverge.Launch, sample
     fields["buffer"][0]["values"] = np.arange(101, 117, dtype=np.uint32)
     left = reconverge.launch(file, buffer=fields["buffer"], expect=[]).run()
     assert left["out"].tolist() == np.gcd(np.arange(101, 117), B).tolist()
-    # The file still states the results for its own numbers.
+    # The launch file still states the results for the numbers in the launch file, not for the changed numbers.
     assert len(reconverge.launch(file, buffer=fields["buffer"]).run().mismatches) == 1
     with pytest.raises(reconverge.Error, match="unknown keyword `nonsense`"):
         reconverge.launch(file, nonsense=1)  # type: ignore[call-arg]

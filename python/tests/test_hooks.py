@@ -1,4 +1,4 @@
-"""Hooks that receive one event at a time, that stop a run, and that change its state."""
+"""Hooks that receive one event at a time, hooks that stop a run, and hooks that change the state of a run."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_hooks_with_one_event_each_are_fast() -> None:
 
     rates = []
     for _ in range(3):
-        # Processor time is measured, because other programs may run.
+        # The test measures processor time instead of wall time, because other programs may run at the same time.
         start = time.thread_time()
         observed = launch.observe(hooks, batch=1)
         rates.append(observed.events[0] / (time.thread_time() - start))

@@ -85,7 +85,7 @@ def test_notebooks_show_colours_and_escape_what_they_show(samples: Path) -> None
 
 
 def test_instructions_have_mnemonic_operands_reads_and_writes(samples: Path) -> None:
-    """Instructions have their mnemonic, operands, reads and writes as values."""
+    """Instructions have attributes for their mnemonic, operands, reads and writes."""
     tesla = reconverge.load(samples / "collatz.s")
     step = tesla.at(0x28)
     assert (step.mnemonic, step.operands, step.modifiers) == ("set", ("$c0", "#", "$r3", "$r1"), ("e", "u32"))

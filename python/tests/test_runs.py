@@ -107,7 +107,8 @@ def test_an_array_that_is_not_in_a_row_is_copied_and_the_message_says_so() -> No
     with pytest.warns(reconverge.ArrayCopied, match="inputs R0: the array is copied: it is not contiguous"):
         left = double(inputs={"R0": given[:, ::2]})
     assert np.array_equal(left["pixel0"][:, :2], given[:, ::2] * 2)
-    # Rows in reverse order, columns in reverse order, one row for all lanes, and columns that are each contiguous.
+    # Four views of an array: rows in reverse order, columns in reverse order, one row for all lanes, and columns that are
+    # contiguous in memory.
     pairs = given[:, :2].copy()
     for view in (pairs[::-1], pairs[:, ::-1], np.broadcast_to(pairs[:1], (4, 2)), np.asfortranarray(pairs)):
         with pytest.warns(reconverge.ArrayCopied, match="it is not contiguous"):

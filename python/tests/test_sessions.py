@@ -21,7 +21,7 @@ def test_lanes_that_wait_say_why(nested: reconverge.Launch) -> None:
     assert session.mask == 0b1111_1100
     assert session.why(0).word in ("branch", "parked") and session.why(7).word == "active"
     if nested.program.isa != "r500":
-        # R500 is excluded, because it has a branch counter per lane instead of a stack.
+        # R500 is excluded, because R500 has a branch counter per lane instead of a stack.
         assert session.stack()[0].kind
     shown = session._repr_html_()
     assert shown.count("lane ") == 8 and "switched off" in shown or "parked" in shown
@@ -185,8 +185,8 @@ def test_a_group_that_waits_has_no_registers() -> None:
 
 
 def test_objects_show_what_they_are(nested: reconverge.Launch) -> None:
-    """Regression test: Registers, Memory, Events and Hooks had the default repr, `dir(Hooks())` had only `all` and `on`,
-    `regs.names` was a text, and keys were not completed."""
+    """Regression test: Registers, Memory, Events and Hooks had the default repr. `dir(Hooks())` had only `all` and `on`.
+    `regs.names` was a text. Editors did not complete keys."""
     session = nested.session()
     session.run_until(parted=True)
     isa = nested.program.isa

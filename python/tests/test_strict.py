@@ -1,4 +1,4 @@
-"""Arrays of events, keywords of launches, lists of floats, messages, and the position of a session after a trap."""
+"""Tests arrays of events, keywords of launches, lists of floats, messages, and the position of a session after a trap."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ other = reconverge.launch("k.toml", watchdog=1000, expect=[]).run().mismatches
 
 
 def mypy(text: str, folder: Path) -> list[tuple[int, str]]:
-    """The errors of a program: line and message."""
+    """The errors that mypy reports for a program. Each error has its line and its message."""
     pytest.importorskip("mypy")
     (folder / "program.py").write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports", "silent", "--cache-dir", str(folder / "cache"), "program.py"]

@@ -1,4 +1,4 @@
-"""Wrong values are errors of this package."""
+"""If a user passes a wrong value, the package raises one of its own errors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def test_parameters_of_another_type_are_refused(collatz: reconverge.Program) -> 
 
 
 def test_parameters_have_the_names_of_the_source(samples: Path) -> None:
-    """Regression test: the order of the dict decided instead of the parameters' names, so a swap was not detected."""
+    """Regression test: the order of the dict determined the parameters instead of their names, so a wrong order was not
+    detected."""
     text = (
         ".isa tesla\n.chip sm_10\n.kernel k\n.reg 4\n.shared 24\n.param s[0x10] 4 a\n.param s[0x14] 4 out\n"
         "and b32 $r0 $r0 0xffff\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\nadd b32 $r2 b32 s[0x14] $r0\n"
@@ -169,8 +170,8 @@ def raw(collatz: reconverge.Program) -> list[tuple[Any, type[Exception], str]]:
 
 
 def test_wrong_values_are_clear_errors_with_their_place(collatz: reconverge.Program) -> None:
-    """Regression test: these values caused exceptions of Python, such as `'list' object has no attribute 'items'` for
-    `params=[z]` and a ZeroDivisionError for `memory('g').array('out', 'V0')`, or misleading messages."""
+    """Regression test: these values caused exceptions of Python or misleading messages. For example, `params=[z]` caused
+    `'list' object has no attribute 'items'`, and `memory('g').array('out', 'V0')` caused a ZeroDivisionError."""
     for call, kind, message in raw(collatz):
         with pytest.raises(kind, match=message) as caught:
             call()
@@ -241,7 +242,7 @@ def test_what_is_read_cannot_be_written(stepped: reconverge.Session) -> None:
 
 
 def test_a_trap_has_what_the_command_prints(collatz: reconverge.Program) -> None:
-    """Regression test: `str(Trap)` lacked lines that the command prints."""
+    """Regression test: `str(Trap)` did not have all lines that the command prints."""
     with pytest.raises(reconverge.Trap) as caught:
         collatz.run(block=12, params={"a": np.zeros(4, np.uint32)})
     trap = caught.value

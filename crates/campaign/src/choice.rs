@@ -1,4 +1,4 @@
-//! Chooses the word that a fault changes, by the seed or by its name.
+//! Chooses the word that a fault changes. The seed or the name of the word determines the choice.
 
 use reconverge_isa::source::parse_number;
 use reconverge_simt::random::Random;
@@ -10,7 +10,7 @@ use crate::point::{Area, Point};
 use crate::site::Site;
 use crate::spot::{Spot, below, words};
 
-/// The words that a fault may change at a point of the run.
+/// The words that a fault may change at one step of the run.
 pub(crate) struct Choice<'a> {
     pub(crate) point: &'a Point,
     pub(crate) stepping: &'a Stepping,
@@ -47,7 +47,7 @@ impl Choice<'_> {
         words(self.stepping, self.allowed(), kind)
     }
 
-    /// Chooses a word of a site. Returns `None` if there is none.
+    /// Chooses a word of a site at random. Returns `None` if the site has no words.
     pub(crate) fn any(&self, site: Site, random: &mut Random) -> Option<Spot> {
         match site {
             Site::Register | Site::Destination => {
@@ -85,11 +85,11 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns the word of a site with this name in this lane. If the name or the lane is absent, chooses one at
-    /// random.
+    /// Returns the word of a site that has this name and belongs to this lane. If the name or the lane is absent,
+    /// chooses a name or a lane at random.
     ///
     /// # Errors
-    /// Fails if no word fits. The message lists the names that exist.
+    /// Fails if no word has this name and lane. The message lists the names that exist.
     pub(crate) fn named(
         &self,
         site: Site,
@@ -131,7 +131,7 @@ impl Choice<'_> {
         })
     }
 
-    /// Chooses a word of memory, or of the memory of one lane.
+    /// Chooses a word of any memory. If `lane` is present, chooses a word of this lane's own memory.
     fn any_memory(&self, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let Some(lane) = lane else {
             return self
@@ -151,8 +151,9 @@ impl Choice<'_> {
         })
     }
 
-    /// Returns the names of the first words of a site, for a message. Lists the registers of one lane only, so that the
-    /// message is cheap. A list of faults may contain many impossible faults, each with a message.
+    /// Returns the names of the first words of a site, for a message. The list has the registers of only one lane, so
+    /// that the message takes little time. This is important because a list of faults may have many impossible faults,
+    /// each with a message.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {
             Site::Register | Site::Destination => {
@@ -167,7 +168,8 @@ impl Choice<'_> {
         names
     }
 
-    /// Returns all words of a site except for memory. With a name, returns only the words with that name.
+    /// Returns all words of a site except for words of memory. If `place` is present, returns only the words with this
+    /// name.
     fn all(&self, site: Site, place: Option<&str>) -> Vec<Spot> {
         let has_name = |spot: &Spot| place.is_none_or(|place| spot.name(self.stepping) == place);
         match site {
@@ -190,7 +192,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns the memory word that `place` names by its space and its address.
+    /// Returns the memory word that `place` names. `place` contains the memory space and the address.
     fn memory(&self, place: &str, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let spaces = || {
             let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);
@@ -225,7 +227,8 @@ fn no_lanes(lane: u32, place: &str) -> String {
     format!("lane {lane}: {place} does not have lanes; omit lane")
 }
 
-/// Chooses an item with a probability in proportion to its weight. Also returns a random number below this weight.
+/// Chooses an item at random. The probability of an item is proportional to its weight. Also returns a random number
+/// below the weight of the chosen item.
 fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
     let mut place = below(random, items.iter().map(&weight).sum());
     items.iter().find_map(|item| match place.checked_sub(weight(item)) {

@@ -1,12 +1,12 @@
-//! Claims divide the shards of a folder among processes, on one host or on several.
+//! Claims divide the shards of a folder among processes. The processes may be on one host or on several hosts.
 //!
-//! A claim is a file next to the shard, `.NAME.claim`. It is created exclusively and deleted at the end of the work. It
-//! names its process, which rewrites the file every [`BEAT`]. A claim is stale if its process has verifiably ended, or
-//! if the file has not been rewritten for [`STALE`]. The end of another process can be verified only on the same host and
-//! in the same process namespace. Another process takes over a stale claim.
+//! A claim is a file next to the shard, `.NAME.claim`. The process that runs the shard creates the claim exclusively,
+//! and deletes the claim when the shard is finished. The claim states its process. This process rewrites the claim
+//! every [`BEAT`]. A claim is stale if its process has verifiably ended, or if the claim has not been rewritten for
+//! [`STALE`]. The end of another process can be verified only on the same host and in the same process namespace. If a claim is stale, another process takes over the claim.
 //!
-//! Claims only avoid duplicate work. Results are correct without them: two processes that run the same shard, for
-//! example after both took over a stale claim, write the same bytes.
+//! Claims only avoid duplicate work. Results are correct even if claims fail. For example, two processes may both take
+//! over a stale claim and run the same shard. Both processes then write the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -21,21 +21,22 @@ use serde::{Deserialize, Serialize};
 /// Time between two writes of a claim.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// Time after which a claim that is not rewritten is stale.
+/// Time after which a claim is stale if no process rewrites the claim.
 const STALE: Duration = Duration::from_secs(120);
 
 /// Maximum number of bytes that are read from a claim.
 const MOST: u64 = 4096;
 
-/// The process that a claim names.
+/// The process that a claim states.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
     host: String,
     process: u32,
-    /// Identifies the boot and the process namespace, because process numbers are unique only within one namespace of
-    /// one boot. Containers on one host have several namespaces. `None` if the system does not provide the identifier.
+    /// Identifies the boot of the host and the process namespace. The number of a process is unique only within one
+    /// namespace of one boot. Containers on the same host have different namespaces. `None` if the system does not
+    /// provide this information.
     space: Option<String>,
-    /// Start time of the process, which distinguishes it from a later process with the same number.
+    /// Start time of the process. It distinguishes the process from a later process with the same number.
     started: Option<String>,
     /// Text that distinguishes this claim from other claims of the process.
     token: String,
@@ -58,15 +59,15 @@ impl Owner {
 pub(crate) enum Attempt {
     /// The shard belongs to the caller until the claim is dropped.
     Mine(Claim),
-    /// Another process has the shard. The field names the process for the user.
+    /// Another process has the shard. The field is a text that names this process for the user.
     Taken(String),
 }
 
-/// A claim of this process. Dropping it deletes the file.
+/// A claim of this process. When the claim is dropped, its file is deleted.
 pub(crate) struct Claim {
     path: PathBuf,
     text: String,
-    /// Sender that keeps the thread running. `drop` drops the sender first, which ends the thread.
+    /// Sender that keeps the thread running. `drop` first drops this sender, which ends the thread.
     end: Option<Sender<()>>,
     beats: Option<JoinHandle<()>>,
 }
@@ -77,8 +78,8 @@ pub(crate) struct Claim {
 /// Fails if the folder is not writable.
 pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
     let path = folder.join(format!(".{name}.claim"));
-    // The second attempt follows the removal of a stale claim. If another process creates its claim in between, that
-    // process has the shard.
+    // The second attempt follows the removal of a stale claim. Between the two attempts, another process may create its
+    // own claim. In this case, the other process has the shard.
     for _ in 0..2 {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
@@ -90,7 +91,7 @@ pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
             Some(owner) if !owner.has_ended() && !is_old(&path)? => {
                 return Ok(Attempt::Taken(format!("process {} on {}", owner.process, owner.host)));
             }
-            // The claim is being written, or the file is not a claim.
+            // A process is writing the claim at this moment, or the file is not a claim.
             None if !is_old(&path)? => return Ok(Attempt::Taken("another process".to_owned())),
             _ => match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -113,8 +114,8 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // Writes to the open file, so that a claim of another process at this path stays unchanged. A failed
-                // write is ignored: the claim then becomes stale.
+                // Writes to the open file instead of the path, so that a claim of another process at this path stays
+                // unchanged. The thread ignores a failed write, because the claim then becomes stale.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });
@@ -149,12 +150,12 @@ fn owner(path: &Path) -> Option<Owner> {
     serde_json::from_str(&read(path).ok()?).ok()
 }
 
-/// Returns whether a claim has not been written for [`STALE`]. The age is measured with the clock of the file system,
-/// because the clocks of hosts may differ.
+/// Returns whether no process has written a claim for [`STALE`]. The age of the claim is measured with the clock of the
+/// file system, because the clocks of hosts may differ.
 fn is_old(path: &Path) -> io::Result<bool> {
     let written = match fs::symlink_metadata(path) {
         Ok(claim) => claim.modified()?,
-        // The claim has just been deleted.
+        // Another process has just deleted the claim.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(error),
     };
@@ -163,7 +164,8 @@ fn is_old(path: &Path) -> io::Result<bool> {
     Ok(probe.modified()?.duration_since(written).is_ok_and(|age| age > STALE))
 }
 
-// ---- Processes, read from Linux's `/proc`. On other systems, only its age decides whether a claim is stale.
+// ---- Processes, read from Linux's `/proc`. On other systems, only the age of a claim decides whether the claim is
+// stale.
 
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -177,14 +179,14 @@ fn space() -> Option<String> {
     Some(format!("{} {}", boot.trim(), namespace.display()))
 }
 
-/// Returns the start time of a process in ticks since the boot, or `None` if the process has ended. A zombie counts as
-/// ended.
+/// Returns the start time of a process in ticks since the boot. Returns `None` if the process has ended. A zombie
+/// process counts as ended.
 fn started(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in brackets precedes the fields, and may contain anything.
+    // The name of the process is in brackets before the fields, and may contain any characters.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
-    // The start time is field 22 of the file. The state, which was read before, is field 3.
+    // The start time is field 22 of the file. The code has already read field 3, which is the state.
     fields.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
 }
 
@@ -214,8 +216,8 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A process in another container may have the same number as an ended process here, so only the age of its claim
-    /// counts.
+    /// A process in another container may have the same number as a process that has ended here. So only the age of the
+    /// other container's claim counts.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {
@@ -228,7 +230,7 @@ mod tests {
         let plant = |owner: &Owner| fs::write(&path, serde_json::to_string(owner).unwrap()).unwrap();
         plant(&owner);
         assert!(is_mine(&folder));
-        // The number belongs to a process that started after the claim's process had ended.
+        // This number belongs to a process that started after the process of the claim had ended.
         plant(&Owner {
             process: std::process::id(),
             started: Some("1".to_owned()),

@@ -1,9 +1,10 @@
-//! Statistics of rates: normal quantiles, sample sizes, Wilson intervals.
+//! Statistics of rates: quantiles of the normal distribution, sample sizes, and Wilson intervals.
 
-/// Returns the number that a standard normal variable exceeds in absolute value with probability 1 - `confidence`: 1.96
-/// for 0.95.
+/// Returns a number z. A standard normal variable exceeds z in absolute value with probability 1 - `confidence`. For a
+/// confidence of 0.95, z is 1.96.
 ///
-/// The result is found by bisection of a series for the integral. It is exact to 1e-9 for 0 < `confidence` < 1.
+/// The function computes the integral as a series, and finds the result by bisection. The result is exact to 1e-9 for 0
+/// < `confidence` < 1.
 pub fn quantile(confidence: f64) -> f64 {
     let (mut low, mut high) = (0., 8.);
     for _ in 0..60 {
@@ -24,15 +25,16 @@ fn within(z: f64) -> f64 {
     2. * sum * (-z * z / 2.).exp() / (2. * std::f64::consts::PI).sqrt()
 }
 
-/// Returns the number of experiments after which the measured rate of an outcome is within `margin` of the true rate,
-/// with probability `confidence`. The result is large enough for any rate. A rate of one half requires the most
+/// Returns a number of experiments. After this number, the measured rate of an outcome is within `margin` of the true
+/// rate with probability `confidence`. The result is large enough for any rate; a rate of one half requires the most
 /// experiments. The population of faults counts as infinite. (Leveugle et al., DATE 2009)
 pub fn sample_size(confidence: f64, margin: f64) -> u64 {
     let z = quantile(confidence);
     (z * z * 0.25 / (margin * margin)).ceil() as u64
 }
 
-/// Returns the confidence interval of a rate, for an outcome of `hits` experiments among `of`. (Wilson 1927)
+/// Returns the confidence interval of the rate of an outcome. `hits` of the `of` experiments have this outcome. (Wilson
+/// 1927)
 pub fn wilson(hits: u64, of: u64, confidence: f64) -> [f64; 2] {
     if of == 0 {
         return [0., 1.];
@@ -58,7 +60,8 @@ mod tests {
         }
     }
 
-    /// NVBitFI states 384 experiments for a margin of 5 %, and 1,000 for 3.1 %. This function rounds fractions up.
+    /// NVBitFI states 384 experiments for a margin of 5 %, and 1,000 experiments for a margin of 3.1 %. `sample_size`
+    /// rounds fractions up.
     #[test]
     fn sample_sizes_are_those_that_other_tools_state() {
         assert_eq!((sample_size(0.95, 0.05), sample_size(0.95, 0.031)), (385, 1000));

@@ -1,5 +1,5 @@
-//! One experiment: the choice of a fault, the run with the fault, and the outcome. The choice depends only on the seed
-//! and the experiment's number.
+//! One experiment: the choice of a fault, the run with this fault, and the outcome of the run. The choice of the fault
+//! depends only on the seed and on the number of the experiment.
 
 use std::ops::Range;
 
@@ -20,15 +20,15 @@ reconverge_isa::choices! {
     /// The outcome of an experiment.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Outcome {
-        /// Instructions, active lanes and outputs are those of the golden run.
+        /// The instructions, active lanes and outputs are the same as in the golden run.
         Masked = "masked",
-        /// Instructions or active lanes differ from the golden run. The outputs do not differ.
+        /// The instructions or active lanes differ from those of the golden run. The outputs do not differ.
         Diverged = "diverged",
-        /// Outputs differ from the golden run: silent data corruption.
+        /// The outputs differ from those of the golden run: silent data corruption.
         Sdc = "sdc",
         /// The program trapped.
         Trap = "trap",
-        /// A group issued more instructions than its fuel allows.
+        /// A group issued more instructions than its limit (fuel) allows.
         Hang = "hang",
     }
 }
@@ -44,39 +44,40 @@ pub struct Record {
     pub site: Site,
     /// Fault model.
     pub model: Model,
-    /// Number of instructions that the launch had issued before the change.
+    /// Number of instructions that the launch had issued before the fault changed the state.
     pub step: u64,
-    /// The group of the next instruction.
+    /// The group that issues the next instruction after the change.
     pub group: u32,
-    /// The address of the next instruction.
+    /// The address of the next instruction after the change.
     pub pc: u32,
     /// The lane, if the changed word belongs to a lane.
     pub lane: Option<u32>,
     /// Name of the changed word: `temp[1].r`, `token 2 mask`, `g 0x100`, `word 7`.
     pub place: String,
-    /// Bits of the word before the change. For a warp-wide fault, the bits of the first word.
+    /// Bits of the word before the change. For a warp-wide fault, these are the bits of the first word.
     pub before: u64,
-    /// Bits of the same word after the change.
+    /// Bits of the word after the change. For a warp-wide fault, these are the bits of the first word.
     pub after: u64,
     /// The outcome.
     pub outcome: Outcome,
-    /// The trap, by name.
+    /// The name of the trap, if the program trapped.
     pub trap: Option<String>,
-    /// The first step at which the issued instruction or its lanes differ from the run without the fault.
+    /// The first step at which the issued instruction or its active lanes differ from the run without the fault.
     pub flow_step: Option<u64>,
-    /// For an SDC, the largest difference of an output from its expected value; infinity if one of them is not a
-    /// number.
+    /// For an SDC, the largest difference between an output and its expected value. It is infinity if one of the two
+    /// values is not a number.
     pub error: Option<f64>,
-    /// For an SDC, the number of output rows that differ: lanes, or elements of a buffer.
+    /// For an SDC, the number of output rows that differ from the golden run. A row is a lane, or an element of a
+    /// buffer.
     pub hits: u32,
-    /// The name that an outcome function returns.
+    /// The name that the outcome function returned for the experiment.
     pub class: Option<String>,
 }
 
 /// An experiment that has ended: the argument of an outcome function.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedExperiment<'a> {
-    /// The experiment, without a class.
+    /// The experiment. Its class is not set yet.
     pub record: &'a Record,
     /// The outputs of the golden run, by name.
     pub golden: &'a [(String, Array)],
@@ -87,13 +88,13 @@ pub struct EndedExperiment<'a> {
 /// Returns the name of an experiment's outcome.
 ///
 /// # Errors
-/// If the function fails, the campaign ends.
+/// If the function returns an error, the campaign ends.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
-/// Number of instructions between two comparisons of the flow with that of the golden run.
+/// Number of instructions between two comparisons of the control flow with that of the golden run.
 const LOOK: u64 = 256;
 
-/// Number of instructions per call of the engine if the flow is not compared.
+/// Number of instructions per call of the engine if the control flow is not compared.
 const STRETCH: u64 = 4096;
 
 /// An experiment at a point: its site, its fault model, and its number in the campaign.
@@ -106,20 +107,21 @@ pub(crate) struct Experiment<'a> {
     pub(crate) model: Model,
     /// Number of bits that flip with [`Model::Bits`].
     pub(crate) bits: u32,
-    /// The entry of a list of faults.
+    /// The fault in a list of faults, if the campaign has such a list.
     pub(crate) listed: Option<&'a ListedFault>,
     /// Function that names the outcome.
     pub(crate) classify: Option<&'a Classify>,
 }
 
-/// A fault that has been chosen, and a launch that has run up to the step of the fault.
+/// A chosen fault, and a launch that has run up to the step of the fault.
 pub(crate) struct ChosenFault {
-    /// The launch, before the change.
+    /// The launch before the fault changes its state.
     pub(crate) stepping: Stepping,
     pub(crate) flaw: Flaw,
-    /// Number of instructions that are issued before the instruction of the fault.
+    /// Number of instructions that the launch issues before the instruction of the fault.
     pub(crate) step: u64,
-    /// Whether the state changes after the instruction instead of before it.
+    /// Whether the fault changes the state after its instruction. If this is false, the fault changes the state before
+    /// its instruction.
     pub(crate) late: bool,
     pub(crate) pc: u32,
     place: String,
@@ -145,7 +147,8 @@ impl Experiment<'_> {
     }
 
     fn random(&self) -> Random {
-        // The multiplication makes the states of neighbouring experiments differ in many bits.
+        // Because of the multiplication, the states of the random generator for neighbouring experiments differ in many
+        // bits.
         let index = self.index.wrapping_mul(0xd134_2543_de82_ef95);
         Random::new(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index)
     }
@@ -171,8 +174,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// Chooses the word and the bits to change, in a launch that has run up to the step. Also returns the word's name
-    /// and value.
+    /// Chooses the word and the bits that the fault changes. The launch must have run up to the step. Also returns the
+    /// name and the value of the word.
     fn flaw(
         &self,
         point: &Point,
@@ -225,7 +228,7 @@ impl Experiment<'_> {
     /// Runs the experiment.
     ///
     /// # Errors
-    /// Fails like [`Experiment::choose`].
+    /// Returns the errors of [`Experiment::choose`].
     pub(crate) fn run(&self, point: &Point) -> Result<Record, LaunchError> {
         let Experiment { index, point: number, site, model, classify, .. } = *self;
         let ChosenFault { mut stepping, flaw, step, late, pc, place, before } = self.choose(point)?;
@@ -252,8 +255,8 @@ impl Experiment<'_> {
             hits: 0,
             class: None,
         };
-        // If the groups are independent, the fault changes only the results of its own group, so that the later groups
-        // need not run.
+        // If the groups are independent, the fault changes only the results of its own group. So later groups do not
+        // need to run.
         let alone = !matches!(flaw.spot, Spot::Program(_)) && stepping.is_independent();
         let mut follower = Follower::new(&point.course, step as usize + usize::from(late));
         let only = alone.then_some(group);
@@ -283,7 +286,7 @@ impl Experiment<'_> {
                 record.outcome = if hangs { Outcome::Hang } else { Outcome::Trap };
                 record.trap = (!hangs).then_some(trap.name);
             }
-            // The fault has made the launch invalid, for instance by a CTM output outside its buffer.
+            // The fault has made the launch invalid. For example, a CTM output is outside its buffer.
             Err(_) => (record.outcome, record.trap) = (Outcome::Trap, Some("Launch".to_owned())),
         }
         if let Some(classify) = classify {
@@ -299,8 +302,8 @@ impl Experiment<'_> {
     }
 }
 
-/// Chooses the faults of all experiments of a point in one run. Returns the index of each impossible fault, with the
-/// reason.
+/// Chooses the faults of all experiments of a point in one run of the launch. Returns the index of each impossible
+/// fault, with the reason why it is impossible.
 pub(crate) fn impossible(
     experiments: &[Experiment<'_>],
     point: &Point,
@@ -332,7 +335,7 @@ pub(crate) fn impossible(
     Ok(wrong)
 }
 
-/// Returns all outputs of a run that computed only `rows`. The other rows come from the golden run.
+/// Returns all outputs of a run that computed only the rows `rows`. All other rows come from the golden run.
 fn whole(
     golden: &[(String, Array)],
     found: Vec<(String, Array)>,
@@ -354,7 +357,8 @@ fn whole(
     all
 }
 
-/// Runs the launch with stuck bits, one instruction at a time. If `only` is given, stops at the end of that group.
+/// Runs the launch with stuck bits, one instruction at a time. If `only` is given, stops when the group `only` has
+/// ended.
 fn go_on_stuck(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -382,8 +386,8 @@ fn go_on_stuck(
     Ok(())
 }
 
-/// Runs the launch to its end. If `only` is given, stops at the end of that group, because the change does not affect
-/// other groups.
+/// Runs the launch to its end. If `only` is given, stops when the group `only` has ended, because the fault does not
+/// affect other groups.
 fn go_on(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -405,8 +409,8 @@ fn go_on(
     }
 }
 
-/// Returns the largest difference between outputs, and the number of rows that differ. If a range is given, compares
-/// only the rows in the range.
+/// Returns the largest difference between two sets of outputs, and the number of rows that differ. If a range is given,
+/// compares only the rows in this range.
 fn difference<'a>(
     golden: &'a [(String, Array)],
     found: &'a [(String, Array)],
@@ -443,7 +447,7 @@ fn difference<'a>(
             for element in 0..golden.len() {
                 let (one, other) = (golden.number(element), found.number(element));
                 let off = (one - other).abs();
-                // Equal infinities do not differ.
+                // Two equal infinities do not differ.
                 let off = if one == other {
                     0.
                 } else if off.is_nan() {

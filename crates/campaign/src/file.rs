@@ -1,4 +1,4 @@
-//! The campaign file: TOML, with messages that name key and line.
+//! The campaign file, which is TOML. Error messages state the key and the line.
 
 use reconverge_workbench::keys::complaint;
 use serde::{Deserialize, Serialize};
@@ -13,24 +13,25 @@ pub use crate::site::{Model, Site};
 pub struct CampaignFile {
     /// Name of the launch file, which is in the folder of the campaign file.
     pub launch: Option<String>,
-    /// A kernel of `reconverge bench`, instead of a launch file.
+    /// Name of a kernel of `reconverge bench`. The campaign runs this kernel instead of a launch file.
     pub kernel: Option<String>,
     /// The machine that runs the kernel.
     pub isa: Option<String>,
     /// Number of lanes of `mandel` and `collatz` (default: 1,024). Other kernels have a fixed number of lanes.
     pub lanes: Option<u32>,
-    /// The chip, instead of the chip that the launch or the program states.
+    /// The chip. It replaces the chip that the launch or the program states.
     pub chip: Option<String>,
-    /// `strict` or `lenient`, instead of the mode that the launch states.
+    /// The mode, `strict` or `lenient`. It replaces the mode that the launch states.
     pub mode: Option<String>,
     /// Seed for the choice of steps, words and bits.
     #[serde(default)]
     pub seed: u64,
     /// Number of experiments per point, divided evenly among sites and models.
     pub injections: Option<u64>,
-    /// Confidence that the rates are within the margin (default: 0.95).
+    /// Probability that a measured rate is within the margin of the true rate (default: 0.95).
     pub confidence: Option<f64>,
-    /// Maximum error of the rate of an outcome at a site, instead of a number of injections.
+    /// Maximum error of the rate of an outcome at a site. This field is an alternative to `injections`: the margin
+    /// determines the number of experiments.
     pub margin: Option<f64>,
     /// Sites of faults (default: all sites that the program has).
     pub sites: Option<Vec<Site>>,
@@ -39,23 +40,24 @@ pub struct CampaignFile {
     pub models: Vec<Model>,
     /// Number of bits that flip with the model `bits`.
     pub bits: Option<u32>,
-    /// Restricts the instructions, registers, lanes and groups of faults.
+    /// Restricts the faults to some instructions, registers, lanes and groups.
     #[serde(default)]
     pub filter: FaultFilter,
-    /// Faults that the file states one by one, instead of a number of injections.
+    /// Faults that the campaign file states one by one. They replace `injections`.
     #[serde(default)]
     pub fault: Vec<ListedFault>,
-    /// Name of a file with a list of faults, in the folder of the campaign file: CSV, or a Parquet file of results.
+    /// Name of a file with a list of faults: CSV, or a Parquet file of results. The file is in the folder of the
+    /// campaign file.
     pub faults: Option<String>,
-    /// Fuel of each group, as a multiple of the number of instructions that the longest group of the golden run issues.
-    /// A group that uses up its fuel counts as hanging.
+    /// Limit on the number of instructions that a group issues. The limit is a multiple of the number of instructions
+    /// that the longest group of the golden run issues. A group that reaches the limit counts as hanging.
     #[serde(default = "ten")]
     pub fuel: f64,
     /// Number of experiments per shard.
     #[serde(default = "shard")]
     pub shard: u64,
-    /// Keys of the launch file (or `lanes`, `chip`, `mode`), each with a list of values. Every combination of values is
-    /// a point.
+    /// Keys of the launch file, or the keys `lanes`, `chip` and `mode`. Each key has a list of values. Every
+    /// combination of these values is a point.
     #[serde(default)]
     pub sweep: toml::Table,
 }
@@ -72,14 +74,14 @@ const fn shard() -> u64 {
     5000
 }
 
-/// Maximum number of experiments in a campaign. The number of an experiment is then exact as a double.
+/// Maximum number of experiments in a campaign. A double can represent every number up to this maximum exactly.
 pub const MOST_INJECTIONS: u64 = 1 << 40;
 
 impl CampaignFile {
     /// Reads a campaign file.
     ///
     /// # Errors
-    /// Returns the problem, with line, key and the values that are allowed.
+    /// Returns the problem. The message states the line, the key, and the values that are allowed.
     pub fn parse(text: &str) -> Result<CampaignFile, String> {
         let file: CampaignFile = toml::from_str(text).map_err(|error| unreadable(&error, text))?;
         let line = |key: &str| {
@@ -191,7 +193,8 @@ impl CampaignFile {
     }
 }
 
-/// Returns the message about a text that cannot be read as a campaign file: the line of the key, and the problem.
+/// Returns the message about a text that is not a valid campaign file. The message states the line of the key, and the
+/// problem.
 fn unreadable(error: &toml::de::Error, text: &str) -> String {
     let Some(span) = error.span() else { return error.message().trim_end().to_owned() };
     let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);

@@ -1,4 +1,4 @@
-//! The `[filter]` of a campaign file: the instructions, registers, lanes and groups that faults may change.
+//! The table `[filter]` of a campaign file. It restricts the faults to some instructions, registers, lanes and groups.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -22,7 +22,7 @@ pub enum OneOrMore {
 }
 
 impl OneOrMore {
-    /// Returns the values as texts. Splits a text with several values at its commas.
+    /// Returns the values as texts. A text with commas is split at the commas.
     fn texts(&self) -> Vec<String> {
         match self {
             OneOrMore::Number(number) => vec![number.to_string()],
@@ -36,29 +36,29 @@ impl OneOrMore {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultFilter {
-    /// Addresses, ranges of addresses, or labels of the source, for the instruction of the fault.
+    /// The instructions at which faults may occur: addresses, ranges of addresses, or labels of the source.
     pub pc: Option<OneOrMore>,
-    /// Operations of the instruction: `mul`, `MULADD`.
+    /// The operations of the instructions at which faults may occur: `mul`, `MULADD`.
     pub opcode: Option<OneOrMore>,
-    /// Registers, as results name them: `$r1`, `R2`, `R2.x`, `temp[0]`.
+    /// The registers that faults may change. The names are those in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
     pub register: Option<OneOrMore>,
-    /// Lanes of a group: `0-3,8`.
+    /// The lanes of a group that faults may change: `0-3,8`.
     pub lane: Option<OneOrMore>,
-    /// Groups of the launch: `0-3,8`.
+    /// The groups of the launch that faults may change: `0-3,8`.
     pub group: Option<OneOrMore>,
 }
 
-/// An instruction of the program, with the names that a filter can use.
+/// An instruction of the program, with all names that a filter can use for this instruction.
 pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
-    /// Operations of the instruction: the names in reports, and the mnemonic.
+    /// Operations of the instruction. The names are those in reports, and the mnemonic.
     pub(crate) operations: Vec<String>,
 }
 
-/// A filter for one program, with resolved names.
+/// A filter whose names were resolved for one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
-    /// The allowed addresses; `None` allows all.
+    /// The allowed addresses. `None` allows all addresses.
     pcs: Option<BTreeSet<u32>>,
     registers: Option<Vec<String>>,
     lanes: Option<Vec<RangeInclusive<u32>>>,
@@ -72,7 +72,8 @@ impl FaultFilter {
         [pc, opcode, register, lane, group].iter().all(|part| part.is_none())
     }
 
-    /// Resolves the names for a program. `label` returns the address of a label; `labels` lists all labels.
+    /// Resolves the names in the filter for a program. `label` returns the address of a label, and `labels` lists all
+    /// labels.
     ///
     /// # Errors
     /// Fails if a name in the filter does not exist in the program, or if a range is malformed.
@@ -139,7 +140,7 @@ impl FaultFilter {
     }
 }
 
-/// Returns the registers of a filter. Fails if the program does not use one of them.
+/// Returns the registers that a filter names. Fails if the program does not use one of these registers.
 fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String>, String> {
     for text in wanted {
         if !registers.iter().any(|name| is_register(text, name)) {
@@ -156,7 +157,7 @@ fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String
     Ok(wanted.to_vec())
 }
 
-/// Returns whether `name` names the register `text` or one of its channels.
+/// Returns whether `name` is the name of the register `text`, or of a channel of this register.
 fn is_register(text: &str, name: &str) -> bool {
     name.eq_ignore_ascii_case(text)
         || name.split_once('.').is_some_and(|(register, _)| register.eq_ignore_ascii_case(text))
@@ -170,7 +171,7 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     (!range.is_empty()).then_some(range)
 }
 
-/// Reads a range of addresses, whose ends may be labels.
+/// Reads a range of addresses. The first and the last address of the range may be labels.
 fn addresses(text: &str, labels: &[(String, u32)]) -> Result<RangeInclusive<u32>, String> {
     let one = |text: &str| {
         let text = text.trim();
@@ -191,7 +192,7 @@ fn has(ranges: &Option<Vec<RangeInclusive<u32>>>, number: u32) -> bool {
 }
 
 impl Allowed {
-    /// Returns whether the filter allows faults at an instruction of a group.
+    /// Returns whether the filter allows faults at the instruction `pc` of a group.
     pub(crate) fn instruction(&self, pc: u32, group: u32) -> bool {
         self.pcs.as_ref().is_none_or(|pcs| pcs.contains(&pc)) && has(&self.groups, group)
     }
@@ -202,17 +203,18 @@ impl Allowed {
         texts.is_none_or(|texts| texts.iter().any(|text| is_register(text, name)))
     }
 
-    /// Returns whether the filter restricts registers. If so, faults change only registers.
+    /// Returns whether the filter restricts registers. If the filter restricts registers, faults change only registers.
     pub(crate) fn only_registers(&self) -> bool {
         self.registers.is_some()
     }
 
-    /// Returns whether the filter restricts lanes. If so, faults change only words that belong to a lane.
+    /// Returns whether the filter restricts lanes. If the filter restricts lanes, faults change only words that belong
+    /// to a lane.
     pub(crate) fn only_lanes(&self) -> bool {
         self.lanes.is_some()
     }
 
-    /// Returns whether the filter allows faults in a lane. `lane` is its number in the group.
+    /// Returns whether the filter allows faults in a lane. `lane` is the number of the lane in its group.
     pub(crate) fn lane(&self, lane: u32) -> bool {
         has(&self.lanes, lane)
     }
@@ -225,8 +227,8 @@ impl Allowed {
     }
 }
 
-/// Returns the labels of a source and the addresses of the instructions after them. `lines` has the addresses of
-/// instructions and their line numbers.
+/// Returns the labels of a source, each with the address of the instruction that follows the label. `lines` has the
+/// addresses of instructions and their line numbers.
 pub(crate) fn labels(source: &str, lines: &[(u32, usize)]) -> Vec<(String, u32)> {
     let name = |line: &str| {
         let (name, _) = line.trim_start().split_once(':')?;

@@ -1,19 +1,22 @@
-//! Fault injection and sweeps: many runs of one launch, each with one change to the machine's state.
+//! Fault injection and sweeps. Both run one launch many times. Each run has one change to the machine's state.
 //!
-//! A [`Campaign`] is a file that names a launch, the faults and their number. A campaign is divided into [`Shard`]s.
-//! Each shard becomes one Parquet file. The bytes of the file depend only on the campaign. They do not depend on the
-//! processes, the number of threads, or the order in which shards run.
+//! A [`Campaign`] is a file that names a launch, the faults, and the number of faults. A campaign is divided into
+//! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. They
+//! do not depend on the processes, on the number of threads, or on the order in which shards run.
 //!
-//! * [`mod@file`]: the campaign file, with its [`filter`] and with faults that are [`listed`] one by one. `source`: the
-//!   files that a campaign file names, and their hash.
-//! * [`site`]: sites and fault models. `spot`: the word that a fault changes. `choice`: the choice of that word.
-//! * `point`: a launch with its golden run, the steps at which sites exist, and snapshots to start from.
-//! * [`experiment`]: one change and its outcome. [`replay`]: repeats one experiment for inspection.
-//! * [`work`]: shards on threads.
-//! * `table`: writes shards as Parquet files with a checksum, and reads them. `claim`: divides shards among processes.
-//! * [`summary`], [`estimate`]: counts, and their confidence intervals.
+//! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file, and [`listed`] has the faults
+//!   that a campaign file lists one by one. `source` has the files that a campaign file names, and the hash of these
+//!   files.
+//! * [`site`] has sites and fault models. `spot` has the word that a fault changes. `choice` chooses this word.
+//! * `point` has a launch with its golden run, the steps at which sites exist, and snapshots at which experiments
+//!   start.
+//! * [`experiment`] has one change and its outcome. [`replay`] repeats one experiment for inspection.
+//! * [`work`] runs shards on threads.
+//! * `table` writes shards as Parquet files with a checksum, and reads these files. `claim` divides shards among
+//!   processes.
+//! * [`summary`] has counts of outcomes. [`estimate`] computes the confidence intervals of the counts.
 //!
-//! Results are files, so this crate reads and writes files.
+//! The results of a campaign are files, so this crate reads and writes files.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -79,22 +82,22 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results: the version of the package, then the version of the procedure that derives faults from a seed.
-/// Results are comparable if their versions are equal.
+/// Version of results. It consists of the version of the package, and of the version of the procedure that derives
+/// faults from a seed. Results can be compared if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A file of the campaign is wrong, or requests something impossible.
+    /// A file of the campaign is invalid, or requests something impossible.
     #[error("{file}: {message}")]
     Campaign {
         /// The file.
         file: String,
-        /// Line, key, problem, and the values that are allowed.
+        /// The message. It states the line, the key, the problem, and the values that are allowed.
         message: String,
     },
-    /// A file cannot be read or written. Finished shards are not deleted.
+    /// A file cannot be read or written. Finished shards remain in the folder.
     #[error("{file}: {why}")]
     File {
         /// The file.
@@ -132,13 +135,14 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Returns the name of the shard's file: the hash of program, data and campaign, then the shard's number.
+    /// Returns the name of the shard's file. The name consists of the hash of program, data and campaign, and of the
+    /// shard's number.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A file that has the name of a shard but not the shard's content.
+/// A file with the name of a shard. Its content is not the content of the shard.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// The shard.
@@ -152,7 +156,7 @@ pub struct Damaged {
 /// The state of a folder of results.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The shards to run, including those with a damaged file.
+    /// The shards that must run. Shards with a damaged file are included.
     pub missing: Vec<Shard>,
     /// The damaged files.
     pub damaged: Vec<Damaged>,
@@ -165,9 +169,9 @@ pub enum Taken {
     Ran(PathBuf),
     /// The shard was already finished, in this file.
     Finished(PathBuf),
-    /// Another process runs the shard. The field names the process for the user.
+    /// Another process runs the shard. The field is a text that names this process for the user.
     Elsewhere(String),
-    /// The run was stopped before the end.
+    /// The run of the shard was stopped before its end.
     Stopped,
 }
 
@@ -180,10 +184,10 @@ pub struct SiteProfile {
     pub instants: u64,
 }
 
-/// One launch of a campaign, and its run without a fault.
+/// One launch of a campaign, and the run of this launch without a fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointDescription {
-    /// The values that the sweep sets, by key.
+    /// The keys that the sweep sets, with their values.
     pub parameters: BTreeMap<String, String>,
     /// The machine.
     pub isa: String,
@@ -197,9 +201,9 @@ pub struct PointDescription {
     pub instructions: u64,
     /// Number of instructions executed, summed over the active lanes.
     pub lane_instructions: u64,
-    /// Number of flow decisions that split the active lanes.
+    /// Number of branch decisions that split the active lanes of a group.
     pub divergent_branches: u64,
-    /// Number of instructions after which a group (Tesla: a block) counts as hanging.
+    /// Number of instructions after which a group counts as hanging. On Tesla, the number applies to a block.
     pub fuel: u64,
     /// A hash of the outputs.
     pub outputs: String,
@@ -218,14 +222,15 @@ pub struct Description {
     pub seed: u64,
     /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Number of experiments per point: [`Description::size_of_site`] for each site, or the number that the campaign
-    /// file states.
+    /// Number of experiments per point. The campaign file states this number, or the number is computed from
+    /// [`Description::size_of_site`] and the number of sites.
     pub injections_of_point: u64,
-    /// Number of experiments per site that the confidence and the margin require, if the file states a margin.
+    /// Number of experiments per site, if the campaign file states a margin. The confidence and the margin determine
+    /// the number.
     pub size_of_site: Option<u64>,
-    /// Confidence of the rates.
+    /// Probability that a measured rate is within the margin of the true rate.
     pub confidence: f64,
-    /// Maximum error of the rates, if the file states it.
+    /// Maximum error of the rates, if the campaign file states it.
     pub margin: Option<f64>,
     /// The sites of faults.
     pub sites: Vec<Site>,
@@ -235,11 +240,11 @@ pub struct Description {
     pub shard_size: u64,
     /// Number of shards.
     pub shards: usize,
-    /// The launches: one, or those of the sweep.
+    /// The launches of the campaign: a single launch, or all launches of the sweep.
     pub points: Vec<PointDescription>,
 }
 
-/// An experiment with a different result on the reference engine.
+/// An experiment whose result on the reference engine differs from the stored result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disagreement {
     /// Number of the experiment.
@@ -255,11 +260,12 @@ pub struct Disagreement {
 pub struct Recheck {
     /// Number of experiments that ran again on the reference engine.
     pub checked: u64,
-    /// The experiments with a different result.
+    /// The experiments whose result on the reference engine differs from the stored result.
     pub differ: Vec<Disagreement>,
 }
 
-/// A campaign that is ready to run. It is `Send` and `Sync`: threads may run its shards at the same time.
+/// A campaign that is ready to run. `Campaign` is `Send` and `Sync`, so threads may run shards of one campaign at the
+/// same time.
 pub struct Campaign {
     path: PathBuf,
     file: CampaignFile,
@@ -268,11 +274,13 @@ pub struct Campaign {
     description: Description,
     /// The outcome function, and its name.
     classify: Option<(String, Arc<Classify>)>,
-    /// The most recently used points, ready for experiments. Their number is limited because a point needs much memory.
+    /// The points that experiments used most recently. The number of points in the list is limited, because a point
+    /// needs much memory.
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
 
-/// Maximum number of shards. Every command lists the folder of results, so the number of files in it is limited.
+/// Maximum number of shards. The number of files in the folder of results must be limited, because every command lists
+/// this folder.
 const MOST_SHARDS: u64 = 1_000_000;
 
 /// Maximum number of points in `Campaign::ready`.
@@ -282,7 +290,7 @@ impl Campaign {
     /// Reads a campaign file and the files that it names, runs the launches without a fault, and finds the sites.
     ///
     /// # Errors
-    /// Fails if a file is wrong or does not exist, if no site exists during the golden run, or if a launch does not
+    /// Fails if a file is invalid or does not exist, if no site exists during the golden run, or if a launch does not
     /// run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = plain(path).display().to_string();
@@ -306,21 +314,21 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// Returns the campaign with an outcome function, which adds the column `class` to the results and `classes` to the
-    /// summary.
+    /// Returns the campaign with an outcome function. The function adds the column `class` to the results, and the
+    /// field `classes` to the summary.
     ///
-    /// The campaign's hash includes `name` instead of the function, so that results of functions with different names
-    /// do not mix. The function must return the same name for the same experiment in every process.
+    /// The campaign's hash includes `name` instead of the function. So the results of functions with different names do
+    /// not mix. The function must return the same name for the same experiment in every process.
     ///
     /// # Errors
-    /// Fails like [`Campaign::open`].
+    /// Returns the errors of [`Campaign::open`].
     pub fn with_outcomes(mut self, name: &str, classify: Arc<Classify>) -> Result<Campaign, Error> {
         self.classify = Some((name.to_owned(), classify));
         self.description = self.described()?;
         Ok(self)
     }
 
-    /// Returns the golden runs, the profile and the sample size.
+    /// Returns the description of the campaign. It has the golden runs, the profiles of the sites, and the sample size.
     pub fn describe(&self) -> &Description {
         &self.description
     }
@@ -330,7 +338,7 @@ impl Campaign {
         (0..self.description.shards).map(|index| self.shard(index)).collect()
     }
 
-    /// Returns the shards whose file does not exist in a folder or is damaged. The folder need not exist.
+    /// Returns the shards that have no file in a folder, or a damaged file. The folder does not need to exist.
     ///
     /// # Errors
     /// Fails if the folder cannot be read, or if it has results of another campaign or version.
@@ -338,10 +346,11 @@ impl Campaign {
         Ok(self.state(folder)?.missing)
     }
 
-    /// Returns the shards that a folder does not have, and its damaged files. Checks every file.
+    /// Returns the shards that are missing in a folder, and the damaged files of the folder. The function checks every
+    /// file.
     ///
     /// # Errors
-    /// Fails like [`Campaign::missing`].
+    /// Returns the errors of [`Campaign::missing`].
     pub fn state(&self, folder: &Path) -> Result<State, Error> {
         let present = self.present(folder)?;
         let mut state = State::default();
@@ -360,7 +369,7 @@ impl Campaign {
         Ok(state)
     }
 
-    /// Returns the bytes of a shard's file, after checking that they are unchanged.
+    /// Checks that a shard's file is unchanged, and returns the bytes of the file.
     ///
     /// # Errors
     /// Fails if the file does not exist or is damaged.
@@ -368,12 +377,12 @@ impl Campaign {
         self.checked(shard, folder).map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Runs the experiments of a shard and writes its file atomically. Several processes may do this at once, even for
-    /// the same shard. Returns the file's path.
+    /// Runs the experiments of a shard and writes the shard's file atomically. Several processes may call this function
+    /// at once, even for the same shard. Returns the path of the file.
     ///
     /// # Errors
-    /// Fails if the shard belongs to another campaign, or if the file cannot be written. Files of other shards are not
-    /// changed.
+    /// Fails if the shard belongs to another campaign, or if the file cannot be written. Files of other shards stay
+    /// unchanged.
     pub fn run_shard(&self, shard: &Shard, folder: &Path) -> Result<PathBuf, Error> {
         let path = self.run_shard_while(shard, folder, &|| true)?;
         Ok(path.unwrap_or_else(|| folder.join(shard.name())))
@@ -383,7 +392,7 @@ impl Campaign {
     /// experiment. If `go_on` returns `false`, this function returns `None` and does not write a file.
     ///
     /// # Errors
-    /// Fails like [`Campaign::run_shard`].
+    /// Returns the errors of [`Campaign::run_shard`].
     pub fn run_shard_while(
         &self,
         shard: &Shard,
@@ -408,12 +417,12 @@ impl Campaign {
         self.write(shard, folder, &records).map(Some)
     }
 
-    /// Runs a shard, unless its file exists or another process runs the shard. Processes that call this function for
-    /// all shards of a folder divide the shards among themselves, on one host or on several. If a process ends before
-    /// its shard is finished, another process runs that shard.
+    /// Runs a shard, unless the shard's file exists or another process runs the shard. Several processes can call this
+    /// function for all shards of a folder. These processes divide the shards among themselves, on one host or on
+    /// several hosts. If a process ends before its shard is finished, another process runs the shard.
     ///
     /// # Errors
-    /// Fails like [`Campaign::run_shard`].
+    /// Returns the errors of [`Campaign::run_shard`].
     pub fn take_shard_while(
         &self,
         shard: &Shard,
@@ -428,7 +437,8 @@ impl Campaign {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
-            // The process that had claimed the shard finished it after the first check.
+            // The shard was not finished when this function checked it first. Since then, the process that had claimed
+            // the shard has finished the shard.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -436,7 +446,7 @@ impl Campaign {
         }
     }
 
-    /// Returns the experiments of a shard, from its file in a folder.
+    /// Returns the experiments of a shard. They are read from the shard's file in a folder.
     ///
     /// # Errors
     /// Fails if the file does not exist or is damaged.
@@ -444,10 +454,10 @@ impl Campaign {
         self.read(shard, folder)
     }
 
-    /// Returns counts by site and outcome, over the shards in a folder.
+    /// Returns counts of the experiments in a folder's shards, grouped by site and outcome.
     ///
     /// # Errors
-    /// Fails like [`Campaign::missing`], and if a shard is damaged.
+    /// Returns the errors of [`Campaign::missing`]. Also fails if a shard is damaged.
     pub fn summary(&self, folder: &Path) -> Result<Summary, Error> {
         let mut tallies = Tallies::default();
         let there = self.present(folder)?;
@@ -469,11 +479,11 @@ impl Campaign {
         })
     }
 
-    /// Runs `count` experiments of the finished shards in a folder again on the reference engine, and compares the
-    /// results. `seed` chooses the experiments.
+    /// Runs `count` experiments again on the reference engine, and compares the results with the stored results. `seed`
+    /// determines which experiments of the finished shards run.
     ///
     /// # Errors
-    /// Fails like [`Campaign::summary`], and if the folder has no shards.
+    /// Returns the errors of [`Campaign::summary`]. Also fails if the folder has no shards.
     pub fn recheck(&self, folder: &Path, count: u64, seed: u64) -> Result<Recheck, Error> {
         let there: Vec<usize> = self.present(folder)?.into_iter().collect();
         if there.is_empty() {
@@ -518,7 +528,7 @@ impl Campaign {
         Ok(experiment.run(&*self.point(experiment.point as usize, engine)?)?)
     }
 
-    /// Returns one experiment for inspection, together with the run without its fault.
+    /// Returns one experiment for inspection, together with a run that does not have the fault of the experiment.
     ///
     /// # Errors
     /// Fails if the experiment does not exist, or if an engine has a bug.
@@ -534,7 +544,7 @@ impl Campaign {
         Ok(Replay { record, golden, faulty, program: program.clone(), options: point.options })
     }
 
-    /// Returns the file of the program, as it was read.
+    /// Returns the file of the program as it was when the campaign was opened.
     pub fn opened(&self) -> &Opened {
         &self.sources.opened
     }
@@ -544,7 +554,8 @@ impl Campaign {
         self.sources.path.as_deref()
     }
 
-    /// Returns the name of the program's file or kernel, and its source, if it has one.
+    /// Returns the name of the program's file or of the kernel. Also returns the source of the program, if the program
+    /// has a source.
     pub fn program(&self) -> (&str, Option<&str>) {
         (&self.sources.program, self.sources.text.as_deref())
     }
@@ -567,7 +578,8 @@ impl Campaign {
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
         let listed = self.sources.faults.get(number as usize).map(|entry| &entry.fault);
-        // Sites and models alternate, so that every range of experiments contains all of them.
+        // Sites and models alternate from one experiment to the next, so that every range of experiments contains all
+        // sites and models.
         let site = sites[(number % sites.len() as u64) as usize];
         let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
         Ok(Experiment {
@@ -601,7 +613,7 @@ impl Campaign {
         }
     }
 
-    /// Returns the sites that the campaign names.
+    /// Returns the sites that the campaign file names, if it names any.
     fn stated_sites(&self) -> Option<Vec<Site>> {
         if self.sources.faults.is_empty() {
             return self.file.sites.clone();
@@ -610,7 +622,7 @@ impl Campaign {
         Some(sites.into_iter().collect())
     }
 
-    /// Chooses every fault of the list at a point, so that an impossible fault is reported before any experiment runs.
+    /// Chooses every fault of the list at a point. So an impossible fault is reported before any experiment runs.
     fn check_list(&self, number: usize, point: &Point) -> Result<(), Error> {
         let faults = &self.sources.faults;
         let mut experiments = Vec::with_capacity(faults.len());
@@ -714,7 +726,8 @@ impl Campaign {
             let found = ready.iter().find(|(known, of, _)| (*known, *of) == (number, engine));
             found.map(|(_, _, point)| point.clone())
         };
-        // The lock is held while the point is created, because other threads would otherwise create the same point.
+        // The lock is held while the point is created. Otherwise, another thread could create the same point at the
+        // same time.
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(point) = known(&ready) {
             return Ok(point);
@@ -796,7 +809,7 @@ impl Campaign {
         records.map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Returns the bytes of a shard's file, after checking them. All reads of shards use this function.
+    /// Returns the bytes of a shard's file if they pass all checks. Every read of a shard uses this function.
     fn checked(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Damage> {
         let bytes = table::read(&folder.join(&shard.name))?;
         let is_ours = table::note(&bytes, CAMPAIGN) == Some(&self.description.campaign)
@@ -833,8 +846,8 @@ impl Campaign {
     }
 }
 
-/// Returns an error about a file. If the message starts with a line number, appends the number to the file's name
-/// instead.
+/// Returns an error about a file. If the message starts with a line number, the function removes the number from the
+/// message and appends it to the name of the file.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },

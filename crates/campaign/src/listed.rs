@@ -1,29 +1,29 @@
-//! A fault in a list: `[[fault]]` of a campaign file, or an entry of another file (`lists.rs`).
+//! A fault in a list. The list is `[[fault]]` of a campaign file, or another file (`lists.rs`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault in a list. The seed determines the fields that are absent.
+/// A fault in a list. If a field is absent, the seed determines its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
-    /// The site; required.
+    /// The site. This field is required.
     pub site: Option<Site>,
     /// The fault model (default: `flip`).
     pub model: Option<Model>,
-    /// Step of the golden run. The state changes before this step, except for a destination register, which changes
-    /// after it.
+    /// Step of the golden run. The fault changes the state before this step. Only a fault in a destination register
+    /// changes the state after this step.
     pub step: Option<u64>,
     /// Name of the word to change, as in results: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,
     /// The lane, if the word belongs to a lane.
     pub lane: Option<u32>,
-    /// The bit that flips or is stuck.
+    /// The bit that flips, or the bit that is stuck.
     pub bit: Option<u32>,
-    /// The bits that flip, instead of `bit`.
+    /// The bits that flip. This field is an alternative to `bit`.
     pub xor: Option<u64>,
-    /// The word after the fault, instead of `bit`.
+    /// The value of the word after the fault. This field is an alternative to `bit`.
     pub value: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ pub struct ListedFault {
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
     pub(crate) file: String,
-    /// The position for messages: `line 42` in a text, `fault 3` elsewhere.
+    /// The position of the fault for messages: `line 42` in a text file, `fault 3` in other lists.
     pub(crate) place: String,
 }
 
@@ -44,7 +44,7 @@ impl PlacedFault {
 }
 
 impl ListedFault {
-    /// Checks the fields that do not depend on a launch. `count` is the key `bits` of the campaign file.
+    /// Checks the fields of the fault that do not depend on a launch. `count` is the key `bits` of the campaign file.
     ///
     /// # Errors
     /// Returns a message that names the field.
@@ -84,7 +84,7 @@ impl ListedFault {
         }
     }
 
-    /// Returns the fault model. If it is absent, the other fields imply it.
+    /// Returns the fault model. If the fault does not state its model, the other fields determine the model.
     pub(crate) fn model(&self) -> Model {
         self.model.unwrap_or(match (self.value, self.xor) {
             (Some(_), _) => Model::Random,
@@ -93,16 +93,16 @@ impl ListedFault {
         })
     }
 
-    /// Returns the key that states the change, together with its value.
+    /// Returns the key that states the change of the word, together with the value of this key.
     fn stated(&self) -> Option<String> {
         let bit = self.bit.map(|bit| format!("bit = {bit}"));
         let xor = self.xor.map(|xor| format!("xor = {xor:#x}"));
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the bits of a word that must flip to make the stated change, or `None` if the model chooses them. `name`
-    /// is the word's name, `before` is its value, and `exist` is the mask of its bits. `count` is the number of bits
-    /// for [`Model::Bits`], or 0.
+    /// Returns the bits of a word that must flip to make the stated change. Returns `None` if the fault does not state
+    /// a change, so that the model chooses the bits. `name` is the name of the word, `before` is its value, and `exist`
+    /// is the mask of its bits. `count` is the number of bits that [`Model::Bits`] flips, and 0 for other models.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

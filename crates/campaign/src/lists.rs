@@ -14,8 +14,8 @@ use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
 
-/// Reads the faults that a campaign states one by one: first the faults in the campaign file, then those in the list
-/// that it names.
+/// Reads the faults that a campaign states one by one. The faults in the campaign file come first, and then the faults
+/// in the list that the campaign file names.
 ///
 /// # Errors
 /// Returns the name of the file, and the problem with it.
@@ -41,16 +41,17 @@ pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFa
     Ok(entries)
 }
 
-/// The columns of a list that define a fault, and the other columns of results, which are ignored.
+/// The columns of a list that define a fault, and the columns that only results have. The reader ignores the columns
+/// that only results have.
 const COLUMNS: [&str; 10] =
     ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
 const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
-/// Reads a list. A file whose name ends in `.parquet` is Parquet. Any other file is CSV, and its first line names the
-/// columns. Returns each fault with its position in the list.
+/// Reads a list of faults. If the file name ends in `.parquet`, the file is Parquet. Otherwise, the file is CSV, and
+/// its first line names the columns. Returns each fault with its position in the list.
 ///
 /// # Errors
-/// Returns the line, the column, and the values that are allowed.
+/// Returns the problem. The message states the line, the column, and the values that are allowed.
 fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let faults = if name.ends_with(".parquet") { of_results(bytes.into()) } else { of_text(bytes) }?;
     if faults.is_empty() {
@@ -80,7 +81,7 @@ fn of_results(bytes: Bytes) -> Result<Vec<(String, ListedFault)>, String> {
     records.into_iter().enumerate().map(fault).collect()
 }
 
-/// Returns the bits that a fault in results has flipped, or `None` if the model alone determines the new word.
+/// Returns the bits that a fault in results has flipped. Returns `None` if the model alone determines the new word.
 fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>, String> {
     let xor = before ^ after;
     match model {
@@ -105,7 +106,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
 /// Returns the faults of a CSV list.
 fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
-    // Spreadsheets write a byte order mark.
+    // Spreadsheet programs write a byte order mark at the start of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
@@ -135,7 +136,8 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     Ok(faults)
 }
 
-/// Returns the cells of a line. A cell in double quotes may contain commas, and double quotes that are doubled.
+/// Returns the cells of a line. A cell in double quotes may contain commas. In such a cell, two double quotes stand for
+/// one double quote.
 fn cells(line: &str) -> Result<Vec<String>, String> {
     let (mut cells, mut rest) = (Vec::new(), line);
     loop {

@@ -1,4 +1,5 @@
-//! One launch of a campaign: its golden run, the steps at which sites exist, and snapshots to start from.
+//! One launch of a campaign, with its golden run, the steps at which sites exist, and snapshots at which experiments
+//! start.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -27,16 +28,16 @@ const MOST_STEPS: usize = 1 << 25;
 /// Maximum number of snapshots of a golden run.
 const SNAPSHOTS: usize = 128;
 
-/// Minimum number of instructions between two snapshots. Running fewer instructions takes less time than copying a
-/// snapshot.
+/// Minimum number of instructions between two snapshots. To run fewer instructions than this takes less time than to
+/// copy a snapshot.
 const APART: usize = 64;
 
 /// Steps of a golden run at which a site exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Instants {
-    /// The first N steps.
+    /// All steps of the golden run. Contains the number of steps.
     All(u64),
-    /// A list of steps.
+    /// The steps in this list.
     Some(Vec<u32>),
 }
 
@@ -49,7 +50,7 @@ impl Instants {
         }
     }
 
-    /// Returns the step with this index.
+    /// Returns a step by its index in the list of steps.
     pub(crate) fn get(&self, place: u64) -> u64 {
         match self {
             Instants::All(_) => place,
@@ -57,7 +58,7 @@ impl Instants {
         }
     }
 
-    /// Returns whether the list contains a step.
+    /// Returns whether the site exists at a step.
     pub(crate) fn has(&self, step: u64) -> bool {
         match self {
             Instants::All(count) => step < *count,
@@ -87,17 +88,17 @@ pub(crate) struct Point {
     pub(crate) isa: Isa,
     pub(crate) chip: Option<String>,
     pub(crate) mode: &'static str,
-    /// The values that a sweep sets, by key.
+    /// The keys that the sweep sets, with their values.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) groups: usize,
     pub(crate) statistics: Statistics,
-    /// Number of instructions after which a group (Tesla: a block) counts as hanging.
+    /// Number of instructions after which a group counts as hanging. On Tesla, the number applies to a block.
     pub(crate) fuel: u64,
     pub(crate) golden: Vec<(String, Array)>,
     pub(crate) course: Course,
-    /// Snapshots by step.
+    /// Snapshots of the golden run, each with its step.
     snapshots: Vec<(u64, Stepping)>,
-    /// The steps of each site that exists in the golden run.
+    /// The sites that exist in the golden run, each with the steps at which the site exists.
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, each with its bits.
     pub(crate) registers: Vec<(Register, u32)>,
@@ -124,7 +125,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the program and its launch, ready to run.
+    /// Returns the program, and a session that is ready to run the launch.
     pub(crate) fn prepare(&self) -> Result<(&Program, Session), LaunchError> {
         let Source { launch, opened, files, .. } = self;
         let program = choose_program(&opened.image, launch.common.kernel.as_deref())?;
@@ -137,7 +138,7 @@ impl Point {
     pub(crate) fn new(source: &Source<'_>) -> Result<Point, LaunchError> {
         let Source { launch, opened, parameters, fuel, engine, filter, labels, .. } = source;
         let (program, session) = source.prepare()?;
-        // The race check is off, because a fault may cause a race and hardware does not detect races.
+        // The race check is off. A fault may cause a race, and the hardware does not detect races.
         let found = Options { engine: *engine, race_check: false, ..Options::default() };
         let options = launch.options(&found)?;
         let mut stepping = session.start(&options)?;
@@ -198,7 +199,8 @@ impl Point {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
     }
 
-    /// Returns the register with a name in results, if the program names it and the filter allows it.
+    /// Returns the register that has this name in results. Returns `None` unless the program names this register and
+    /// the filter allows this register.
     pub(crate) fn register(&self, name: &str) -> Option<Register> {
         self.by_name.get(name).map(|place| self.registers[*place].0)
     }
@@ -209,7 +211,8 @@ impl Point {
         places.map(|place| self.registers[*place])
     }
 
-    /// Runs the launch again, one step at a time. Stores snapshots, and the steps at which each site exists.
+    /// Runs the launch again, one step at a time. Stores snapshots of the launch, and the steps at which each site
+    /// exists.
     fn profile(
         &mut self,
         session: &Session,
@@ -218,7 +221,7 @@ impl Point {
         labels: &[(String, u32)],
     ) -> Result<(), LaunchError> {
         let mut stepping = session.start(&self.options)?;
-        // Compiles the program before the copies are made, so that all of them share the code.
+        // Compiles the program before the launch is copied, so that all copies share the compiled code.
         stepping.advance(0, Watch::Nothing)?;
         self.find_registers(&stepping, opened, filter, labels)?;
         self.areas = areas(&stepping);
@@ -255,7 +258,8 @@ impl Point {
         let whole = |(site, list): (Site, Vec<u32>)| match list.len() {
             0 => None,
             count if count == steps => Some((site, Instants::All(steps as u64))),
-            // If there is no filter, the active mask is a site only if it exists at every step.
+            // If the campaign does not have a filter, the active mask is a site only if an active mask exists at every
+            // step.
             _ if site == Site::Flow(Kind::ActiveMask) && self.allowed == Allowed::default() => None,
             _ => Some((site, Instants::Some(list))),
         };
@@ -263,7 +267,7 @@ impl Point {
         Ok(())
     }
 
-    /// Resolves the filter, and finds the registers that it allows.
+    /// Resolves the filter, and finds the registers that the filter allows.
     fn find_registers(
         &mut self,
         stepping: &Stepping,
@@ -301,8 +305,8 @@ impl Point {
         Site::all().filter(|site| site.machines().contains(&self.isa)).filter(fits).collect()
     }
 
-    /// Returns whether a site exists at the next instruction. `some_lane` states whether the filter allows a lane of
-    /// that instruction's group.
+    /// Returns whether a site exists at the next instruction. `some_lane` states whether the filter allows at least one
+    /// lane of the group that issues this instruction.
     fn exists(&self, stepping: &Stepping, site: Site, some_lane: bool) -> bool {
         match site {
             Site::Register | Site::Memory => some_lane || !self.allowed.only_lanes(),
@@ -335,8 +339,8 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> 
     lines.iter().filter_map(one).collect()
 }
 
-/// Returns the first word in the text of an instruction that is a name. A predicate or a slot's number may precede the
-/// name.
+/// Returns the mnemonic of an instruction: the first word in its text that is a name. A predicate or the number of a
+/// slot may precede this word.
 fn mnemonic(text: &str) -> Option<String> {
     let is_name =
         |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
@@ -345,7 +349,7 @@ fn mnemonic(text: &str) -> Option<String> {
     first.or_else(|| words.map(|word| word.trim_end_matches(':')).next().map(str::to_owned))
 }
 
-/// Runs to the end and records the flow. `watchdog` is the maximum number of instructions per group.
+/// Runs the launch to its end and records the control flow. `watchdog` is the maximum number of instructions per group.
 fn record(stepping: &mut Stepping, watchdog: u64) -> Result<Course, LaunchError> {
     let mut course = Course::default();
     while stepping.current().is_some() {
@@ -357,7 +361,7 @@ fn record(stepping: &mut Stepping, watchdog: u64) -> Result<Course, LaunchError>
     Ok(course)
 }
 
-/// Returns the message about a golden run that is too long, because it has an endless loop or too many lanes.
+/// Returns the message that a golden run is too long. The cause is an endless loop or too many lanes.
 fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     let ran = course.longest(1);
     let limit = MOST_STEPS;
@@ -373,8 +377,9 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     )
 }
 
-/// Returns the registers that a program names. For each register, returns its bits and the addresses of the
-/// instructions that write it. For an indexed access, returns all registers of the register file, without addresses.
+/// Returns the registers that a program names. Each register has its bits, and the addresses of the instructions that
+/// write the register. If an access is indexed, the result has all registers of the register file, but without the
+/// address of this instruction.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -388,7 +393,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
             let channels = class.channels.len().max(1);
-            // On R700, the registers with the highest numbers are the clause temporaries.
+            // On R700, the clause temporaries are the registers with the highest numbers.
             let (name, before) = if class.name == "T" { ("R", 128 - class.count) } else { (class.name, 0) };
             if name != slot.file || class.count == 0 || class.name == "$c" {
                 continue;
@@ -412,7 +417,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Drops registers that cannot be set because they only mirror others: outputs of R500, and $a0.
+    // Removes the registers that cannot be set because they only mirror other registers: the outputs of R500, and $a0.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());

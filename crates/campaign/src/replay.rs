@@ -1,8 +1,8 @@
-//! Repeats one experiment for inspection: provides the launch without the fault and the launch with the fault, both
-//! ready to run.
+//! Repeats one experiment for inspection. Provides two launches that are ready to run: the launch without the fault,
+//! and the launch with the fault.
 //!
-//! The launch with the fault is an ordinary [`Session`], so that a debugger, a page and a trace do not need special
-//! support for faults. It runs one instruction at a time and makes the change at the step of the experiment.
+//! The launch with the fault is an ordinary [`Session`]. So a debugger, a page and a trace do not need special support
+//! for faults. The launch runs one instruction at a time, and makes the change at the step of the experiment.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ pub struct Replay {
     pub faulty: Session,
     /// The program of both launches.
     pub program: Program,
-    /// Options of both runs. A group that exceeds the fuel hangs.
+    /// Options of both runs. If a group issues more instructions than its limit (fuel) allows, the group hangs.
     pub options: Options,
 }
 
-/// A fault of a launch: the change and its step.
+/// A fault of a launch: the change of the state, and the step at which the state changes.
 #[derive(Debug)]
 struct When {
     flaw: Flaw,
-    /// Number of instructions that are issued before the change.
+    /// Number of instructions that the launch issues before the change.
     at: u64,
     program: Program,
 }
@@ -47,7 +47,7 @@ struct FaultyLaunch {
     when: Arc<When>,
 }
 
-/// Returns the launch with the fault of an experiment. `inner` is the launch without it.
+/// Returns the launch with the fault of an experiment. `inner` is the launch without the fault.
 pub(crate) fn with_fault(inner: Session, chosen: &ChosenFault, program: &Program) -> Session {
     let at = chosen.step + u64::from(chosen.late);
     let when = When { flaw: chosen.flaw.clone(), at, program: program.clone() };
@@ -81,12 +81,13 @@ struct FaultySteps {
     made: bool,
     /// Whether the group of the fault has issued an instruction.
     ran: bool,
-    /// Register writes by the fault that have not been sent to an observer. They belong to the group of the fault.
+    /// Register writes by the fault that the observer has not received yet. The writes belong to the group of the
+    /// fault.
     unsaid: Vec<Event>,
 }
 
 impl FaultySteps {
-    /// Applies the change when its step is reached. After that, restores stuck bits.
+    /// Applies the change when the launch reaches the step of the fault. After later steps, restores stuck bits.
     fn settle(&mut self) {
         let When { flaw, at, program } = &*self.when;
         let changed = if self.made {
@@ -102,7 +103,7 @@ impl FaultySteps {
         }
     }
 
-    /// Sends the fault's writes to an observer, if `group` is the fault's group.
+    /// Sends the fault's register writes to an observer, if `group` is the group of the fault.
     fn tell(&mut self, observer: &mut dyn FnMut(Event), group: Option<usize>) {
         if group == Some(self.when.flaw.group) {
             self.unsaid.drain(..).for_each(observer);

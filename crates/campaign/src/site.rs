@@ -7,18 +7,20 @@ use reconverge_isa::source::closest;
 use reconverge_workbench::faults::Kind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Kind of word that an experiment changes.
+/// The kind of word that a fault changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
-    /// A general or address register that the program names.
+    /// A general register or address register that the program names.
     Register,
-    /// A general or address register that an instruction has just written, in a lane that was active.
+    /// A general register or address register that an instruction has just written. The instruction was active in the
+    /// register's lane.
     Destination,
     /// A word of flow state.
     Flow(Kind),
     /// A 32-bit word of memory.
     Memory,
-    /// A 32-bit word of the next instruction. On R700, a word of the next control-flow instruction or of its clause.
+    /// A 32-bit word of the next instruction. On R700, the word belongs to the next control-flow instruction or to the
+    /// clause of this instruction.
     Instruction,
 }
 
@@ -40,7 +42,7 @@ impl Site {
         }
     }
 
-    /// Returns the machines that have the site.
+    /// Returns the machines that have this kind of word.
     pub const fn machines(self) -> &'static [Isa] {
         match self {
             Site::Register | Site::Destination | Site::Memory | Site::Instruction => &Isa::ALL,
@@ -63,9 +65,9 @@ reconverge_isa::choices! {
         Flip = "flip",
         /// Two neighbouring bits flip.
         Double = "double",
-        /// The word becomes any other word.
+        /// The word changes to any other value.
         Random = "random",
-        /// The word becomes 0.
+        /// The value of the word becomes 0.
         Zero = "zero",
         /// The same bits flip in the same register of all lanes of the group.
         WarpWide = "warp-wide",
@@ -79,7 +81,7 @@ reconverge_isa::choices! {
 }
 
 impl Model {
-    /// Returns the value of the stuck bit, or `None` if the fault is not permanent.
+    /// Returns the value of the stuck bit. Returns `None` if the fault is not permanent.
     pub const fn stuck(self) -> Option<bool> {
         match self {
             Model::StuckAt0 => Some(false),
@@ -89,7 +91,7 @@ impl Model {
     }
 }
 
-/// Reads a name from a list. The error suggests the closest name.
+/// Parses a name that must be in a list. The error message suggests the most similar name.
 fn named<'de, D: Deserializer<'de>, T: Copy>(
     deserializer: D,
     what: &str,

@@ -1,4 +1,5 @@
-//! The files of a campaign: their contents, the launches that they describe, and one hash of all of them.
+//! The files of a campaign. This file has the contents of these files, the launches that they describe, and one hash of
+//! all contents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::listed::PlacedFault;
 /// Maximum number of points in a sweep.
 const MOST_POINTS: usize = 10_000;
 
-/// Files in the folder of another file. Stores the contents of each file that was read.
+/// Reads files that are in the folder of another file. Stores the contents of each file that was read.
 #[derive(Debug)]
 pub(crate) struct Beside {
     folder: PathBuf,
@@ -43,7 +44,8 @@ impl Beside {
 }
 
 impl Files for Beside {
-    /// Reads a file that a launch file names. The file must be in the launch file's folder, as for `run`.
+    /// Reads a file that a launch file names. As in the command `run`, the file must be in the folder of the launch
+    /// file.
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         if let Some(bytes) = self.known().get(name) {
             return Ok(bytes.clone());
@@ -74,13 +76,13 @@ pub(crate) struct Sources {
     pub(crate) faults: Vec<PlacedFault>,
     /// The name of the program's file, or of the kernel.
     pub(crate) program: String,
-    /// The path of the program's file.
+    /// The path of the program's file. A kernel does not have a path.
     pub(crate) path: Option<PathBuf>,
     /// The program's source, if it has one.
     pub(crate) text: Option<String>,
 }
 
-/// The launch of a point, and the keys and values that the sweep sets.
+/// The launch of a point, and the keys that the sweep sets, with their values.
 pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
 
 enum Launch {
@@ -183,7 +185,7 @@ impl Sources {
         })
     }
 
-    /// Returns the launches of the points, each with the keys that the sweep sets.
+    /// Returns the launches of all points, each with the keys that the sweep sets and their values.
     ///
     /// # Errors
     /// Returns the key, and the problem with its value.
@@ -262,7 +264,7 @@ impl Sources {
     }
 }
 
-/// Returns the launch of a kernel, with the values that the campaign file and a point of its sweep set.
+/// Returns the launch of a kernel. The campaign file and the point of the sweep set some of its values.
 fn of_kernel(
     mut launch: LaunchFile,
     file: &CampaignFile,
@@ -286,7 +288,7 @@ fn of_kernel(
     Ok(launch)
 }
 
-/// Returns a value in the form that results use: names without quotes.
+/// Returns a value in the form that results use. In this form, names do not have quotes.
 fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -313,13 +315,13 @@ fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), St
     }
 }
 
-/// Returns the 128-bit FNV-1a hash of some pieces.
+/// Returns one 128-bit FNV-1a hash of several pieces.
 pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> u128 {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut byte =
         |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
     for piece in pieces {
-        // The length marks the boundary between pieces.
+        // The length of each piece marks the boundary between this piece and the next piece.
         (piece.len() as u64).to_le_bytes().into_iter().for_each(&mut byte);
         piece.iter().copied().for_each(&mut byte);
     }

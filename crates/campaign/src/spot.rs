@@ -1,4 +1,4 @@
-//! The word that a fault changes: its location, its value, and its change.
+//! The word that a fault changes. This file has the word's location, its value, and the change of the value.
 
 use reconverge_isa::Program;
 use reconverge_simt::random::Random;
@@ -14,7 +14,7 @@ use crate::site::Model;
 pub(crate) enum Spot {
     /// A register of a lane.
     Register { register: Register, bits: u32, lane: u8 },
-    /// A word of memory. `words` is the number of words from this word to the end of its memory area.
+    /// A word of memory. `words` is the number of words between the start of this word and the end of its memory area.
     Memory { space: &'static str, private: bool, address: u32, words: u64, lane: u8 },
     /// A word of flow state.
     Flow(Word),
@@ -23,7 +23,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// Returns the lane, if the word belongs to one.
+    /// Returns the lane to which the word belongs, if it belongs to a lane.
     pub(crate) fn lane(&self) -> Option<u32> {
         match self {
             Spot::Register { lane, .. } | Spot::Memory { private: true, lane, .. } => Some((*lane).into()),
@@ -51,8 +51,8 @@ impl Spot {
         }
     }
 
-    /// Returns the part of a mask that is the bit of one lane, or `None` if the word is not a mask or does not have the
-    /// bit.
+    /// If the word is a mask, returns the part of this mask that is the bit of `lane`. Returns `None` if the word is
+    /// not a mask, or if the mask does not have this bit.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
@@ -105,8 +105,9 @@ impl Spot {
         }
     }
 
-    /// Returns the words in which a warp-wide fault flips the same bits. For a register or flow state, they are the
-    /// words of all lanes. For memory, they are contiguous words that start at this word, one per lane.
+    /// Returns the words in which a warp-wide fault flips the same bits. If this word is a register or flow state, the
+    /// result has the words of all lanes. If this word is in memory, the result has contiguous words that start at this
+    /// word, one word per lane.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -134,12 +135,13 @@ impl Spot {
     }
 }
 
-/// Returns the word with all bits that it has in the machine. A filter or a lane may restrict the bits of `word`.
+/// Returns the word with all bits that the machine's word has. `word` may have fewer bits, because a filter or a lane
+/// can restrict the bits.
 fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
 
-/// Returns whether two values of flow state, read at different steps, belong to the same word.
+/// Returns whether `one` and `other` are the same word of flow state. They may have been read at different steps.
 fn same_word(one: &Word, other: &Word) -> bool {
     (one.kind, one.number, one.part, one.lane) == (other.kind, other.number, other.part, other.lane)
 }
@@ -158,7 +160,7 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
-/// Returns the number of a register in write events.
+/// Returns the number that write events use for a register.
 fn event_number(stepping: &Stepping, register: Register) -> u32 {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
@@ -166,11 +168,11 @@ fn event_number(stepping: &Stepping, register: Register) -> u32 {
     first + (register.number * channels + register.channel) as u32
 }
 
-/// A change that a fault makes, ready to apply.
+/// A change that a fault makes. It is ready to be applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
     pub(crate) spot: Spot,
-    /// The group of the word.
+    /// The group to which the word belongs.
     pub(crate) group: usize,
     /// The bits of the word that flip.
     pub(crate) pattern: u64,
@@ -190,9 +192,10 @@ impl Flaw {
         }
     }
 
-    /// Returns whether stuck bits must be restored after an instruction of the group `issued`, when `next` is the next
-    /// group. A word of flow state exists only while its group is current, so it is restored when its group is next.
-    /// Any other word is restored if the instruction may have changed it.
+    /// Returns whether stuck bits must be restored after the group `issued` has issued an instruction. `next` is the
+    /// group that runs next. A word of flow state exists only while its group is the next group to run, so the word is
+    /// restored when its group is the next group to run. Any other word is restored if the instruction may have changed
+    /// the word.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),
@@ -200,14 +203,15 @@ impl Flaw {
         }
     }
 
-    /// Returns whether the word cannot change any more, because its group has ended or because it belongs to the
-    /// program.
+    /// Returns whether the word cannot change any more. This is the case if the group of the word has ended, or if the
+    /// word belongs to the program.
     pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
         matches!(self.spot, Spot::Program(_))
             || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
     }
 
-    /// Returns one write event for each register that the change affects, with the register's current value.
+    /// Returns write events for the registers that the change affects. Each register has one event with its current
+    /// value.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
         let Some(held) = stepping.read(self.group, *register) else { return Vec::new() };
@@ -229,10 +233,10 @@ impl Flaw {
         })
     }
 
-    /// Restores stuck bits. Returns whether they had changed. Does nothing if the word does not exist at the current
-    /// step.
+    /// Restores stuck bits. Returns whether the stuck bits had changed. Does nothing if the word does not exist at the
+    /// current step.
     pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) -> bool {
-        // A fault in the program changes the words once, and no instruction can change them back.
+        // A fault in the program changes the program's words once. No instruction can change these words back.
         let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
             return false;
         };
@@ -256,13 +260,13 @@ pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<W
     words.into_iter().filter_map(of_lanes).filter(|word| word.bits != 0).collect()
 }
 
-/// Returns a random number below a limit, which is at least 1 and far below 2^64.
+/// Returns a random number below `limit`. `limit` must be at least 1 and far below 2^64.
 pub(crate) fn below(random: &mut Random, limit: u64) -> u64 {
     random.next_u64() % limit.max(1)
 }
 
 /// Applies a fault model to a word that has the bits `bits`. `lanes` states whether the word is a mask with one bit per
-/// lane. `count` is the number of bits for [`Model::Bits`].
+/// lane. `count` is the number of bits that [`Model::Bits`] flips.
 ///
 /// Returns the changed word and the mask of the stuck bit.
 pub(crate) fn faulted(
@@ -296,7 +300,7 @@ pub(crate) fn faulted(
         Model::Zero => before & !bits,
         Model::WarpWide if lanes => before ^ bits,
         Model::Random | Model::WarpWide => {
-            // Each nonzero pattern has the same probability.
+            // Each pattern except 0 has the same probability.
             let pattern = loop {
                 let pattern = random.next_u64() & bits;
                 if pattern != 0 || bits == 0 {
@@ -338,7 +342,7 @@ mod tests {
             }
         }
         assert_eq!(faulted(Model::Double, 0, 1, false, 0, &mut random).0, 1);
-        // The word has fewer bits than the model flips, so all of them flip.
+        // The word has fewer bits than the model should flip, so all bits of the word flip.
         assert_eq!(faulted(Model::Bits, 0, 0b11, false, 9, &mut random).0, 0b11);
     }
 }

@@ -8,30 +8,30 @@ use crate::estimate::wilson;
 use crate::experiment::{Outcome, Record};
 use crate::site::{Model, Site};
 
-/// Number and share of the experiments with one outcome, among all experiments of a point, site and model.
+/// The number of experiments with one outcome, and their share in all experiments of a point, site and model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
     /// The outcome.
     pub outcome: &'static str,
-    /// Number of experiments.
+    /// Number of experiments with the outcome.
     pub count: u64,
-    /// Share of the experiments.
+    /// Share of the experiments with the outcome in all experiments.
     pub rate: f64,
-    /// The Wilson interval of the share.
+    /// The Wilson interval of `rate`.
     pub interval: [f64; 2],
 }
 
-/// Number and share of the experiments with one class, among all experiments of a point, site and model. The class is
-/// the name that an outcome function returns.
+/// The number of experiments with one class, and their share in all experiments of a point, site and model. A class is
+/// a name that an outcome function returns.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassRate {
-    /// The name that the function returns.
+    /// The name that the outcome function returned.
     pub class: String,
-    /// The number of experiments.
+    /// The number of experiments with the class.
     pub count: u64,
-    /// The share of the experiments.
+    /// Share of the experiments with the class in all experiments.
     pub rate: f64,
-    /// The Wilson interval of the share.
+    /// The Wilson interval of `rate`.
     pub interval: [f64; 2],
 }
 
@@ -42,19 +42,21 @@ pub struct Counts {
     pub point: u32,
     /// The site.
     pub site: Site,
-    /// The fault model; absent if the counts are sums over all models.
+    /// The fault model. It is absent if the counts are sums over all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Number of experiments.
     pub injections: u64,
     /// Rates of all outcomes.
     pub outcomes: Vec<Rate>,
-    /// Rates of the names that the outcome function returns; empty if the campaign does not have an outcome function.
+    /// Rates of the names that the outcome function returned. The list is empty if the campaign does not have an
+    /// outcome function.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassRate>,
     /// Number of traps by name.
     pub traps: BTreeMap<String, u64>,
-    /// The largest error of an SDC; absent if there is no SDC, or if a difference is not a number.
+    /// The largest error of an SDC. It is absent if no experiment is an SDC, or if an output or its expected value is
+    /// not a number.
     pub largest_error: Option<f64>,
 }
 
@@ -65,17 +67,17 @@ pub struct Summary {
     pub campaign: String,
     /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Number of experiments whose shard exists.
+    /// Number of experiments that belong to finished shards.
     pub finished: u64,
     /// Number of shards in the campaign.
     pub shards: usize,
     /// Number of shards that do not exist.
     pub missing: usize,
-    /// Probability that an interval contains the true share.
+    /// Probability that a Wilson interval contains the true share.
     pub confidence: f64,
     /// Counts by point and site.
     pub sites: Vec<Counts>,
-    /// Counts by point, site and model, if there are several models.
+    /// Counts by point, site and model. The list is empty if the campaign has a single model.
     pub models: Vec<Counts>,
 }
 
@@ -136,7 +138,7 @@ impl Tallies {
         self.count += 1;
     }
 
-    /// Returns counts by site, and with `by_model` also by model.
+    /// Returns counts by site. If `by_model` is set, also returns counts by site and model.
     pub(crate) fn counts(self, confidence: f64, by_model: bool) -> (Vec<Counts>, Vec<Counts>) {
         let sites = self.sites.into_iter();
         let sites = sites.map(|((point, site), tally)| tally.counts((point, site, None), confidence));

@@ -1,4 +1,4 @@
-//! Shards as Parquet files. Equal records have equal bytes.
+//! Writes shards as Parquet files, and reads these files. Equal records result in files with equal bytes.
 //!
 //! | column | contents |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | the result |
 //! | `class` | the name from an outcome function |
 //!
-//! One of the notes in the footer of a file is a checksum of all other bytes. [`read`] searches the bytes for the note
-//! and compares the checksum before Parquet's reader is called. That reader trusts lengths and offsets, and panics on
-//! some wrong ones. A change of a single byte always changes the checksum, because FNV-1a maps different states to
-//! different states.
+//! The footer of a file has notes. One note is a checksum of all bytes except the checksum itself. [`read`] searches
+//! the bytes for this note, and compares the checksum before it calls Parquet's reader. Parquet's reader trusts lengths
+//! and offsets in the file, and panics if some of these numbers are wrong. A change of a single byte always changes the
+//! checksum, because FNV-1a maps different states to different states.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -59,17 +59,17 @@ const SCHEMA: &str = "message campaign {
     optional binary class (UTF8);
 }";
 
-/// The key of the campaign's hash in a file.
+/// The key of the note with the campaign's hash.
 pub(crate) const CAMPAIGN: &str = "reconverge.campaign";
-/// The key of the version that wrote a file.
+/// The key of the note with the version that wrote the file.
 pub(crate) const VERSION: &str = "reconverge.version";
 
-/// The key of the range of experiments in a file.
+/// The key of the note with the range of experiments in the file.
 pub(crate) const EXPERIMENTS: &str = "reconverge.experiments";
-/// The key of the checksum in a file.
+/// The key of the note with the checksum.
 const CHECKSUM: &str = "reconverge.checksum";
 
-/// The start of the checksum's value, before its digits.
+/// The text before the digits of the checksum in the note.
 const MARK: &str = "fnv1a128:";
 /// Number of hexadecimal digits in the checksum.
 const DIGITS: usize = 32;
@@ -89,10 +89,10 @@ pub(crate) enum Damage {
     /// The file does not have a checksum.
     #[error("missing checksum: an old version wrote the file, or it is truncated")]
     NoChecksum,
-    /// The bytes differ from those that were written.
+    /// The bytes of the file differ from the bytes that were written.
     #[error("the checksum differs")]
     Checksum,
-    /// The file is complete but has other experiments than the shard.
+    /// The file is complete, but its experiments are not those of the shard.
     #[error("the file does not contain the shard's experiments")]
     Experiments,
     /// The checksum is valid, but the file is not a table of records.
@@ -100,7 +100,7 @@ pub(crate) enum Damage {
     Table(String),
 }
 
-/// Returns the bytes of a file with these records and notes, and with its checksum.
+/// Returns the bytes of a file that contains these records, these notes and a checksum.
 pub(crate) fn file(records: &[Record], notes: &[(&str, &str)]) -> Result<Vec<u8>, ParquetError> {
     let unknown = format!("{MARK}{}", "0".repeat(DIGITS));
     let mut all = notes.to_vec();
@@ -120,12 +120,12 @@ fn digits(bytes: &[u8]) -> Option<Range<usize>> {
     (digits.end <= bytes.len()).then_some(digits)
 }
 
-/// Returns the checksum of all bytes except for its own digits.
+/// Returns the checksum of all bytes except for the digits of the checksum itself.
 fn checksum(bytes: &[u8], digits: &Range<usize>) -> String {
     format!("{:032x}", hash([&bytes[..digits.start], &bytes[digits.end..]]))
 }
 
-/// Returns the bytes of a file, after checking that they are unchanged.
+/// Checks that a file is unchanged, and returns the bytes of the file.
 pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
     let bytes = content(path)?;
     verify(&bytes)?;
@@ -134,7 +134,7 @@ pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
 
 /// Returns the bytes of a regular file.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>, Damage> {
-    // Opening a pipe would wait for its other end.
+    // If the file is a pipe, opening the file would wait until another process opens the other end of the pipe.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Damage::NotRegular);
     }
@@ -152,10 +152,10 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
     if differs { Err(Damage::Checksum) } else { Ok(()) }
 }
 
-/// Returns a note from the bytes of a file. The bytes may be those of any file.
+/// Returns the value of a note in the bytes of a file. The file may be any file, even a file that is not a shard.
 ///
-/// The footer uses Thrift's compact protocol. The key is followed by the header of the next field. That field is a
-/// string: its length, then its bytes.
+/// The footer uses Thrift's compact protocol. After the key follows the header of the next field, which is the value.
+/// The value is a string: its length, and then its bytes.
 pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
     let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;
@@ -165,7 +165,8 @@ pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
 
 /// Returns the records of a file that [`read`] has checked, in order.
 pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
-    // The checksum detects accidental changes only. A file with a valid checksum can still make Parquet's reader panic.
+    // The checksum detects only accidental changes. A file with a valid checksum can still cause a panic of Parquet's
+    // reader.
     let parsed = catch_unwind(AssertUnwindSafe(|| -> Result<Vec<Record>, ParquetError> {
         SerializedFileReader::new(bytes)?.get_row_iter(None)?.map(|row| record(&row?)).collect()
     }));

@@ -1,4 +1,4 @@
-//! Runs the shards of a folder on several threads, in one of several processes that may share the folder.
+//! Runs the shards of a folder on several threads of this process. Other processes may share the folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,14 +14,15 @@ const WAIT: Duration = Duration::from_millis(200);
 /// Progress of a campaign, for a progress callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of finished experiments, in this process and in others. Only experiments of the shards to run count.
+    /// Number of finished experiments, in this process and in other processes. Only experiments of the shards that must
+    /// run count.
     pub done: u64,
-    /// Number of experiments in all shards to run.
+    /// Number of experiments in all shards that must run.
     pub of: u64,
     /// Number of experiments that ran in this process.
     pub ran: u64,
-    /// While this process waits for others: the number of shards that other processes run, and the names of these
-    /// processes.
+    /// This field is present while this process waits for other processes. It has the number of shards that other
+    /// processes run, and the names of these processes.
     pub waiting: Option<(usize, String)>,
 }
 
@@ -40,11 +41,12 @@ struct SharedWork<'a> {
 }
 
 impl Campaign {
-    /// Runs shards on `jobs` threads until this process and others that share the folder have finished all of them.
+    /// Runs shards on `jobs` threads until all shards are finished. Other processes that share the folder may run some
+    /// of the shards.
     ///
-    /// Calls `progress` after each experiment, from any of the threads, and also while this process waits for others.
-    /// If `progress` returns `false`, the run stops. Returns the number of experiments that ran in this process, or
-    /// `None` if the run was stopped. Finished shards are not deleted.
+    /// Calls `progress` after each experiment, from any of the threads. Also calls `progress` while this process waits
+    /// for other processes. If `progress` returns `false`, the run stops. Returns the number of experiments that ran in
+    /// this process, or `None` if the run was stopped. Finished shards remain in the folder.
     ///
     /// # Errors
     /// Returns the first error of [`Campaign::take_shard_while`] on any thread.
@@ -78,8 +80,8 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Waits only if other processes run all open shards. If this process ran some shards itself, other
-            // processes may have finished theirs meanwhile.
+            // Waits only if other processes run all open shards. If this process ran some shards itself, this process
+            // does not wait, because the other processes may have finished their shards in the meantime.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;
@@ -102,7 +104,7 @@ impl SharedWork<'_> {
         !self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Calls the callback. Returns `false` if the run must stop.
+    /// Calls the progress callback. Returns `false` if the run must stop.
     fn tell(&self, waiting: Option<(usize, String)>) -> bool {
         let (done, ran) = (self.done.load(Ordering::Relaxed), self.ran.load(Ordering::Relaxed));
         let goes_on = (self.progress)(Progress { done, of: self.of, ran, waiting });
@@ -122,7 +124,7 @@ impl SharedWork<'_> {
                 self.ran.fetch_add(own, Ordering::Relaxed);
                 self.tell(None)
             };
-            // When this closure is called again, the experiment of the previous call has finished.
+            // When this closure is called again, the experiment that started after the previous call has finished.
             let started = AtomicU64::new(0);
             let before_each = || match started.fetch_add(1, Ordering::Relaxed) {
                 0 => self.goes_on(),
@@ -143,8 +145,8 @@ impl SharedWork<'_> {
     }
 }
 
-/// Returns a text for the user about the processes that have shards: the name of a single process, or the number of
-/// processes.
+/// Returns a text for the user about the processes that run shards. The text is the name of a single process, or the
+/// number of processes.
 fn owners(shards: &[(Shard, String)]) -> String {
     let names: BTreeSet<&str> = shards.iter().map(|(_, by)| by.as_str()).collect();
     match names.len() {

@@ -1,7 +1,8 @@
-//! Programs without expected results: words, containers, images. Each must survive the conversion to text and back.
+//! Programs without expected results: words, containers, images. Each program must survive the conversion to text and
+//! back.
 //!
-//! Bare words do not name their machine. It comes from `index.json` in the file's folder or a folder above, or from the
-//! caller.
+//! Bare words do not state their machine. The machine comes from the file `index.json` in the file's folder or in a
+//! folder above it, or from the caller.
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
@@ -19,13 +20,14 @@ pub struct RoundTrip {
     pub target: Target,
     /// The program.
     pub program: Program,
-    /// The whole file, which must also survive the round trip. Only the first program of a file has it, and only if the
-    /// file has modules and all its programs are for one chip.
+    /// The whole file, which must also survive the conversion to text and back. Only the case of a file's first program
+    /// has the file. The file must have modules, and all its programs must be for one chip.
     pub image: Option<Box<Image>>,
 }
 
 impl RoundTrip {
-    /// Converts the program to text and back, and compares the words. Malformed parts of the program are findings.
+    /// Converts the program to text and back, and compares the words. The verdict reports malformed parts of the
+    /// program as findings.
     pub fn judge(&self) -> Verdict {
         if let Err(why) = round_trip(&self.target, &self.program) {
             return Verdict::Failed(why);
@@ -81,7 +83,7 @@ pub fn read_as(
     let item = indexed(folder);
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
     if let Some(item) = &item {
-        // `index.json` calls the older chips r600. The R700 machine includes them.
+        // `index.json` names the older chips r600. The machine R700 includes these chips.
         known.isa = known.isa.or(match item.isa.as_str() {
             "r600" => Some(Isa::R700),
             other => other.parse().ok(),
@@ -111,8 +113,8 @@ pub fn read_as(
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;
-    // A file without modules contains only programs, which are tested one by one. One text cannot hold programs for
-    // several chips.
+    // If a file does not have modules, the file contains only programs. In this case, each program is tested
+    // separately. One text cannot hold programs for several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();

@@ -1,4 +1,4 @@
-//! Shader cases: a program as a driver uploaded it, its inputs, and the expected results of every lane.
+//! Shader cases. A case is a program that a driver uploaded, with its inputs and the expected results of every lane.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::modes::{Trouble, ended, in_modes, lanes_fit};
 use crate::opened::OpenedCase;
 use crate::{Settings, Verdict};
 
-/// A shader case. The type parameters are the formats that differ between machines.
+/// A shader case. The type parameters are the parts whose format depends on the machine.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ShaderCase<Program, Place, Constants> {
     /// Unique name.
@@ -40,10 +40,11 @@ pub struct ShaderCase<Program, Place, Constants> {
     /// Textures.
     #[serde(default)]
     pub textures: Vec<TextureCase>,
-    /// Interpretation of the four output words.
+    /// The interpretation of the four output words of a lane.
     #[serde(default)]
     pub out: Out,
-    /// Sets of constants, each with its expected results. All runs use the same code.
+    /// Sets of constants, each with the results that are expected for these constants. The code is the same in all
+    /// runs.
     pub runs: Vec<Run<Constants>>,
 }
 
@@ -68,7 +69,7 @@ pub struct Run<Constants> {
     pub expectation: Expectation,
 }
 
-/// A texture: nearest filtering, clamp to edge, normalised coordinates, one level.
+/// A texture with one level. Its sampler uses nearest filtering, clamps to the edge, and has normalised coordinates.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TextureCase {
     /// Texture unit.
@@ -77,7 +78,7 @@ pub struct TextureCase {
     pub width: u32,
     /// Number of rows.
     pub height: u32,
-    /// Bits of the texels, row by row from t = 0.
+    /// Bits of the texels, row by row. The first row is at t = 0.
     pub texels: Words,
 }
 
@@ -103,7 +104,8 @@ pub trait Shader {
     const ISA: Isa;
     /// The output that is compared.
     const OUTPUT: &'static str;
-    /// Value to compare if a lane does not write the output. `None` means that such a lane fails the case.
+    /// The value that is compared if a lane does not write the output. If `UNWRITTEN` is `None`, the case fails if a
+    /// lane does not write the output.
     const UNWRITTEN: Option<[u32; 4]>;
 
     /// Returns the program.
@@ -112,7 +114,7 @@ pub trait Shader {
     /// Fails if the program is invalid.
     fn program(&self) -> Result<Program, String>;
 
-    /// Returns the machine's part of the launch with these constants.
+    /// Returns the machine's part of the launch, with the constants of `run`.
     ///
     /// # Errors
     /// Fails if the launch is invalid.
@@ -130,7 +132,7 @@ pub trait Shader {
     }
 }
 
-/// Returns an array of numbers with four channels, from their bits.
+/// Returns an array of numbers with four channels. `lanes` has the bits of the numbers.
 pub(crate) fn quads(lanes: impl ExactSizeIterator<Item = [u32; 4]>) -> Values {
     Array::from_words(Dtype::F32, vec![lanes.len(), 4], lanes.flatten()).into()
 }
@@ -144,7 +146,8 @@ impl<P, Place, Constants> ShaderCase<P, Place, Constants>
 where
     Self: Shader<Constants = Constants>,
 {
-    /// Converts the program to text and back, and runs it. Both modes run unless the settings choose one.
+    /// Converts the program to text and back, and runs the result. The program runs in both modes unless the settings
+    /// state one mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let image = match self.image() {
             Ok(image) => image,
@@ -177,7 +180,7 @@ where
         Ok(Image { programs: vec![program], ..Image::default() })
     }
 
-    /// Returns the program and one launch per run.
+    /// Returns the program, and one launch for each run of the case.
     ///
     /// # Errors
     /// Fails if the program or a launch is invalid.
@@ -203,7 +206,7 @@ where
         Ok(LaunchFile { isa: Self::ISA, common, machine: self.launch(run)? })
     }
 
-    /// Returns a session that is ready to run with the constants of a run.
+    /// Returns a session that is ready to run the program with the constants of `run`.
     ///
     /// # Errors
     /// Fails if the launch is invalid.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::hex::Quad;
 
-/// Interpretation of the four output words.
+/// The interpretation of the four output words of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Out {
@@ -19,10 +19,10 @@ pub enum Out {
 /// The expected results of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Expectation {
-    /// One entry per lane. `null` means that the lane must be discarded.
+    /// One entry per lane. If an entry is `null`, the program must discard the lane.
     pub expect: Option<Vec<Option<Quad>>>,
-    /// Three or four expected components. Each component of the output, clamped to 0..1, must be within 0.01 of the
-    /// expected one.
+    /// Three or four expected components. Each component of the output is clamped to 0..1 and compared with the
+    /// expected component. The difference must be at most 0.01.
     pub probe: Option<Vec<f32>>,
 }
 
@@ -30,7 +30,8 @@ pub struct Expectation {
 const PROBE_TOLERANCE: f32 = 0.01;
 
 impl Expectation {
-    /// Compares the outputs of the lanes with the expectation. `None` in `lanes` is a lane that was discarded.
+    /// Compares the outputs of the lanes with the expected results. If the program discarded a lane, the lane's entry
+    /// in `lanes` is `None`.
     ///
     /// # Errors
     /// Returns a description of the first difference.

@@ -1,4 +1,5 @@
-//! Words in JSON: eight hexadecimal digits each, several concatenated or separated by spaces.
+//! Words in JSON. Each word has eight hexadecimal digits. A string can have several words, with or without spaces
+//! between them.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};

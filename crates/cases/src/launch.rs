@@ -26,7 +26,7 @@ pub struct LaunchCase {
     folder: Arc<dyn Folder>,
 }
 
-/// Reads files that a launch names. Their paths are relative to the folder of the case.
+/// Reads files that a launch names. The paths of these files are relative to the folder of the case.
 pub(crate) struct Beside<'a>(pub(crate) &'a dyn Folder);
 
 impl Files for Beside<'_> {
@@ -69,7 +69,7 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let file = next_to(path, &name);
     let named = HandedIn { path: &file, bytes: &bytes, folder };
     let case = LaunchCase::of(launch, &name, named, folder).map_err(damaged)?;
-    // Several launches may use one program, so the case is named after the launch file.
+    // Several launches may use the same program, so the case has the name of the launch file.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
 }
@@ -102,11 +102,12 @@ pub struct HandedIn<'a> {
     pub folder: &'a Arc<dyn Folder>,
 }
 
-/// Returns the case of a launch file with `program` instead of the program that the file names. For example, `program`
-/// is a solution to an exercise.
+/// Returns the case of a launch file. The launch runs `program` instead of the program that the launch file names. For
+/// example, `program` is a solution to an exercise.
 ///
-/// If the program does not assemble, the case fails. The case's `file` is the program's file. The case is named after
-/// the program's file, or after the launch file if `several` launch files are judged.
+/// If the program does not assemble, the case fails. The case's `file` is the program's file. If `several` is set,
+/// several launch files are judged, and the case has the name of the launch file. Otherwise, the case has the name of
+/// the program's file.
 ///
 /// # Errors
 /// Fails if the launch file is wrong.
@@ -155,8 +156,8 @@ impl LaunchCase {
 }
 
 impl LaunchCase {
-    /// Converts the program to text and back, and runs the launch. If the launch states a mode, it runs only in that
-    /// mode.
+    /// Converts the program to text and back, and runs the launch. If the launch states a mode, the launch runs only in
+    /// this mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         if let Err(why) = round_trip(&self.opened.target, &self.program) {
             return Verdict::Failed(why);

@@ -1,15 +1,15 @@
-//! Reads and runs the cases that `check` compares, in every schema.
+//! Reads and runs the cases that the command `check` compares, in every file format.
 //!
-//! * [`read()`] recognises a file by its content and returns its [`Case`]s. A [`Folder`] reads other files near that
-//!   file.
-//! * [`Case::judge`] runs a case, compares its results with the expected ones, and returns a [`Verdict`].
+//! * [`read()`] recognises the format of a file by its content, and returns the [`Case`]s in the file. A [`Folder`]
+//!   reads other files near this file.
+//! * [`Case::judge`] runs a case, compares its results with the expected results, and returns a [`Verdict`].
 //! * [`summary`] counts the verdicts of many cases.
 //! * [`opened`] finds a case by name, and returns its program and its launches.
 //!
-//! Each schema has a module: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, without
-//! expectations), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
-//! words and containers, round trip). Several of the modules use [`hex`] (words in JSON) and [`expect`] (comparing
-//! lanes).
+//! Each format has a module: [`corpus`] (shader cases with expected results of lanes), [`listing`] (words with a
+//! listing, without expected results), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch
+//! files), [`binary`] (bare words and containers that must survive the conversion to text and back). Several of these
+//! modules use [`hex`] (words in JSON) and [`expect`] (comparing lanes).
 
 #![forbid(unsafe_code)]
 
@@ -47,35 +47,37 @@ pub use summary::{Known, Outcome, Status, Summary};
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All results are as expected. `findings` are problems that strict mode reports. They do not fail the case.
+    /// All results are as expected. `findings` are problems that strict mode reports. A finding does not make the case
+    /// fail.
     Passed {
         /// One line per finding.
         findings: Vec<String>,
     },
-    /// A result is not as expected, for the given reason.
+    /// A result is not as expected. Contains the reason.
     Failed(String),
     /// The case needs a feature that is not implemented.
     Unsupported(String),
-    /// The case has nothing to compare, for the given reason.
+    /// The case has nothing to compare. Contains the reason.
     Skipped(String),
     /// The case did not end within the time limit.
     Timeout(String),
 }
 
 impl Verdict {
-    /// Passed without findings.
+    /// The verdict of a case that passed without findings.
     pub const PASSED: Verdict = Verdict::Passed { findings: Vec::new() };
 }
 
 /// Settings for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The only mode to run in. `None` runs both modes. A trap in strict mode is then a finding if lenient mode returns
-    /// the expected result.
+    /// The mode in which cases run. If it is `None`, cases run in both modes. In this case, a trap in strict mode is a
+    /// finding if lenient mode returns the expected result.
     pub mode: Option<Mode>,
-    /// Options of the runs. `options.mode` is ignored.
+    /// Options of the runs. The field `options.mode` has no effect.
     pub options: Options,
-    /// Number of instructions that the fast engine ran on each of its paths, added up over all lockstep runs.
+    /// Number of instructions that the fast engine ran on each of its paths. The numbers are sums over all lockstep
+    /// runs.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -99,13 +101,13 @@ pub struct Case {
 /// Type and contents of a case.
 #[derive(Clone, Debug)]
 pub enum CaseKind {
-    /// An R500 shader with expected lanes.
+    /// An R500 shader with the expected results of its lanes.
     R500(Box<r500::R500Case>),
-    /// An R700 shader with expected lanes.
+    /// An R700 shader with the expected results of its lanes.
     R700(Box<r700::R700Case>),
     /// An R700 program compiled by LLVM, with expected exports.
     Llvm(Box<r700::LlvmCase>),
-    /// A Tesla shader with expected lanes.
+    /// A Tesla shader with the expected results of its lanes.
     Tesla(Box<tesla::TeslaCase>),
     /// One row of the arithmetic vectors.
     Vector(Box<vectors::VectorCase>),
@@ -115,28 +117,29 @@ pub enum CaseKind {
     Launch(Box<launch::LaunchCase>),
     /// Words that must not change when they are converted to text and back.
     RoundTrip(Box<binary::RoundTrip>),
-    /// A case with nothing to compare, and the reason.
+    /// A case that has nothing to compare. Contains the reason.
     Skip(String),
     /// A case that needs a feature that is not implemented.
     Unsupported(String),
-    /// A file from which no case can be read, and the reason.
+    /// A file that does not contain a readable case. Contains the reason.
     Broken(String),
 }
 
 impl Case {
-    /// Returns a case that always fails, for a file from which no case can be read. The case has the name of the file.
+    /// Returns a case that always fails, for a file that does not contain a readable case. The case has the name of the
+    /// file.
     pub fn broken(file: &str, why: String) -> Case {
         let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
         Case { file: file.to_owned(), name, kind: CaseKind::Broken(why) }
     }
 
-    /// Returns a name that is unique among all files, as in baselines: `FILE:NAME`, or `FILE` if the case is named
-    /// after its file.
+    /// Returns a name that is unique among all files. Baselines use this name. It is `FILE:NAME`, or `FILE` if the case
+    /// has the name of its file.
     pub fn id(&self) -> String {
         id(&self.file, &self.name)
     }
 
-    /// Runs the case and compares its results with the expected ones.
+    /// Runs the case, and compares its results with the expected results.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
             CaseKind::R500(case) => case.judge(settings),
@@ -154,7 +157,7 @@ impl Case {
     }
 }
 
-/// Returns `FILE:NAME`, or `FILE` if the case is named after its file.
+/// Returns `FILE:NAME`, or `FILE` if the case has the name of its file.
 pub(crate) fn id(file: &str, name: &str) -> String {
     match file.rsplit(['/', '\\']).next() == Some(name) {
         true => file.to_owned(),
@@ -162,15 +165,15 @@ pub(crate) fn id(file: &str, name: &str) -> String {
     }
 }
 
-/// Access to files near the file that is read. The libraries do not open files themselves.
+/// Access to files near the file that is read. The libraries of this project do not open files themselves.
 pub trait Folder: fmt::Debug + Send + Sync {
     /// Returns the bytes of the file at a path relative to the folder.
     ///
     /// # Errors
-    /// If the file cannot be read, returns the reason without the file's name.
+    /// If the file cannot be read, returns the reason. The reason does not contain the file's name.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// Searches the folders above the file for `name`, starting with the closest one. Returns the file's path relative
-    /// to the folder that has `name`, and the bytes of `name`.
+    /// Searches the folders above the file for a file `name`, starting with the closest folder. Returns the path of the
+    /// original file relative to the folder that has `name`, and the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
 
@@ -191,12 +194,12 @@ impl Folder for NoFolder {
 /// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// The content has no known format.
+    /// The content of the file does not have a known format.
     #[error("{file}: expected a case file, launch file, run manifest, vector table or program: {why}")]
     Unknown {
         /// The file.
         file: String,
-        /// The reason why the file does not match the last format that was tried.
+        /// The reason why the content does not have the last of the formats that were tried.
         why: String,
     },
     /// The file ends early, or its compression is damaged.
@@ -219,8 +222,8 @@ pub enum ReadError {
     },
 }
 
-/// Returns the cases of a file, with unique names. `path` appears in messages. `isa` is the machine of bare words, if
-/// known.
+/// Returns the cases of a file. Each case has a unique name. `path` is the path of the file for messages. `isa` is the
+/// machine of bare words, if it is known.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -236,7 +239,7 @@ pub fn read(
 }
 
 /// Renames cases so that each name is unique. A case without a name gets the name of its file. If several cases have
-/// one name, `#2`, `#3` and so on are appended from the second case on.
+/// the same name, the second case gets the suffix `#2`, the third case gets `#3`, and so on.
 fn name_apart(path: &str, cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());
     for case in cases {
@@ -302,7 +305,7 @@ fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {
     Ok(unpacked)
 }
 
-/// Parses the lines of a JSON Lines file. Lines are numbered from 1, and empty lines are skipped.
+/// Parses the lines of a JSON Lines file. Lines are numbered from 1. The function skips empty lines.
 fn json_lines<'a, T: serde::Deserialize<'a>>(
     path: &'a str,
     bytes: &'a [u8],

@@ -1,5 +1,5 @@
-//! Words with a listing. The words must survive the conversion to text and back. A listing without words has nothing to
-//! compare.
+//! Words with a listing. The words must survive the conversion to text and back. If a listing does not have words, the
+//! case has nothing to compare.
 
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::Target;

@@ -1,4 +1,4 @@
-//! Run manifests: a binary, launches, and the expected memory after them.
+//! Run manifests. A manifest has a binary, launches, and the memory that is expected after the launches.
 
 use std::sync::Arc;
 
@@ -56,8 +56,9 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
 }
 
 impl ManifestCase {
-    /// Runs the launches, in both modes unless the settings choose one. Then converts the program to text, assembles
-    /// the text, and runs the launches with the assembled program. Both programs must leave the same bytes in memory.
+    /// Runs the launches, in both modes unless the settings state one mode. Then converts the program to text,
+    /// assembles the text, and runs the launches again with the assembled program. After both runs, memory must have
+    /// the same bytes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let back = match self.of_text() {
             Ok(back) => back,
@@ -79,8 +80,8 @@ impl ManifestCase {
         })
     }
 
-    /// Returns the program's file without launches. The launches of a manifest share memory, so a single launch cannot
-    /// run alone.
+    /// Returns the program's file without any launch. The launches of a manifest share memory, so a single launch
+    /// cannot run without the launches before it.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }

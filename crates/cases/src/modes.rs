@@ -12,11 +12,11 @@ use crate::{Settings, Verdict};
 /// The reason why a run does not return the expected result.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The program trapped. The trap includes the text of the instruction, if known.
+    /// The program trapped. The trap includes the text of the instruction, if this text is known.
     Trap(Box<Trapped>),
     /// The results are as expected, but strict mode reports a problem with the state at the program's end.
     Finding(String),
-    /// The results differ, or the case is invalid.
+    /// The results are not as expected, or the case is invalid.
     Wrong(String),
 }
 
@@ -43,7 +43,7 @@ impl Trouble {
 /// Checks the state at the end of the program.
 ///
 /// # Errors
-/// Returns the problem that strict mode reports, as a finding.
+/// If strict mode reports a problem, returns this problem as a finding.
 pub(crate) fn ended(outcome: &dyn Outcome) -> Result<(), Trouble> {
     outcome.finding().map_or(Ok(()), |finding| Err(Trouble::Finding(finding)))
 }
@@ -56,9 +56,10 @@ pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
     if lanes > LANES.size() { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
 }
 
-/// Executes every run of a case with `judge`. If no mode is chosen, every run executes in both modes, and lenient mode
-/// must return the expected result. A trap in strict mode is then a finding; a wrong result in strict mode fails the
-/// case. A problem that strict mode reports at the program's end is always a finding.
+/// Executes every run of a case with `judge`. If the settings do not state a mode, every run executes in both modes,
+/// and lenient mode must return the expected result. In this case, a trap in strict mode is a finding, but a wrong
+/// result in strict mode makes the case fail. A problem that strict mode reports at the program's end is always a
+/// finding.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],

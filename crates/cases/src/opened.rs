@@ -1,4 +1,4 @@
-//! One case of a file with its program and launches, for `run`, `dis` and `explain`.
+//! One case of a file, with its program and launches. The commands `run`, `dis` and `explain` use it.
 //!
 //! [`crate::read()`] lists the cases of a file. [`find`] returns a case by name. [`Case::open`] returns the program and
 //! the launches of a case.
@@ -17,13 +17,13 @@ pub struct OpenedCase {
     /// The program with its machine and chip. The image has only this program, or all programs of the file that the
     /// case names.
     pub opened: Opened,
-    /// One launch per set of constants, with all inputs. The list is empty if the case has only words. Launches do not
-    /// contain the expected results; [`Case::judge`] compares those.
+    /// One launch for each set of constants, with all inputs. The list is empty if the case has only words. Launches do
+    /// not contain the expected results. [`Case::judge`] compares the results with the expected results.
     pub launches: Vec<LaunchFile>,
 }
 
 impl OpenedCase {
-    /// Returns the case of a program that is given as words.
+    /// Returns the opened case of a program whose words are known.
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
         let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };

@@ -42,7 +42,8 @@ pub struct Place {
     gpr: u8,
 }
 
-/// Contents of the constant buffers. Each list entry has the index of its first word, and the words from that index on.
+/// Contents of the constant buffers. Each entry of a list has the index of its first word, and the words that start at
+/// this index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]
@@ -93,7 +94,8 @@ impl Shader for R700Case {
                 });
             }
         }
-        // Programs can also fetch from a constant buffer. A buffer without stated contents holds zeros.
+        // Programs can also fetch from a constant buffer. If the case does not state the contents of a buffer, the
+        // buffer has only zeros.
         let unlisted = (0..16).filter(|number| !run.constants.kcache.contains_key(number));
         let buffer = unlisted.map(|number| BufferValues::new(number, words([].into_iter()), 16));
         Ok(Arc::new(Launch {
@@ -113,7 +115,7 @@ impl Shader for R700Case {
     }
 }
 
-/// A program that LLVM compiled, with the values that the program's source computes.
+/// A program that LLVM compiled. The expected values were computed from the source of the program.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LlvmCase {
     /// Name of the program.
@@ -149,7 +151,8 @@ pub(crate) struct LlvmExport {
 }
 
 impl LlvmCase {
-    /// Converts the program to text and back, and runs it. Both modes run unless the settings choose one.
+    /// Converts the program to text and back, and runs the result. The program runs in both modes unless the settings
+    /// state one mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let (session, target) = match self.prepare(&self.image()).and_then(|it| Ok((it, self.target()?))) {
             Ok(ready) => ready,
@@ -273,7 +276,8 @@ impl LlvmCase {
     }
 }
 
-/// Returns whether two words are equal, or are floats that differ by at most `ulp` units in the last place.
+/// Returns whether two words are equal, or whether they are floats that differ by at most `ulp` units in the last
+/// place.
 fn near(found: u32, wanted: u32, ulp: u32) -> bool {
     let ordered = |bits: u32| if bits >> 31 != 0 { -i64::from(bits & 0x7fff_ffff) } else { i64::from(bits) };
     found == wanted || (ulp > 0 && (ordered(found) - ordered(wanted)).abs() <= i64::from(ulp))

@@ -1,4 +1,4 @@
-//! Reads the files of shader cases. Each line names its machine.
+//! Reads the files of shader cases. Each line of a file states its machine.
 
 use reconverge_isa::Isa;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct Header {
 /// Parses a line as a case of one machine.
 type Schema = fn(&[u8]) -> serde_json::Result<CaseKind>;
 
-/// The machines that have cases.
+/// The machines for which shader cases exist.
 const SCHEMAS: [(Isa, Schema); 3] = [
     (r500::R500Case::ISA, |line| Ok(CaseKind::R500(serde_json::from_slice(line)?))),
     (r700::R700Case::ISA, |line| Ok(CaseKind::R700(serde_json::from_slice(line)?))),

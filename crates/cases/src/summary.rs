@@ -21,7 +21,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the case's unique name among all files, as [`Case::id`] does.
+    /// Returns the name of the case that is unique among all files. It is the same name as that of [`Case::id`].
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }
@@ -37,9 +37,9 @@ reconverge_isa::choices! {
     /// Status of a case, in the terms of deqp-runner.
     #[derive(Serialize)]
     pub enum Status {
-        /// The result is the expected one.
+        /// The result is as expected.
         Pass = "Pass",
-        /// The result is not the expected one, or the case needs a feature that is not implemented.
+        /// The result is not as expected, or the case needs a feature that is not implemented.
         Fail = "Fail",
         /// The case did not end within the time limit.
         Timeout = "Timeout",
@@ -71,13 +71,13 @@ pub struct Timed {
 /// Failures of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// The common reason. Numbers are removed from its text.
+    /// The text of the reason that these failures share. The text does not have numbers.
     pub reason: String,
     /// Number of failures.
     pub count: usize,
 }
 
-/// Expected failures, from the baseline.
+/// The failures that the baseline lists. They are expected.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Ids of cases that are known to fail.
@@ -93,7 +93,7 @@ pub struct Summary {
     pub cases: usize,
     /// Number of cases with the expected result.
     pub passed: usize,
-    /// Number of cases with another result.
+    /// Number of cases whose result is not as expected.
     pub failed: usize,
     /// Number of cases that need a feature that is not implemented.
     pub unsupported: usize,
@@ -105,7 +105,7 @@ pub struct Summary {
     pub expected_failures: usize,
     /// The failed and the unsupported cases.
     pub failures: Vec<Outcome>,
-    /// The failures grouped by reason, the most frequent reason first.
+    /// The failures grouped by reason. The most frequent reason comes first.
     pub reasons: Vec<Reason>,
     /// Cases that pass although the baseline lists them.
     pub unexpected_passes: Vec<Outcome>,
@@ -113,7 +113,7 @@ pub struct Summary {
     pub flakes: Vec<Outcome>,
     /// Findings of the cases that passed.
     pub findings: Vec<Outcome>,
-    /// The reasons for skipped cases, each once per file.
+    /// The reasons why cases were skipped. Each reason occurs once per file.
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
@@ -206,7 +206,8 @@ impl Summary {
         self.known.contains(&outcome.id())
     }
 
-    /// Returns whether the results match the baseline: every failure is listed, and no listed case passes.
+    /// Returns whether the results match the baseline. They match if the baseline lists every failure, and if no case
+    /// that the baseline lists passes.
     pub fn is_good(&self) -> bool {
         self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
     }

@@ -1,6 +1,8 @@
-//! Arithmetic vectors: one instruction per row, with its operands and its expected result. (Description of the vectors)
+//! Arithmetic vectors. Each row has one instruction, the instruction's operands, and the expected result. (Description
+//! of the vectors)
 //!
-//! For each row, a program of the instruction and `exit` runs. The result is then read from the registers.
+//! For each row, a program that consists of the instruction and `exit` runs. Afterwards, the result is read from the
+//! registers.
 
 use std::sync::Arc;
 
@@ -32,11 +34,12 @@ const WORD: u32 = 0x1000;
 enum Table {
     /// Sources, flags and result of an arithmetic instruction.
     Arithmetic,
-    /// The columns of [`Table::Arithmetic`]. The sources are in $r1 and the next registers.
+    /// The same columns as [`Table::Arithmetic`]. The first source is in $r1, and later sources are in the registers
+    /// after $r1.
     Special,
-    /// The columns of [`Table::Arithmetic`]. The sources are in pairs of registers.
+    /// The same columns as [`Table::Arithmetic`]. Each source is in a pair of registers.
     Double,
-    /// An atomic operation: the word in memory before and after.
+    /// An atomic operation. The columns have the word in memory before and after the operation.
     Atomic,
     /// Four consecutive rows are the four lanes of one instruction.
     Quad,
@@ -79,7 +82,7 @@ impl Row {
         self.number(column)?.ok_or_else(|| format!("missing column {column}"))
     }
 
-    /// Returns a chip for which the row holds.
+    /// Returns a chip to which the row applies.
     fn chip(&self) -> Result<Chip, String> {
         match self.text(1) {
             "G80+G84" | "G84+" => Ok(Chip::G84),
@@ -103,7 +106,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct VectorCase {
     table: Table,
-    /// The row itself, or the four rows of its quad.
+    /// The rows of the case: one row, or the four rows of a quad.
     rows: Arc<[Row]>,
     /// Index of the case's own row in `rows`.
     lane: usize,
@@ -140,12 +143,13 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     Ok(cases)
 }
 
-/// The result and the flags of an instruction. For an atomic operation, the word in memory and the returned value.
+/// The result and the flags of an instruction. For an atomic operation, the word in memory and the value that the
+/// operation returns.
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
-    /// Executes the row on the engine that the settings state. For a lockstep engine, executes the row on each of the
-    /// two engines.
+    /// Executes the row on the engine that the settings state. If the settings state a lockstep engine, executes the
+    /// row on each of its two engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
@@ -163,8 +167,8 @@ impl VectorCase {
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
     }
 
-    /// Returns a program of the instruction and `exit`, without launches, because a launch cannot set the initial
-    /// registers.
+    /// Returns a program that consists of the instruction and `exit`. The result does not have launches, because a
+    /// launch cannot set the initial registers.
     ///
     /// # Errors
     /// Fails if the row has no words.
@@ -187,7 +191,7 @@ impl VectorCase {
         }
     }
 
-    /// Returns the row, with the disassembled instruction if it can be decoded.
+    /// Returns the row as text. If the instruction can be decoded, the text includes the disassembled instruction.
     fn shown(&self) -> String {
         let row = self.rows[self.lane].0.join(",");
         let text = self.open().ok().and_then(|case| {
@@ -251,7 +255,8 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
-    // The initial value is written directly to memory. A store instruction would run on the interpreter that is tested.
+    // The test writes the initial value directly to memory. A store instruction would run on the interpreter that is
+    // tested.
     let mut memory = run.memory().clone();
     let word = memory.bytes_mut(WORD, bytes).ok_or("an operand of more than eight bytes")?;
     word.copy_from_slice(&row.given(5)?.to_le_bytes()[..bytes]);
@@ -273,13 +278,14 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     Ok((Some(new), left(&run, &inst, Lane(0)).0))
 }
 
-/// Returns a machine that is about to execute the row's instruction in `lanes` lanes.
+/// Returns a machine whose next instruction is the instruction of the row. The instruction runs in `lanes` lanes.
 fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Run, Inst), String> {
     let chip = row.chip()?;
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // Short instructions come in pairs of 64 bits. The second one of this pair is a copy, which does not run.
+        // Short instructions come in pairs of 64 bits. The second instruction of this pair is a copy of the first, and
+        // does not run.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;
@@ -292,7 +298,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
             let mut compute = Compute::of(&program, chip).map_err(|error| error.to_string())?;
             compute.setup = setup.into();
             compute.block = [lanes, 1, 1];
-            // The instructions address g0[]. Segment g14[] maps all of memory, so g0[] gets the mapping of g14[].
+            // The instructions access g0[]. Segment g14[] maps all of memory, so g0[] gets the same mapping as g14[].
             compute.segments.0[0] = compute.segments.0[14];
             compute.memory =
                 Memory::new(vec![Buffer::new(WORD, vec![0; 8])]).map_err(|error| error.to_string())?;

@@ -1,37 +1,41 @@
-//! The columns of a block. They hold symbols, masks and numbers separately, so that each column compresses well.
+//! The columns of a block. Symbols, masks and numbers have separate columns, so that each column compresses well.
 
-/// The columns, in the order of the file. A column holds one kind of data, so that neighbouring bytes are similar.
+/// The columns, in the order in which the file stores them. A column has only one kind of data, so that neighbouring
+/// bytes are similar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
-    /// Runs of consecutive instructions. A path is a list of ranges of the listing, each with its start and length.
+    /// Runs of consecutive instructions. A path is a list of ranges of the listing. Each range is stored as its start
+    /// and its length.
     Path,
-    /// Recurring sequences of symbols. A phrase is stored as its number of symbols, then the symbols in the form of
-    /// literals.
+    /// Sequences of symbols that occur several times. A phrase is stored as its number of symbols, followed by the
+    /// symbols in the form of literals.
     Phrase,
-    /// Repeated records. A copy is stored as the number of literals before it, the distance back to its source, and its
-    /// length.
+    /// Copies of earlier records. A copy is stored as three numbers: the number of literals before the copy, the
+    /// distance back to the repeated records, and the number of repeated records.
     Copy,
-    /// One byte per literal: the tag of the literal, and the relation of its mask to the previous masks.
+    /// One byte per literal. It has the tag of the literal, and the relation between the literal's mask and the
+    /// previous masks.
     Tag,
-    /// Consecutive records of one group. Each entry has the number of these records, the group, and the distance to the
-    /// group's previous instruction. The distance is counted in instructions of the launch.
+    /// Groups of consecutive records that belong to one group of lanes. An entry has the number of these records, the
+    /// group, and the distance to the group's previous instruction. The distance counts the instructions of the whole
+    /// launch.
     Group,
     /// Numbers that identify paths and phrases, and targets of jumps.
     Place,
-    /// Lane masks that cannot be derived from the previous masks. Each is stored as the bits in which it differs from
-    /// the last mask.
+    /// Lane masks that cannot be derived from the previous masks. For each mask, the column stores the bits in which
+    /// the mask differs from the previous mask.
     Mask,
-    /// Lanes and kinds, one byte each.
+    /// Lanes, and kinds of pushed or popped entries. Each takes one byte.
     Byte,
-    /// Registers and byte addresses, as differences from the previous number.
+    /// Registers and byte addresses. Each is stored as its difference from the previous register or address.
     Number,
-    /// Values, four bytes each.
+    /// Values. Each value takes four bytes.
     Value,
 }
 
 pub(crate) const COLUMNS: usize = 10;
 
-/// Record types, which are the tags of symbols.
+/// Record types. A symbol has a record type as its tag.
 pub(crate) const RAN: u8 = 0;
 pub(crate) const DIVERGE: u8 = 1;
 pub(crate) const RECONVERGE: u8 = 2;
@@ -42,7 +46,7 @@ pub(crate) const TRAP: u8 = 6;
 pub(crate) const WRITE: u8 = 7;
 pub(crate) const LOAD: u8 = 8;
 pub(crate) const STORE: u8 = 9;
-/// A phrase, which stands for several symbols of the other types.
+/// The tag of a phrase. A phrase stands for several symbols with other tags.
 pub(crate) const PHRASE: u8 = 10;
 pub(crate) const RESUME: u8 = 11;
 
@@ -53,8 +57,8 @@ pub(crate) const MOST_SYMBOLS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     addresses: Vec<u32>,
-    /// Index in the listing for each address, starting with the first address of the listing. It is `u32::MAX` if no
-    /// instruction has the address.
+    /// The index in the listing of the instruction at each address. The first element belongs to the first address of
+    /// the listing. An element is `u32::MAX` if no instruction has its address.
     places: Vec<u32>,
 }
 
@@ -82,8 +86,8 @@ impl Order {
         self.places.get(at as usize).copied().filter(|place| *place != u32::MAX)
     }
 
-    /// Returns the addresses of `count` instructions, starting at an index. Returns fewer addresses if the listing ends
-    /// earlier.
+    /// Returns the addresses of `count` instructions of the listing. The first of these instructions has the index
+    /// `place`. Returns fewer addresses if the listing ends earlier.
     #[inline]
     pub(crate) fn from(&self, place: u32, count: u32) -> &[u32] {
         let rest = self.addresses.get(place as usize..).unwrap_or_default();
@@ -91,15 +95,16 @@ impl Order {
     }
 }
 
-/// A record without its masks, numbers and values. Holds its tag, the relation of its mask, and 32 bits that depend on
-/// the tag. No record has the value `u64::MAX`.
+/// A record without its masks, numbers and values. A symbol has the tag of the record, the relation between the
+/// record's mask and the previous masks, and 32 bits whose meaning depends on the tag. No record has the symbol
+/// `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol(pub(crate) u64);
 
 impl Symbol {
-    /// Number of bits for the tag and the relation together. A literal stores them in one byte.
+    /// Number of bits of the tag and the relation together. A literal stores the tag and the relation in one byte.
     const LOW: u32 = 6;
-    /// The value for no symbol.
+    /// The value that means "no symbol".
     pub(crate) const NONE: Symbol = Symbol(u64::MAX);
 
     #[inline(always)]
@@ -123,28 +128,28 @@ impl Symbol {
         (self.0 >> Symbol::LOW) as u32
     }
 
-    /// Returns the index of the symbol in a table of [`RECENT`] entries.
+    /// Returns the index of the symbol's entry in a table of [`RECENT`] entries.
     pub(crate) fn slot(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT.trailing_zeros())) as usize
     }
 }
 
-/// Number of entries in the tables of recent symbols and recent paths.
+/// Number of entries in the tables of recent symbols and of recent paths.
 pub(crate) const RECENT: usize = 1 << 10;
 
-/// Relation of a mask to the previous masks: the mask equals the last mask.
+/// A relation between a mask and the previous masks: the mask equals the previous mask.
 ///
-/// For a divergence, [`SAME`] means that the waiting lanes are the other lanes of the last mask, and [`OTHER`] means
-/// that a mask of the waiting lanes is stored.
+/// For a divergence, the meaning of two relations differs. [`SAME`] means that all lanes of the previous mask wait,
+/// except for the lanes that run first. [`OTHER`] means that the mask of the waiting lanes is stored.
 pub(crate) const SAME: u8 = 0;
-/// The mask equals the most recent mask that differs from the last mask.
+/// The mask equals the most recent mask that differs from the previous mask.
 pub(crate) const OTHER: u8 = 1;
-/// The mask is the union of the last two masks.
+/// The mask is the union of the previous two different masks.
 pub(crate) const BOTH: u8 = 2;
-/// The mask is not related to the previous masks, so its bits are stored.
+/// The mask has none of these relations to the previous masks, so its bits are stored.
 pub(crate) const EXPLICIT: u8 = 3;
 
-/// The last two different masks.
+/// The two most recent masks that differ from each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Masks {
     pub(crate) last: u64,
@@ -152,7 +157,7 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Sets the last mask. Does nothing if it is unchanged.
+    /// Sets the previous mask to `next`. Does nothing if the two masks are equal.
     #[inline]
     pub(crate) fn on(&mut self, next: u64) {
         if next != self.last {
@@ -161,7 +166,7 @@ impl Masks {
     }
 }
 
-/// Appends a number with seven bits per byte, the lowest bits first.
+/// Appends a number with seven bits per byte. The lowest bits come first.
 #[inline]
 pub(crate) fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -171,7 +176,8 @@ pub(crate) fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends the difference from `last` with its sign in the lowest bit, and sets `last` to `next`.
+/// Appends the difference between `next` and `last`, and sets `last` to `next`. The lowest bit of the stored difference
+/// is its sign.
 #[inline]
 pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
     let difference = next.wrapping_sub(*last) as i32;
@@ -179,8 +185,8 @@ pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
     *last = next;
 }
 
-/// Appends the bits of a mask. The number of zeros at the low end of the first byte is the number of bytes that follow
-/// it. Writing a varint of the same length takes much longer.
+/// Appends the bits of a mask. The number of zeros at the low end of the first byte states how many bytes follow the
+/// first byte. To write a varint of the same length would take much longer.
 #[inline]
 pub(crate) fn mask_bits(bytes: &mut Vec<u8>, bits: u64) {
     let used = 64 - (bits | 1).leading_zeros();

@@ -1,7 +1,7 @@
-//! The first difference between two traces.
+//! Finds the first difference between two traces.
 //!
-//! Instructions are compared by their texts without labels, so instructions with the same text at different addresses
-//! are equal. If the listings of both traces are equal, addresses and jumps are also compared.
+//! Two instructions are equal if their texts without labels are equal, even if their addresses differ. If the listings
+//! of both traces are equal, the addresses of instructions and jumps must also be equal.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Seek};
@@ -20,26 +20,26 @@ pub struct Moment {
     pub group: u32,
     /// Address of the issued instruction. For an event, the address of the group's last instruction.
     pub pc: u32,
-    /// The instruction or the event. A [`What::Ran`] has exactly one instruction.
+    /// The instruction or the event. A [`What::Ran`] in this field has exactly one instruction.
     pub what: What,
 }
 
 /// The first difference between two traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Moments before the difference, from both traces, oldest first.
+    /// Pairs of moments before the difference, one moment from each trace. The oldest pair comes first.
     pub before: Vec<(Moment, Moment)>,
-    /// Moment of the first trace at the difference; `None` if the first trace ends there.
+    /// Moment of the first trace at the difference. `None` if the first trace ends before the second trace.
     pub a: Option<Moment>,
-    /// Moment of the second trace at the difference; `None` if the second trace ends there.
+    /// Moment of the second trace at the difference. `None` if the second trace ends before the first trace.
     pub b: Option<Moment>,
 }
 
 /// Maximum number of moments in [`Difference::before`].
 const BEFORE: usize = 4;
 
-/// Returns the first difference between two traces, or `None` if they are equal. Compares writes to registers and
-/// accesses to memory only if both traces have them.
+/// Returns the first difference between two traces, or `None` if the traces are equal. Compares writes to registers and
+/// accesses to memory only if both traces have such events.
 ///
 /// # Errors
 /// Fails if a trace is damaged.
@@ -85,8 +85,8 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// Returns the texts of a listing by address. Removes labels, because the same instructions have other labels if they
-/// are at other addresses.
+/// Returns the texts of a listing, indexed by address. The texts do not contain labels, because the label of an
+/// instruction depends on its address.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
     let plain = |word: &str| match labels.contains(word) {
@@ -97,14 +97,14 @@ fn texts(header: &Header) -> HashMap<u32, String> {
     header.listing.iter().map(|line| (line.address, text(&line.text))).collect()
 }
 
-/// The moments of a trace, in order. Holds one block in memory at a time.
+/// Iterates over the moments of a trace, in order. Only one block is in memory at a time.
 struct Moments<'a, R> {
     reader: &'a mut Reader<R>,
     data: bool,
     block: usize,
     records: std::vec::IntoIter<Record>,
-    /// The current run of instructions: its record, its lanes, and the addresses that have not been returned yet, in
-    /// reverse order.
+    /// The current run of instructions. It has the record of the run, the active lanes, and the addresses that the
+    /// iterator has not returned yet, in reverse order.
     run: Option<(Record, Mask, Vec<u32>)>,
     /// Address of the last instruction of each group.
     last: HashMap<u32, u32>,
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{Limits, Line, Outcome, Writer};
 
-    /// A program at these addresses whose last instruction jumps to the first.
+    /// A program with instructions at these addresses. The last instruction jumps to the first instruction.
     fn header(addresses: [u32; 3]) -> Header {
         let line = |address, text: &str, label: Option<String>| Line {
             address,

@@ -10,7 +10,7 @@ pub enum Error {
     /// The first bytes are not those of a trace.
     #[error("expected a trace, which begins with RTRACE; record one with `reconverge trace LAUNCH -o FILE`")]
     NotATrace,
-    /// The line endings in the first bytes of the file have changed.
+    /// Something has changed the line endings in the first bytes of the file.
     #[error(
         "the line ends of the trace were changed, probably by a transfer in text mode; transfer it as binary"
     )]
@@ -21,10 +21,10 @@ pub enum Error {
         /// Version of the file.
         found: u16,
     },
-    /// The bytes are not those that were written.
+    /// The bytes of the file are not the bytes that were written.
     #[error("the trace is damaged at byte {at}: {what}")]
     Damaged {
-        /// Offset of the section in the file, in bytes.
+        /// Offset of the damaged section in the file, in bytes.
         at: u64,
         /// The problem.
         what: String,

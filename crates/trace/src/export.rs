@@ -1,5 +1,6 @@
-//! Trace formats of other programs: Chrome's JSON and Perfetto's protocol buffers. Both show one track per group and
-//! one instruction per microsecond. [`mod@crate::parquet`] writes a table for data frames.
+//! Writes the trace formats of other programs: Chrome's JSON and Perfetto's protocol buffers. In both formats, each
+//! group has a track, and each instruction takes one microsecond. [`mod@crate::parquet`] writes a table for data
+//! frames.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -10,7 +11,8 @@ use serde_json::json;
 use crate::filter::Filter;
 use crate::{Error, Following, Reader, Record, RecordPlace, What};
 
-/// Calls a function for each record that a filter selects, and passes the record and its [`RecordPlace`].
+/// Calls a function for each record that a filter selects. The function receives the record and the record's
+/// [`RecordPlace`].
 pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
@@ -28,7 +30,8 @@ pub(crate) fn walk<R: Read + Seek>(
     Ok(())
 }
 
-/// Returns the name of a record on its track, and its duration in steps. A duration of 0 denotes an instant event.
+/// Returns the name of a record on its track, and the duration of the record in steps. A duration of 0 denotes an
+/// instant event.
 fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str>) -> (String, u32) {
     match record.what {
         What::Ran { count, .. } => (reader.described(&record.what, None), count),
@@ -90,7 +93,8 @@ pub fn chrome<R: Read + Seek>(
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
-/// Wire types of protocol buffers: a number of variable length, and bytes preceded by their count.
+/// The two wire types of protocol buffers that are used here: a number of variable length, and bytes with their count
+/// before them.
 const VARINT: u32 = 0;
 const LEN: u32 = 2;
 
@@ -152,7 +156,7 @@ pub fn perfetto<R: Read + Seek>(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut groups = BTreeSet::new();
-    // A concatenation of messages is one message that has all their packets.
+    // If messages are concatenated, the result is one message with the packets of all these messages.
     let mut put = |packet: Fields| {
         out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)
     };

@@ -15,16 +15,16 @@ pub const EVENTS: [&str; 10] =
 pub struct Filter {
     /// Range of groups.
     pub groups: Option<RangeInclusive<u32>>,
-    /// Set of lanes. A record is selected if it concerns at least one of them.
+    /// Set of lanes. The filter selects a record if the record concerns at least one of these lanes.
     pub lanes: Option<Mask>,
-    /// Range of instruction addresses. An event belongs to the last instruction of its group.
+    /// Range of instruction addresses. An event has the address of the last instruction of its group.
     pub addresses: Option<RangeInclusive<u32>>,
-    /// Record types, from [`EVENTS`].
+    /// Record types. Each is one of [`EVENTS`].
     pub events: Option<Vec<&'static str>>,
 }
 
 impl Filter {
-    /// Returns whether the filter selects a record whose instruction is at `pc`.
+    /// Returns whether the filter selects `record`. `pc` is the address of the record's instruction.
     pub fn takes(&self, record: &Record, pc: u32) -> bool {
         let lanes = |mask: Mask| self.lanes.is_none_or(|lanes| (lanes & mask).any());
         let (name, concerned) = match record.what {

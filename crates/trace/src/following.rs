@@ -1,27 +1,27 @@
-//! Finds the instruction that each record of a trace belongs to, and the memory of each access. The record itself does
-//! not state them.
+//! Finds the instruction to which each record of a trace belongs, and the memory that each access refers to. The
+//! records themselves do not state this.
 
 use std::io::{Read, Seek};
 
 use crate::Reader;
 use crate::record::{Line, Record, What};
 
-/// The instruction of a record, and the memory of an access.
+/// The instruction to which a record belongs, and the memory that an access refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// Address of the instruction. For a run of instructions, the address of the first one.
+    /// Address of the instruction. If the record is a run of instructions, address of the first instruction.
     pub pc: u32,
-    /// The memory of a load or store, if the machine names it: `g14[]`, `LDS`.
+    /// The memory that a load or store accesses, if the machine has a name for the memory: `g14[]`, `LDS`.
     pub space: Option<&'a str>,
 }
 
-/// The last instruction of each group. [`Following::take`] must receive the records in their order.
+/// The last instruction of each group. Callers must pass the records to [`Following::take`] in the order of the trace.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     groups: Vec<GroupPlace>,
 }
 
-/// A group's last instruction, and the number of loads by each lane in that instruction.
+/// A group's last instruction, and the number of loads that each lane has performed in this instruction.
 #[derive(Clone, Debug)]
 struct GroupPlace {
     pc: u32,
@@ -29,7 +29,7 @@ struct GroupPlace {
 }
 
 impl Following {
-    /// Processes the next record. Returns the record's instruction and memory.
+    /// Processes the next record of the trace. Returns the instruction and the memory of this record.
     pub fn take<'a, R: Read + Seek>(&mut self, reader: &'a Reader<R>, record: &Record) -> RecordPlace<'a> {
         let number = record.group as usize;
         if number >= self.groups.len() {
@@ -56,7 +56,8 @@ impl Following {
     }
 }
 
-/// Returns the memory of a load. `number` is the index of the load among a lane's loads in the instruction.
+/// Returns the memory that a load accesses. `number` is the position of the load among all loads of its lane in the
+/// instruction, counted from 0.
 fn loaded(line: &Line, number: usize) -> Option<&str> {
     match &line.loads[..] {
         [only] => Some(only),

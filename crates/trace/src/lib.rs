@@ -1,12 +1,14 @@
-//! Recordings of runs: the instructions of each group, the active lanes, and the events between the instructions.
+//! Recordings of runs (traces). A trace has the instructions of each group with their active lanes, and the events
+//! between the instructions.
 //!
-//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. Then come blocks of [`Record`]s in
-//! columns, and an [`End`] with totals and the offsets of the blocks. [`Writer`] writes a file while a program runs.
-//! [`Reader`] can read any block without the others. It can also read the complete blocks of a truncated file.
-//! docs/trace-format.md describes the bytes.
+//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. After the header come blocks of
+//! [`Record`]s, whose data is stored in columns. The file ends with an [`End`], which has totals and the offsets of the
+//! blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read any block without the other blocks.
+//! [`Reader`] can also read the complete blocks of a truncated file. docs/trace-format.md describes the bytes of a
+//! file.
 //!
-//! The crate does not open files. A writer takes any [`Write`](std::io::Write), a reader any [`Read`](std::io::Read)
-//! with [`Seek`](std::io::Seek).
+//! The crate does not open files. A writer accepts any [`Write`](std::io::Write). A reader accepts any
+//! [`Read`](std::io::Read) that also implements [`Seek`](std::io::Seek).
 //!
 //! ```
 //! use reconverge_simt::{Event, Mask};
@@ -27,7 +29,7 @@
 //!
 //! # Features
 //!
-//! * `parquet` (off): traces as tables of Parquet.
+//! * `parquet` (off by default): writes traces as Parquet tables.
 
 #![forbid(unsafe_code)]
 
@@ -55,11 +57,11 @@ pub use write::{Limits, Recording, Writer};
 /// The version of the file format. The writer writes this version, and the reader accepts no other version.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. They include line endings, so that the reader detects a transfer that changes line
-/// endings.
+/// The first bytes of a file. They include line endings. If a transfer changes the line endings in the file, the reader
+/// can detect this.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
-/// The last bytes of a complete file. The eight bytes before them are the offset of the [`End`] section.
+/// The last bytes of a complete file. The eight bytes before these bytes are the offset of the [`End`] section.
 const END_MAGIC: [u8; 8] = *b"\r\nECARTR";
 
 /// Type of a section of a file.
@@ -68,7 +70,7 @@ const END_MAGIC: [u8; 8] = *b"\r\nECARTR";
 enum Section {
     /// The [`Header`], as JSON.
     Header = 1,
-    /// [`Record`]s in columns.
+    /// [`Record`]s, stored in columns.
     Block = 2,
     /// The [`End`], as JSON.
     End = 3,
@@ -80,11 +82,11 @@ impl Section {
     }
 }
 
-/// Size of a section's head in bytes: type (1), size of the payload (4), size of the unpacked payload (4), CRC-32 of
-/// the payload (4). Numbers are little-endian.
+/// Size of a section's head in bytes. The head has four numbers: type (1 byte), size of the payload (4), size of the
+/// unpacked payload (4), CRC-32 of the payload (4). The numbers are little-endian.
 const SECTION_HEAD: usize = 13;
 
-/// Maximum size of an unpacked payload, in bytes. No block reaches this size, whatever its records are.
+/// Maximum size of an unpacked payload, in bytes. No block can reach this size, whatever its records are.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Maximum number of entries in a block. An entry is a record, or a phrase of several records.

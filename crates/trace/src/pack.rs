@@ -1,11 +1,11 @@
 //! Packs records into the bytes of a block.
 //!
-//! The sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). The
-//! factors below are relative to this format with LZ4, the first for Tesla and the second for R700. A format that
-//! relates masks, but does not have copies and phrases, needs 1.8 and 1.3 times the bytes with LZ4, and 1.0 and 0.9
-//! times with zstd. A format with columns of plain values needs 3.1 and 3.0 times the bytes with LZ4, and 1.8 times on
-//! both machines with zstd. Phrases also save time. If the packer already has the records of a key, the engine sends
-//! only the key and not its events.
+//! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). Each
+//! factor below is the size of a file divided by the size of the file in this format with LZ4. The first factor is for
+//! Tesla, and the second for R700. A format that relates masks, but does not have copies and phrases, needs 1.8 and 1.3
+//! times the bytes with LZ4, and 1.0 and 0.9 times with zstd. A format with columns of plain values needs 3.1 and 3.0
+//! times the bytes with LZ4, and 1.8 times on both machines with zstd. Phrases also save time. If the packer already
+//! has the records for a key, the engine sends only the key and not the events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,20 +19,20 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records that a key stands for in the block. An engine sends a key instead of a sequence of events that it sends
-/// repeatedly. See [`Packer::again`].
+/// The records for which a key stands in the block. If an engine sends the same sequence of events repeatedly, the
+/// engine can send a key instead of the events. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Key, or `u32::MAX` if the entry is empty.
     key: u32,
-    /// The symbol of the only record, or the symbol of the phrase.
+    /// If the key has one record, the symbol of this record. Otherwise, the symbol of the phrase.
     symbol: Symbol,
-    /// Three numbers of issued instructions: those for all lanes, those for the lanes that run first after a
-    /// divergence, and those for the other lanes.
+    /// The numbers of instructions that were issued for three sets of lanes: for all lanes, for the lanes that run
+    /// first after a divergence, and for the lanes that wait first.
     issued: [u32; 3],
-    /// Whether the lanes diverge.
+    /// Whether the lanes diverge in these records.
     parts: bool,
-    /// The last two masks at exit, as indices into [`Parted`].
+    /// The two most recent masks after these records, as indices into [`Parted`].
     masks: [u8; 2],
 }
 
@@ -41,8 +41,8 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase can use: the lanes at entry, the lanes that run first after a divergence, the other lanes,
-/// and [`Masks::other`] at entry.
+/// The masks that a phrase can use: all lanes at the start of the phrase, the lanes that run first after a divergence,
+/// the lanes that wait first, and [`Masks::other`] at the start of the phrase.
 type Parted = [u64; 4];
 
 /// Indices into a [`Parted`].
@@ -51,19 +51,21 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, its records take
-/// no bytes, except for masks that cannot be derived from the previous masks.
+/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, the records take
+/// no bytes. Only masks that cannot be derived from the previous masks take bytes.
 ///
-/// If lanes diverge at every step, a trace has more records than the run has instructions. Packing a record must
-/// therefore take only a few nanoseconds: one comparison with the expected symbol, and one store.
+/// If lanes diverge at every step, a trace has more records than the run has instructions. So the packer must pack a
+/// record in a few nanoseconds: with one comparison between the record and the expected symbol, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols of the block so far, followed by [`Symbol::NONE`]. A 16-bit index does not need a bounds check.
+    /// The symbols of the block so far, and [`Symbol::NONE`] after them. An array of this size does not need a bounds
+    /// check for a 16-bit index.
     symbols: Box<[Symbol; 1 << 16]>,
     len: u16,
-    /// Index of the symbol that the next symbol is expected to repeat, or [`BLOCK_RECORDS`] if no copy is open.
+    /// Index of an earlier symbol. The next symbol is expected to be the same as this earlier symbol. The index is
+    /// [`BLOCK_RECORDS`] if no copy is open.
     ahead: u16,
-    /// Index of the first symbol that the open copy repeats.
+    /// Index of the earlier symbol that the open copy repeats first.
     copies_from: u16,
     /// Number of literals before the open copy. If no copy is open, the number of literals before the next copy.
     literals: u16,
@@ -71,35 +73,37 @@ pub(crate) struct Packer {
     masks: Masks,
     /// Number of lanes in the last mask.
     lanes: u32,
-    /// For each [`Symbol::slot`], the index at which a symbol most recently began a copy or was a literal. An entry can
-    /// belong to another block or symbol, so [`Packer::change`] compares the symbols.
+    /// For each [`Symbol::slot`], the index at which a symbol of this slot most recently began a copy or was a literal.
+    /// An entry may come from another block or another symbol, so [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
-    /// Addresses of the block's paths, the range of each path in these addresses, and path numbers by first address and
-    /// length.
+    /// This field and the next two fields have the addresses of all paths of the block, the range of each path in these
+    /// addresses, and a hash table that finds the number of a path.
     addresses: Vec<u32>,
     paths: Vec<(u32, u32)>,
     recent_paths: Box<[u32; RECENT]>,
-    /// The current group, and the index of its first record.
+    /// The current group of lanes, and the index of the first record of this group.
     group: u32,
     group_since: u16,
-    /// Records by key, the symbols of all phrases, and the end of each phrase in these symbols.
+    /// This field and the next two fields have the records for each key, the symbols of all phrases, and the end of
+    /// each phrase in these symbols.
     known: Box<[Known; RECENT]>,
     phrase_symbols: Vec<Symbol>,
     phrases: Vec<u32>,
-    /// Index of the first record of the key that the packer is learning, or [`BLOCK_RECORDS`] if it is not learning a
-    /// key.
+    /// Index of the first record of the key that the packer is learning. The index is [`BLOCK_RECORDS`] if the packer
+    /// is not learning a key.
     learns_from: u16,
     /// Whether `known` has entries.
     learned: bool,
     number: u32,
-    /// Number of instructions since the last call of [`Packer::counted`], and the sum of their active lanes.
+    /// The number of instructions since the last call of [`Packer::counted`], and the sum of the active lanes of these
+    /// instructions.
     instructions: u64,
     lane_instructions: u64,
-    /// Number of instructions of the launch before the last call of [`Packer::counted`].
+    /// Number of instructions that the launch had issued at the last call of [`Packer::counted`].
     before: u64,
-    /// Number of instructions of the launch before the records of the current group.
+    /// Number of instructions that the launch had issued before the records of the current group.
     group_from: u64,
-    /// For each group, the number of instructions of the launch up to and including the group's last instruction.
+    /// For each group, the number of instructions that the launch had issued right after the group's last instruction.
     issued: HashMap<u32, u64>,
 }
 
@@ -148,7 +152,8 @@ impl Packer {
         self.len == BLOCK_RECORDS
     }
 
-    /// Returns the number of instructions since the last call, and the sum of their active lanes.
+    /// Returns the number of instructions since the last call of this function, and the sum of the active lanes of
+    /// these instructions.
     pub(crate) fn counted(&mut self) -> (u64, u64) {
         self.before += self.instructions;
         (std::mem::take(&mut self.instructions), std::mem::take(&mut self.lane_instructions))
@@ -159,7 +164,7 @@ impl Packer {
         self.instructions
     }
 
-    /// Sets the group of the records that follow.
+    /// Sets the group to which the following records belong.
     #[inline(always)]
     pub(crate) fn group(&mut self, group: u32) {
         if group != self.group {
@@ -181,19 +186,19 @@ impl Packer {
             true => self.issued.insert(group, until),
             false => self.issued.get(&group).copied(),
         };
-        // The distance to the group's last instruction. It is 1 if that instruction directly precedes these records,
-        // and 0 if the group has not issued an instruction.
+        // The distance to the group's last instruction. The distance is 1 if the group's last instruction directly
+        // precedes these records. It is 0 if the group has not issued an instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));
     }
 
-    /// Appends one or more consecutive instructions.
+    /// Appends one or more consecutive instructions that were issued for the same lanes.
     #[inline(always)]
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // The comparison is written out, because calls of `memcmp` for short lists took 18 % of the time of a trace.
+        // A loop compares the addresses one by one. Calls of `memcmp` for short lists took 18 % of the time of a trace.
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };
@@ -210,7 +215,7 @@ impl Packer {
         self.addresses.get(*start as usize..*end as usize).unwrap_or_default()
     }
 
-    /// Returns the number of a path that is not in the table.
+    /// Returns the number of a path that is not in the table of recent paths.
     #[cold]
     fn number_of(&mut self, addresses: &[u32], slot: usize) -> u32 {
         let paths = self.paths.len() as u32;
@@ -224,7 +229,7 @@ impl Packer {
         path
     }
 
-    /// Appends an event that is not an issue. `number` returns the [`Kind`] of a word.
+    /// Appends an event that is not an issue. `number` returns the [`Kind`] that stands for a word.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: Event, number: impl FnOnce(&'static str) -> Kind) {
         let symbol = match event {
@@ -253,7 +258,7 @@ impl Packer {
         self.symbol(symbol);
     }
 
-    /// Discards the records of all keys, because the records that follow come from another run.
+    /// Discards the records of all keys, because the following records come from another run.
     pub(crate) fn forget(&mut self) {
         if self.learned {
             self.known.fill(Known::NONE);
@@ -262,10 +267,11 @@ impl Packer {
         self.learns_from = BLOCK_RECORDS;
     }
 
-    /// Appends the records of a key. Returns whether the lanes diverge in them. `first` are the lanes that run first
-    /// after the divergence.
+    /// Appends the records of a key. `first` are the lanes that run first after a divergence in these records. Returns
+    /// whether the lanes diverge in these records.
     ///
-    /// Returns `None` if the key is unknown. The caller then appends its records and calls [`Packer::learn`].
+    /// Returns `None` if the key is unknown. In this case, the caller must append the records of the key and then call
+    /// [`Packer::learn`].
     #[inline(always)]
     pub(crate) fn again(&mut self, key: u32, active: Mask, first: Mask) -> Option<bool> {
         let Known { key: known, symbol, issued, parts, masks: [last, other] } =
@@ -293,8 +299,8 @@ impl Packer {
         Some(parts)
     }
 
-    /// Stores the records since the call of [`Packer::again`] as the records of the key, if their masks can be derived
-    /// from the masks of the key.
+    /// Stores the records of a key: all records since the call of [`Packer::again`]. Does nothing if the masks of these
+    /// records cannot be derived from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);
@@ -310,7 +316,7 @@ impl Packer {
         self.learned = true;
     }
 
-    /// Returns the symbol of a phrase. Adds the phrase if it is new.
+    /// Returns the symbol of a phrase. If the block does not have this phrase yet, adds the phrase.
     fn phrase(&mut self, symbols: Range<usize>) -> Symbol {
         let symbols = &self.symbols[symbols];
         let starts = std::iter::once(0).chain(self.phrases.iter().copied());
@@ -325,7 +331,8 @@ impl Packer {
         Symbol::new(PHRASE, 0, number as u32)
     }
 
-    /// Returns the effect of symbols that begin with the mask `active`, or `None` if they have explicit masks or data.
+    /// Returns the effect of a sequence of symbols. `active` is the mask at the start of this sequence. Returns `None`
+    /// if the symbols have explicit masks or data.
     fn understand(&self, symbols: &[Symbol], active: Mask, first: Mask) -> Option<Known> {
         let mut known = Known { masks: [ALL, BEFORE], ..Known::NONE };
         let proper = first.any() && (active - first).any() && (first - active).is_empty();
@@ -354,7 +361,8 @@ impl Packer {
         (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
     }
 
-    /// Writes the phrases: for each phrase, its number of symbols, then the symbols in the form of literals.
+    /// Writes the phrases. Each phrase is written as its number of symbols, followed by the symbols in the form of
+    /// literals.
     fn write_phrases(&mut self) {
         let mut column = Vec::new();
         let mut start = 0;
@@ -390,7 +398,8 @@ impl Packer {
         self.len += 1;
     }
 
-    /// Handles a symbol that is not the expected one. Ends the open copy, then begins a new copy or adds a literal.
+    /// Handles a symbol that differs from the expected symbol. Ends the open copy, and then begins a new copy or adds a
+    /// literal.
     #[inline(never)]
     fn change(&mut self, symbol: Symbol) {
         self.close_copy();
@@ -403,12 +412,12 @@ impl Packer {
         }
     }
 
-    /// Ends the copy, if one is open.
+    /// Ends the open copy, if a copy is open.
     fn close_copy(&mut self) {
         if self.ahead != BLOCK_RECORDS {
             let copied = self.ahead - self.copies_from;
-            // The copy ends at `len`, and its source ends at `ahead`. The distance between these ends is the distance
-            // of the whole copy.
+            // The copy ends at `len`, and the repeated records end at `ahead`. The difference between these two indices
+            // is the distance of the whole copy.
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
             let column = self.column(Column::Copy);
@@ -432,7 +441,8 @@ impl Packer {
         &mut self.columns[column as usize]
     }
 
-    /// Returns the relation of a mask to the previous masks. Writes the bits of the mask if it is not related to them.
+    /// Returns the relation between a mask and the previous masks. If the mask does not have a relation, writes the
+    /// bits of the mask.
     #[inline(always)]
     fn relation(&mut self, mask: Mask) -> u8 {
         if mask.0 == self.masks.last { SAME } else { self.other_mask(mask) }
@@ -454,11 +464,11 @@ impl Packer {
         relation
     }
 
-    /// Appends the bytes of the block, and begins the next block.
+    /// Appends the bytes of the block to `bytes`, and begins the next block.
     ///
     /// # Errors
-    /// Fails if the listing does not have an instruction at an address of a path. The records of the block are then
-    /// lost.
+    /// Fails if the listing does not have an instruction at an address of a path. In this case, the records of the
+    /// block are lost.
     pub(crate) fn take(&mut self, first_step: u64, order: &Order, bytes: &mut Vec<u8>) -> Result<(), Error> {
         self.close_group();
         self.close_copy();
@@ -480,8 +490,8 @@ impl Packer {
         known
     }
 
-    /// Writes the paths: for each path, its number of ranges, then the start and the length of each range in the
-    /// listing.
+    /// Writes the paths. Each path is written as its number of ranges, followed by the start and the length of each
+    /// range in the listing.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

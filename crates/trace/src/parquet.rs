@@ -1,5 +1,5 @@
-//! A trace as a table in an Apache Parquet file, for data frames: one row per instruction of a group, and one row per
-//! event.
+//! Writes a trace as a table in an Apache Parquet file, for data frames. The table has one row for each instruction of
+//! a group, and one row for each event.
 //!
 //! | column | rows and contents |
 //! |---|---|
@@ -12,7 +12,8 @@
 //! | `register` | write: the register's name |
 //! | `space` | load, store: the memory, if the machine names it |
 //!
-//! [`column()`] and [`optional`] also write columns of other tables, such as those of campaigns.
+//! Other crates can write columns of other tables with [`column()`] and [`optional`]. An example is the tables of
+//! campaigns.
 
 use std::io::{Read, Seek, Write};
 use std::sync::Arc;
@@ -47,7 +48,7 @@ const SCHEMA: &str = "message trace {
 /// Number of rows in a row group.
 const ROWS: usize = 1 << 17;
 
-/// Rows that have not been written yet, in columns.
+/// Rows that have not been written yet, stored in columns.
 #[derive(Default)]
 struct Rows {
     step: Vec<i64>,
@@ -65,7 +66,7 @@ struct Rows {
     space: Vec<Option<ByteArray>>,
 }
 
-/// Writes the records that a filter selects as a table.
+/// Writes the records that a filter selects as a Parquet table.
 ///
 /// # Errors
 /// Fails if the trace is damaged, or if the output fails.
@@ -153,7 +154,7 @@ impl Rows {
         self.pc.push(pc as i32);
     }
 
-    /// Ends a row. Adds `None` to each column that has no value in this row.
+    /// Ends a row. Adds `None` to each column that does not have a value for this row.
     fn end(&mut self) {
         let rows = self.step.len();
         self.text.resize(rows, None);
@@ -167,7 +168,7 @@ impl Rows {
         self.space.resize(rows, None);
     }
 
-    /// Writes the rows as a row group.
+    /// Writes the rows as one row group.
     fn write<W: Write + Send>(self, writer: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
         let mut group = writer.next_row_group()?;
         column::<Int64Type, W>(&mut group, &self.step)?;
@@ -188,7 +189,7 @@ impl Rows {
     }
 }
 
-/// Writes the next column of a row group. Every row has a value.
+/// Writes the next column of a row group. Every row must have a value.
 ///
 /// # Errors
 /// Fails if the schema has no more columns, or if the output fails.
@@ -199,7 +200,7 @@ pub fn column<T: DataType, W: Write + Send>(
     next::<T, W>(group, values, None)
 }
 
-/// Writes the next column of a row group. Rows may lack a value.
+/// Writes the next column of a row group. Some rows may not have a value.
 ///
 /// # Errors
 /// Fails if the schema has no more columns, or if the output fails.
@@ -213,7 +214,7 @@ pub fn optional<T: DataType, W: Write + Send>(
     next::<T, W>(group, &values, Some(&present))
 }
 
-/// Writes the next column. `present` is 1 for each row that has a value.
+/// Writes the next column of a row group. `present` has the number 1 for each row with a value.
 fn next<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],

@@ -1,4 +1,5 @@
-//! Reads a trace or some of its blocks. A truncated trace is readable up to its last complete block.
+//! Reads a whole trace, or some of its blocks. If a trace is truncated, all blocks up to the last complete block can be
+//! read.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -29,11 +30,11 @@ pub struct Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Opens a trace. If the end of the file is missing or damaged, the blocks before it can be read, and
-    /// [`Reader::problem`] returns the error.
+    /// Opens a trace. If the end of the file is missing or damaged, the blocks before the damage can be read. In this
+    /// case, [`Reader::problem`] returns the error.
     ///
     /// # Errors
-    /// Fails if the input is not a trace, has another version, or does not have a header.
+    /// Fails if the input is not a trace, has another version of the format, or does not have a header.
     pub fn new(mut input: R) -> Result<Reader<R>, Error> {
         let size = input.seek(SeekFrom::End(0))?;
         input.rewind()?;
@@ -75,7 +76,7 @@ impl<R: Read + Seek> Reader<R> {
         &self.header
     }
 
-    /// Returns the data after the last block, or `None` if the file is truncated.
+    /// Returns the data after the last block. Returns `None` if the file is truncated.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
@@ -90,12 +91,12 @@ impl<R: Read + Seek> Reader<R> {
         self.problem.as_ref()
     }
 
-    /// Returns the manual's word for the kind of a record. The record must have been read from this trace.
+    /// Returns the manual's word for a kind. The kind must come from a record of this trace.
     pub fn kind(&self, kind: Kind) -> &str {
         self.kinds.get(usize::from(kind.0)).map_or("?", String::as_str)
     }
 
-    /// Returns the addresses of `count` consecutive instructions, starting at `pc`, in the machine's unit.
+    /// Returns the addresses of `count` consecutive instructions, in the machine's unit. The first address is `pc`.
     pub fn addresses(&self, pc: u32, count: u32) -> &[u32] {
         self.order.place(pc).map_or(&[], |place| self.order.from(place, count))
     }
@@ -105,13 +106,14 @@ impl<R: Read + Seek> Reader<R> {
         Some(&self.header.listing[self.order.place(address)? as usize])
     }
 
-    /// Returns an address as listings write it. Addresses in bytes are hexadecimal.
+    /// Returns an address in the notation of listings. If the unit of addresses is bytes, the address is hexadecimal.
     pub fn spelled(&self, address: u32) -> String {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
 
-    /// Returns a record as text. For a run of instructions, returns the text of the first one. For an event, returns a
-    /// description. `space` is the memory of an access, from [`Following`](crate::Following).
+    /// Returns a record as text. If the record is a run of instructions, the text is that of the first instruction. If
+    /// the record is an event, the text describes the event. `space` is the memory of an access, which
+    /// [`Following`](crate::Following) finds.
     pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),
@@ -151,13 +153,13 @@ impl<R: Read + Seek> Reader<R> {
         Ok(unpack(columns, &self.order).map_err(damaged)?.1)
     }
 
-    /// Returns an iterator over all records, which holds one block in memory at a time.
+    /// Returns an iterator over all records. The iterator has only one block in memory at a time.
     pub fn records(&mut self) -> Records<'_, R> {
         Records { reader: self, next: 0, block: Vec::new().into_iter() }
     }
 
-    /// Reads the end section of a complete file, which has the index of the blocks. Returns `None` if the file is not
-    /// complete.
+    /// Reads the end section of a complete file. The end section has the index of the blocks. Returns `None` if the
+    /// file is not complete.
     fn indexed(&mut self, size: u64) -> Result<Option<End>, Error> {
         const TAIL: u64 = 8 + END_MAGIC.len() as u64;
         if size < TAIL {
@@ -204,7 +206,7 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// Returns an address in a memory space, as listings write it: `s[0x10]`, `LDS 0x10`.
+/// Returns an address in a memory space, in the notation of listings: `s[0x10]`, `LDS 0x10`.
 pub fn place(space: Option<&str>, address: u32) -> String {
     match space.map(|space| (space, space.strip_suffix(']'))) {
         None => format!("{address:#x}"),
@@ -213,7 +215,7 @@ pub fn place(space: Option<&str>, address: u32) -> String {
     }
 }
 
-/// Splits a block into the words for its kinds, which are at its start, and its columns.
+/// Splits the bytes of a block into two parts: the words for the kinds, which come first, and the columns.
 fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or("expected a block of at least 4 bytes")?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -221,8 +223,8 @@ fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     Ok((serde_json::from_slice(words).map_err(|error| error.to_string())?, columns))
 }
 
-/// Reads the section at byte `at`. Returns its type, its unpacked bytes and the offset of its end, or `None` if the
-/// file ends before the section does.
+/// Reads the section at byte `at`. Returns the type of the section, its unpacked bytes, and the offset of its end.
+/// Returns `None` if the file ends before the section ends.
 fn section(
     input: &mut (impl Read + Seek),
     at: u64,
@@ -261,7 +263,7 @@ fn section(
     Ok(Some((kind, content, behind)))
 }
 
-/// Reads until the buffer is full or the input ends. Returns the number of bytes read.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes that were read.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Error> {
     let mut got = 0;
     while got < buffer.len() {

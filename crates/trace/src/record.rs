@@ -17,7 +17,7 @@ pub struct Header {
     /// The unit of addresses: `instructions`, `64-bit words` or `bytes`.
     #[serde(default)]
     pub unit: String,
-    /// Maximum number of lanes per group, 1 to 64.
+    /// Maximum number of lanes per group, from 1 to 64.
     pub lanes_per_group: u32,
     /// Number of groups in the launch.
     pub groups: u32,
@@ -28,13 +28,13 @@ pub struct Header {
     pub data: bool,
     /// The program's instructions in the order of their addresses.
     pub listing: Vec<Line>,
-    /// The machine's registers, with the names for the numbers in [`What::Write`].
+    /// The machine's registers. They determine the name for each number in [`What::Write`].
     #[serde(default)]
     pub registers: Vec<RegisterNames>,
 }
 
 impl Header {
-    /// Returns the name of the register that has this number in [`What::Write`], with its channel: `$r3`, `R1.x`.
+    /// Returns the name of the register and channel that have this number in [`What::Write`]: `$r3`, `R1.x`.
     pub fn register(&self, number: u32) -> String {
         let name = self.registers.iter().find_map(|file| file.register(number));
         name.unwrap_or_else(|| format!("register {number}"))
@@ -44,14 +44,14 @@ impl Header {
 /// Registers of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterNames {
-    /// The manual's name: `temp`, `R`, `$r`.
+    /// The manual's name for this kind of register: `temp`, `R`, `$r`.
     pub name: String,
-    /// Number of the first register in [`What::Write`]. If the registers have channels, the number of its first
-    /// channel.
+    /// The number that [`What::Write`] uses for the first register. If registers have channels, this is the number of
+    /// the first channel of the first register.
     pub first: u32,
     /// Number of registers.
     pub count: u32,
-    /// Names of the channels, one letter per channel; empty for registers of one word.
+    /// Names of the channels, one letter per channel. The text is empty if a register is a single word.
     #[serde(default)]
     pub channels: String,
 }
@@ -73,13 +73,14 @@ pub struct Line {
     pub address: u32,
     /// Text of the instruction.
     pub text: String,
-    /// The label directly before the instruction, if any.
+    /// The label directly before the instruction, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Number of flow constructs that contain the instruction.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
-    /// Memory that the instruction reads: either one name for all loads, or one name for each load of a lane, in order.
+    /// Memory that the instruction reads. If the list has one name, the name applies to all loads. Otherwise, the list
+    /// has one name for each load of a lane, in the order of the loads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<String>,
     /// Memory that the instruction writes.
@@ -91,15 +92,16 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Number that stands for the manual's word for a pushed or popped entry. [`crate::Reader::kind`] returns the word.
+/// A number that stands for a word. The word is the manual's word for a pushed or popped entry. [`crate::Reader::kind`]
+/// returns the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
 /// A run of consecutive instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The step of the instruction: the number of instructions of the launch that were issued before it. An event
-    /// belongs to the last instruction of its group.
+    /// The step of the instruction: the number of instructions that the launch issued before this instruction. An event
+    /// has the step of the last instruction of its group.
     pub step: u64,
     /// The group.
     pub group: u32,
@@ -109,8 +111,8 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// Unlike a [`reconverge_simt::Event`], one record can stand for several instructions, and the word for a push or pop
-/// is stored in the file. [`What::event`] converts a record to an event.
+/// A record differs from a [`reconverge_simt::Event`] in two ways. One record can stand for several instructions, and
+/// the file stores the word for a push or pop. [`What::event`] converts a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Consecutive instructions of the listing ran for the same lanes.
@@ -122,21 +124,21 @@ pub enum What {
         /// The active lanes.
         mask: Mask,
     },
-    /// A decision split the lanes.
+    /// A branch decision split the lanes.
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The other lanes, which wait or leave a loop.
+        /// The lanes that wait or leave a loop.
         not: Mask,
     },
-    /// Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.
+    /// Waiting lanes resume without reconverging. The lanes that ran until then wait or have ended.
     Resume {
-        /// All lanes that are active now.
+        /// All lanes that are active after the event.
         mask: Mask,
     },
-    /// Waiting lanes resume, and continue together with the lanes that ran before them.
+    /// Waiting lanes resume, and continue together with the lanes that ran until then.
     Reconverge {
-        /// All lanes that are active now.
+        /// All lanes that are active after the event.
         mask: Mask,
     },
     /// A stack or frame grew.
@@ -149,7 +151,7 @@ pub enum What {
         /// The popped entry.
         kind: Kind,
     },
-    /// The program counter did not go to the next instruction.
+    /// The next instruction is not the instruction that follows in the program.
     Jump {
         /// Address of the instruction at which the lanes continue.
         to: u32,
@@ -163,9 +165,9 @@ pub enum What {
     Write {
         /// The lane.
         lane: Lane,
-        /// Number of the register in the machine's own numbering. [`Header::register`] returns its name.
+        /// Number of the register. [`Header::register`] returns the name of the register with this number.
         register: u32,
-        /// The new bits.
+        /// The new value of the register.
         value: u32,
     },
     /// Memory was read.
@@ -181,14 +183,14 @@ pub enum What {
         lane: Lane,
         /// Byte address in the memory space.
         address: u32,
-        /// The new bits.
+        /// The new value in memory.
         value: u32,
     },
 }
 
 impl What {
-    /// Returns the record as an event. For a run of instructions, returns the issue of the first one. The word of a
-    /// push or pop is empty.
+    /// Returns the record as an event. If the record is a run of instructions, the event is the issue of the first
+    /// instruction. If the record is a push or a pop, the word in the event is empty.
     pub fn event(self) -> Event {
         match self {
             What::Ran { pc, mask, .. } => Event::Issue { pc, mask },
@@ -212,23 +214,23 @@ pub struct Outcome {
     /// The trap's message, if the program trapped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trap: Option<String>,
-    /// Whether the run was interrupted.
+    /// Whether the user interrupted the run.
     #[serde(default)]
     pub interrupted: bool,
 }
 
-/// Counts over all records, including those after the file reached its size limit.
+/// Counts over all records of the run. Records that are not in the file because of the size limit are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Number of instructions issued to groups.
     pub instructions: u64,
-    /// Number of instructions executed, summed over the active lanes.
+    /// Number of instructions executed by lanes: the sum of the active lanes of all instructions.
     pub lane_instructions: u64,
-    /// Number of decisions that split the lanes.
+    /// Number of branch decisions that split the lanes of a group.
     pub divergences: u64,
 }
 
-/// Data after the last block: the outcome, the totals, and an index of the blocks.
+/// Data after the last block. It has the outcome, the totals, and an index of the blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// How the run ended.
@@ -238,6 +240,7 @@ pub struct End {
     /// The step at which the file reached its size limit. Records from this step on are not in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
-    /// For each block: its offset in the file, the step of its first record, and its number of entries.
+    /// For each block, three numbers: the offset of the block in the file, the step of its first record, and its number
+    /// of entries.
     pub blocks: Vec<(u64, u64, u32)>,
 }

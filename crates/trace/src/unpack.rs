@@ -13,7 +13,7 @@ use crate::record::{Kind, Record, What};
 #[derive(Default)]
 struct Symbols {
     read: Vec<Symbol>,
-    /// Number of literals that remain before the copy, and number of records that remain in the copy.
+    /// The number of literals that remain before the next copy, and the number of records that remain in this copy.
     literals: u64,
     copied: u64,
     distance: u64,
@@ -59,7 +59,7 @@ impl Symbols {
     }
 }
 
-/// The columns of a block, each with the position of the next byte to read.
+/// The columns of a block. Each column has the position of the next byte to read.
 struct Columns<'a>([Cursor<'a>; COLUMNS]);
 
 impl<'a> Columns<'a> {
@@ -67,7 +67,7 @@ impl<'a> Columns<'a> {
         &mut self.0[column as usize]
     }
 
-    /// Returns the next mask. `relation` is its relation to the previous masks.
+    /// Returns the next mask. `relation` is the relation between this mask and the previous masks.
     fn mask(&mut self, masks: &mut Masks, relation: u8) -> Result<Mask, String> {
         let Masks { last, other } = *masks;
         masks.on(match relation {
@@ -104,8 +104,8 @@ impl<'a> Columns<'a> {
         Ok(phrases)
     }
 
-    /// Reads the paths of a block. Returns the ranges of each path, as the index of the first instruction and the
-    /// number of instructions.
+    /// Reads the paths of a block. Returns the ranges of each path. A range is the index of its first instruction and
+    /// its number of instructions.
     fn paths(&mut self, order: &Order) -> Result<Vec<Vec<(u32, u32)>>, String> {
         let column = self.of(Column::Path);
         let (mut paths, mut behind) = (Vec::new(), 0u32);
@@ -129,7 +129,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the first step and the records of a block, or a description of the problem in its bytes.
+/// Returns the first step and the records of a block. If the bytes are invalid, returns a description of the problem.
 pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), String> {
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;
@@ -201,25 +201,25 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     }
 }
 
-/// The records read so far, and the state for decoding the next one.
+/// The records that were read so far, and the state that is needed to decode the next record.
 struct Records<'a> {
     columns: Columns<'a>,
     order: &'a Order,
     paths: Vec<Vec<(u32, u32)>>,
     records: Vec<Record>,
-    /// Number of instructions of the launch before the next record.
+    /// Number of instructions that the launch issued before the next record.
     step: u64,
     /// The step of the group's last instruction.
     last: u64,
     group: u32,
     number: u32,
     masks: Masks,
-    /// If the last record is a run of instructions, the index in the listing of the instruction after the run.
+    /// If the last record is a run of instructions, the index in the listing of the instruction after this run.
     behind: Option<u32>,
 }
 
 impl Records<'_> {
-    /// Adds the record of a symbol. For a symbol with a path, adds the records of the path.
+    /// Adds the record of a symbol. If the symbol has a path, adds all records of the path.
     fn add(&mut self, symbol: Symbol) -> Result<(), String> {
         let Records { columns, masks, number, .. } = self;
         let (relation, rest) = (symbol.relation(), symbol.rest());
@@ -264,7 +264,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Adds the records of a path. Its first range may extend the last record.
+    /// Adds the records of a path. The first range of the path may extend the last record.
     fn ran(&mut self, path: u32, mask: Mask) -> Result<(), String> {
         let Records { order, paths, records, step, group, behind, .. } = self;
         let pieces = paths.get(path as usize).ok_or_else(|| format!("no path {path}"))?;

@@ -10,30 +10,30 @@ use crate::pack::Packer;
 use crate::record::{End, Header, Kind, Outcome, Totals};
 use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 
-/// Maximum size of a trace.
+/// Limit on the size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of the file in bytes. After the file reaches this size, only the totals are updated, and
-    /// [`End::bound_at`] is set.
+    /// Maximum size of the file in bytes. When the file has reached this size, the writer sets [`End::bound_at`]. From
+    /// then on, it updates only the totals.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// The limit [`limits::TRACE`].
+    /// Returns the limit [`limits::TRACE`].
     fn default() -> Limits {
         Limits { bytes: limits::TRACE.get() }
     }
 }
 
-/// Writes a trace. If the writer is dropped without [`Writer::finish`], readers can read the complete blocks of the
-/// file.
+/// Writes a trace. [`Writer::finish`] completes the file. If a writer is dropped without a call of [`Writer::finish`],
+/// readers can still read the complete blocks of the file.
 #[derive(Debug)]
 pub struct Writer<W> {
     open: Open,
     file: Blocks<W>,
 }
 
-/// The block that is being filled.
+/// The block to which records are added at present.
 #[derive(Debug, Default)]
 struct Open {
     block: Packer,
@@ -42,7 +42,7 @@ struct Open {
     divergences: u64,
 }
 
-/// The output, and the counts of the blocks that were written to it.
+/// The output, and the counts over all blocks that were written to the output.
 #[derive(Debug)]
 struct Blocks<W> {
     out: W,
@@ -52,13 +52,13 @@ struct Blocks<W> {
     order: Order,
     limits: Limits,
     written: u64,
-    /// The end section, without the counts of the open block.
+    /// The end section. Its counts do not include the open block.
     end: End,
     failed: Option<Error>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a trace: writes its header.
+    /// Starts a trace, and writes its header.
     ///
     /// # Errors
     /// Fails if the output fails, or if the addresses of the listing are not in ascending order.
@@ -86,7 +86,7 @@ impl<W: Write> Writer<W> {
         Ok(Writer { open: Open::default(), file })
     }
 
-    /// Returns the number of instructions recorded so far, including those after the size limit.
+    /// Returns the number of instructions recorded so far. Instructions after the size limit are included.
     pub fn steps(&self) -> u64 {
         self.file.end.totals.instructions + self.open.block.instructions()
     }
@@ -96,8 +96,8 @@ impl<W: Write> Writer<W> {
         self.file.end.bound_at.is_some()
     }
 
-    /// Records consecutive instructions of one group, which have the same active lanes. `addresses` has their
-    /// addresses.
+    /// Records consecutive instructions of one group. All of these instructions must have the same active lanes.
+    /// `addresses` has the addresses of the instructions.
     ///
     /// # Errors
     /// Fails if the output fails, or if the listing does not have one of the instructions.
@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
     /// Records an event.
     ///
     /// # Errors
-    /// Fails if the output fails, or if the listing does not have the instruction.
+    /// Fails if the output fails, or if the listing does not have the instruction to which the event belongs.
     pub fn event(&mut self, group: u32, event: Event) -> Result<(), Error> {
         if let Event::Issue { pc, .. } = event {
             self.known(&[pc])?;
@@ -129,16 +129,16 @@ impl<W: Write> Writer<W> {
         unknown.map_or(Ok(()), |pc| Err(Error::UnknownInstruction { pc: *pc }))
     }
 
-    /// Returns an observer for one run. Its first events belong to the group that was recorded last.
+    /// Returns an observer for one run. The first events of the run belong to the group that was recorded last.
     ///
-    /// An error of the observer, such as an instruction that is not in the listing, is returned by the next call of
-    /// [`Writer::flush`] or [`Writer::finish`].
+    /// The observer itself does not return errors. If the observer has an error, for example because an instruction is
+    /// not in the listing, the next call of [`Writer::flush`] or [`Writer::finish`] returns this error.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
-    /// Writes the records of the incomplete block, so that a reader can find them.
+    /// Writes the records of the incomplete block to the output, so that readers can read them.
     ///
     /// # Errors
     /// Fails if the output fails, or if a recorded instruction is not in the listing.
@@ -165,9 +165,9 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The output to which full blocks are written.
+/// The output to which the writer writes full blocks.
 trait File {
-    /// Writes a full block, and begins the next one.
+    /// Writes a full block, and begins the next block.
     fn full(&mut self, open: &mut Open);
 }
 
@@ -183,12 +183,12 @@ impl<W: Write> File for Blocks<W> {
 }
 
 impl<W: Write> Blocks<W> {
-    /// Returns the error of the first full block that could not be written, if any.
+    /// If a full block could not be written, returns the error of the first such block.
     fn said(&mut self) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Writes a block, and begins the next one.
+    /// Writes a block, and begins the next block.
     fn write(&mut self, open: &mut Open) -> Result<(), Error> {
         let Totals { instructions: first_step, .. } = self.end.totals;
         let (instructions, lane_instructions) = open.block.counted();
@@ -201,12 +201,13 @@ impl<W: Write> Blocks<W> {
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        // Each block contains all words used so far, so that it can be read without other blocks.
+        // Each block contains all words that were used so far. So a reader can read a block without the other blocks.
         let words = serde_json::to_vec(&open.kinds).map_err(std::io::Error::from)?;
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are still packed, because packing counts them. They are not written.
+        // After the size limit, records are packed only because packing counts them. They are not written to the
+        // output.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
@@ -238,7 +239,7 @@ impl<W: Write> Blocks<W> {
     }
 }
 
-/// Observer that records a run, from [`Writer::recording`].
+/// An observer that records a run. [`Writer::recording`] returns it.
 pub struct Recording<'a> {
     open: &'a mut Open,
     file: &'a mut dyn File,
@@ -252,7 +253,7 @@ impl std::fmt::Debug for Recording<'_> {
 }
 
 impl Recording<'_> {
-    /// Sets a function that is called after each block is written. The function may unwind.
+    /// Sets a function that the observer calls after each written block. The function may unwind.
     pub fn after_each_block(self, after_block: fn()) -> Self {
         Recording { after_block, ..self }
     }
@@ -313,11 +314,11 @@ impl Observer for Recording<'_> {
     }
 }
 
-/// Returns the number of a word. Adds the word if it is new.
+/// Returns the number of a word. If the word does not have a number yet, adds the word.
 #[inline(always)]
 fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
-    // A comparison of pointers finds a word from the same source location. Equal words from other source locations may
-    // have other pointers.
+    // A comparison of pointers finds a word that came from the same source location before. Equal words from different
+    // source locations may have different pointers.
     let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
     known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
 }
@@ -329,6 +330,6 @@ fn new_kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
         kinds.push(word);
         kinds.len() - 1
     });
-    // The number fits, because the machines have about twenty words.
+    // The machines have about twenty words, so the number fits in a `u8`.
     Kind(number as u8)
 }

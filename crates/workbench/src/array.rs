@@ -1,8 +1,8 @@
-//! Typed arrays, read from and written to files: `.npy`, `.npz`, JSON, raw bytes, and ranges and lists on the command
-//! line.
+//! Typed arrays. Arrays can be read from files and written to files in the formats `.npy`, `.npz`, JSON and raw bytes.
+//! The command line accepts ranges and lists as arrays.
 //!
-//! This module parses the header of a `.npy` file itself. The crate npyz does not check the product of a shape's sizes
-//! for overflow, and its support for `.npz` depends on compressors written in C.
+//! This module does not use the crate npyz to parse the header of a `.npy` file, for two reasons. npyz does not check
+//! whether the product of a shape's sizes overflows. The `.npz` support of npyz depends on compressors written in C.
 
 use std::io::{Cursor, Read};
 use std::ops::Range;
@@ -100,8 +100,8 @@ pub enum ArrayError {
     /// The bytes are not a `.npz` file.
     #[error("not an .npz file: {0}")]
     NotNpz(String),
-    /// The `.npz` file does not have an array with the requested name, or no name was given and the file has several
-    /// arrays.
+    /// The `.npz` file does not have an array with the requested name. The error also occurs if no name was given and
+    /// the file has several arrays.
     #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
     NpzName {
         /// The requested name, if one was given.
@@ -120,10 +120,10 @@ pub enum ArrayError {
         /// Bytes found.
         found: usize,
     },
-    /// Not valid JSON, or not nested lists of numbers.
+    /// The text is not valid JSON, or the JSON value is not nested lists of numbers.
     #[error("JSON: {0}")]
     Json(String),
-    /// Lists at the same nesting level differ in length.
+    /// Two JSON lists at the same nesting level have different lengths.
     #[error("JSON: expected lists of equal length")]
     Ragged,
     /// An element is NaN, but an integer is required.
@@ -154,8 +154,8 @@ pub enum ArrayError {
     NoRoom(#[from] NoRoom),
 }
 
-/// Maximum number of copies of an array in memory: as it was loaded, as it was converted, in the launch, and in an
-/// output.
+/// Maximum number of copies of an array in memory: the loaded array, the converted array, the array in the launch, and
+/// the array in an output.
 const COPIES: u64 = 4;
 
 /// Estimate of the memory that parsing a JSON text needs, as a multiple of the text's length.
@@ -179,8 +179,8 @@ impl Element {
 }
 
 impl Array {
-    /// Returns the rows of the lanes in `lanes`, if the array divides evenly into one row for each of `all` lanes.
-    /// Otherwise, returns the array unchanged.
+    /// Divides the array evenly into one row for each of `all` lanes, and returns the rows of the lanes in `lanes`. If
+    /// the array cannot be divided evenly, returns the array unchanged.
     pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
         let Array { dtype, mut shape, bytes } = self;
         if all == 0 || !bytes.len().is_multiple_of(all) {
@@ -227,8 +227,8 @@ impl Array {
     /// Converts the numbers to another type.
     ///
     /// # Errors
-    /// Returns an error for the first element that the type cannot hold exactly. Conversion to `f32` rounds instead,
-    /// and a NaN stays a NaN.
+    /// Returns an error for the first element that the new type cannot hold exactly. Conversion to `f32` does not
+    /// return an error. It rounds the elements, and a NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -249,8 +249,8 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Creates an array from numbers and derives its type. The type is `f64` if a number has a fraction, `u64` if a
-    /// number exceeds `i64`, and `i64` otherwise.
+    /// Creates an array from numbers. The element type is `f64` if a number has a fraction. If no number has a fraction
+    /// but a number exceeds the maximum of `i64`, the type is `u64`. In all other cases, the type is `i64`.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
         let dtype = if any(|number| matches!(number, Element::Float(_))) {
@@ -304,8 +304,8 @@ impl Array {
         }
     }
 
-    /// Returns the elements as nested JSON lists of numbers. JSON does not have NaN or infinity, so they become
-    /// strings. For a large array, serialise the array itself, which does not need extra memory.
+    /// Returns the elements as nested JSON lists of numbers. JSON cannot represent NaN and infinity, so these elements
+    /// become strings. For a large array, serialise the `Array` directly, which does not need extra memory.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -439,7 +439,8 @@ impl Array {
         file
     }
 
-    /// Reads nested JSON lists of numbers. Integers become `i64` (or `u64`). Numbers with a fraction become `f64`.
+    /// Reads nested JSON lists of numbers. If all numbers are integers, the element type is `i64` or `u64`. If a number
+    /// has a fraction, the element type is `f64`.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -469,11 +470,12 @@ impl Array {
         Array::of_numbers(shape, elements)
     }
 
-    /// Parses a literal of the command line: a list `1,2.5,-3`, rows `(1,2),(3,4)`, a range `0..64` or `0..1..0.125`
-    /// (the end is not included), or a type with a size, `f32[64]` or `u32[8,4]`, for an array of zeros.
+    /// Parses an array literal of the command line. The literal is a list `1,2.5,-3`, rows `(1,2),(3,4)`, or a range
+    /// `0..64` or `0..1..0.125`. A range does not include its end. A type with a size, such as `f32[64]` or `u32[8,4]`,
+    /// is an array of zeros.
     ///
     /// # Errors
-    /// Returns an error for any other text, and if the array needs more memory than is available.
+    /// Returns an error if the text is not such a literal, or if the array needs more memory than is available.
     pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
         let unknown = || ArrayError::Literal(text.to_owned());
         if let Some((name, sizes)) = text.split_once('[') {
@@ -527,7 +529,8 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Serialises the array as nested lists of numbers, like [`Array::to_json`], but one element at a time.
+/// Serialises the array as nested lists of numbers. The result is the same as that of [`Array::to_json`], but only one
+/// element at a time is converted.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)

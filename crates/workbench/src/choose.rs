@@ -1,5 +1,5 @@
-//! Selects one pixel or vertex of a launch by the positions that the launch file lists, and reduces the launch to this
-//! pixel or vertex.
+//! Finds one pixel or vertex of a launch by its position, and reduces the launch to this pixel or vertex. The launch
+//! file must list the positions of the pixels or vertices.
 
 use std::fmt;
 use std::ops::Range;
@@ -54,10 +54,10 @@ impl fmt::Display for Asked {
 }
 
 impl LaunchFile {
-    /// Reduces the launch to the quad that contains a pixel, or to a vertex.
+    /// Reduces the launch to a vertex, or to the quad that contains a pixel.
     ///
     /// # Errors
-    /// Returns an error if the file does not list the positions of its lanes, or if no lane matches the request.
+    /// Returns an error if the launch file does not list the positions of the lanes, or if no lane matches the request.
     pub fn choose(&mut self, asked: Asked, files: &dyn Files) -> Result<Piece, Error> {
         let piece = match asked {
             Asked::Pixel { x, y, fragment } => {

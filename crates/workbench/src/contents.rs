@@ -1,4 +1,4 @@
-//! Contents of a file as data: its programs with their requirements, and the data that programs share.
+//! Contents of a program file as data: the programs, their requirements, and the data that the programs share.
 
 use reconverge_isa::program::{ConstantBlock, Param, Place, Program, Sampler, Variable};
 use serde::Serialize;
@@ -22,7 +22,8 @@ pub struct Contents {
     pub notes: Vec<String>,
 }
 
-/// A program and the properties that its container states. A property is absent if the container does not state it.
+/// A program with the properties that its container states. A field is `None` or empty if the container does not state
+/// the property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgramContents {
     /// Name of the program.
@@ -140,7 +141,7 @@ pub struct Named {
 /// Returns the contents of a file.
 ///
 /// # Errors
-/// Returns an error if a program cannot be disassembled, for example because the machine does not have its pipeline
+/// Returns an error if a program cannot be disassembled. For example, the machine may not have the program's pipeline
 /// stage.
 pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
     let Opened { target, image, .. } = opened;

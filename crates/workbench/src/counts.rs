@@ -1,4 +1,4 @@
-//! Counts of a run, for the conditions of a launch file.
+//! Counts of a run, which the conditions of a launch file check.
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Options, Statistics};
@@ -22,11 +22,11 @@ fn plain(statistics: &Statistics) -> RunCounts {
     .collect()
 }
 
-/// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If a condition needs
-/// other counts, a copy of `session` runs again and is observed.
+/// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If a condition needs a
+/// count that `statistics` does not have, the function runs a copy of `session` and observes this second run.
 ///
 /// # Errors
-/// The errors of [`Session::run_traced`].
+/// Returns the errors of [`Session::run_traced`].
 pub fn needed(
     conditions: &[CountRule],
     statistics: &Statistics,

@@ -1,4 +1,4 @@
-//! Replaces one instruction of a program by assembler text.
+//! Replaces one instruction of a program. The new instruction is assembler text.
 
 use std::ops::Range;
 
@@ -59,8 +59,8 @@ pub enum EditError {
 
 /// Returns the words that change if `text` replaces the instruction at `address`.
 ///
-/// The function inserts `text` into the program's listing and assembles the listing. So `text` can be anything that is
-/// legal at this position of a listing: an instruction, an operation of an ALU group, or a fetch.
+/// The function inserts `text` into the program's listing and assembles the listing. So `text` can be everything that a
+/// listing may contain at this position: an instruction, an operation of an ALU group, or a fetch.
 ///
 /// # Errors
 /// See [`EditError`].
@@ -76,8 +76,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let own = listing.marks[index].words.clone();
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
-    // In a listing, a number precedes each control-flow instruction and the first operation of each ALU group. If the
-    // new text does not have a number, it gets the old one.
+    // In a listing, each control-flow instruction and the first operation of each ALU group begin with a number. If the
+    // new text does not begin with a number, the number of the old text is added to the new text.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -100,8 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // A text of a different length makes the rest of the listing invalid. A message about the length is then
-            // more helpful than the errors in the listing.
+            // If the new text has another length than the old text, the rest of the listing becomes invalid. A message
+            // about the length is then more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -112,7 +112,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // The literals of an ALU group do not belong to a line of the listing. They may change with the operation that
+    // No line of the listing contains the literals of an ALU group. The literals may change with the operation that
     // reads them.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
@@ -126,7 +126,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     Ok(Change { first, words: words[first..end].to_vec() })
 }
 
-/// Returns the number of words of an instruction, assembled alone.
+/// Returns the number of words of one instruction. The function assembles the instruction without the rest of the
+/// program.
 fn length_alone(target: &Target, text: &str) -> Option<usize> {
     let machine = target.machine();
     let (program, address) = machine.one(target, text).ok()?;
@@ -134,8 +135,8 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
     Some(line_at(&lines, target.isa, address).ok()?.words.len())
 }
 
-/// Returns the range of an instruction's text in a listing. The range excludes preceding labels and directives, the
-/// comment, and the line end.
+/// Returns the range of an instruction's text in a listing. The range does not contain the labels and directives before
+/// the instruction, the comment after it, or the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;
@@ -204,7 +205,8 @@ mod tests {
                       @e: EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
         let (target, program) = program(Isa::R700, source);
         let change = |address, text| replace(&target, &program, address, text);
-        // The first operation of a group keeps its number. Later operations do not have a number.
+        // The first operation of a group keeps the number that precedes it. Later operations of the group do not have a
+        // number.
         assert_eq!(change(6, "x: ADD R1.x, R2.x, 3.5f").unwrap().words.len(), 1);
         assert_eq!(change(7, "y: ADD R1.y, R2.x, 2.5f").unwrap().words.len(), 1);
         let literal = change(6, "x: MUL R1.x, R2.x, 7.5f").unwrap();

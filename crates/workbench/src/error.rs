@@ -45,8 +45,8 @@ pub enum Error {
     /// The launch needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// The number of lanes is unknown: the launch does not state it, and the numbers of the input are not divided into
-    /// rows.
+    /// The number of lanes is unknown, because the launch does not state the number of lanes and the numbers of the
+    /// input are not divided into rows.
     #[error(
         "{place}: unknown number of lanes for a file of {count} numbers without rows; state --lanes (lanes = in a launch \
          file){}", splits(*.count)
@@ -70,7 +70,7 @@ pub enum Error {
     /// The program does not assemble, or cannot be loaded.
     #[error("{0}")]
     Program(String),
-    /// The command-line option does not exist for programs of this machine.
+    /// The command has an option that does not exist for programs of this machine.
     #[error("--{option} is not for {isa} programs")]
     Option {
         /// Name of the option.
@@ -96,7 +96,7 @@ impl Error {
     }
 }
 
-/// Returns a hint with possible numbers of lanes for `count` values.
+/// Returns a hint that suggests numbers of lanes for `count` values.
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
         .filter(|each| count > 0 && count.is_multiple_of(*each))
@@ -158,7 +158,7 @@ pub struct Trapped {
     pub message: String,
     /// Address of the instruction, in the machine's address unit.
     pub pc: u32,
-    /// The lanes that caused the trap, numbered within their group.
+    /// The lanes that caused the trap, as numbers within their group.
     pub lanes: Mask,
     /// The cause, as text.
     pub cause: String,
@@ -166,15 +166,15 @@ pub struct Trapped {
     pub name: String,
     /// The access, if the cause is an invalid memory access.
     pub access: Option<Access>,
-    /// Text of the instruction, from the user's source or otherwise from the disassembler.
+    /// Text of the instruction in the user's source, or in the disassembly if the source is unknown.
     pub instruction: Option<String>,
     /// The source line of the instruction, if known.
     pub line: Option<usize>,
     /// The registers of the first lane in `lanes`.
     pub state: Option<LaneState>,
-    /// Description of the buffer that is closest to the invalid access.
+    /// Description of the buffer whose addresses are closest to the invalid access.
     pub nearest: Option<String>,
-    /// Byte address, if the cause is a read of shared memory that was not written before.
+    /// If the cause is a read of shared memory that was not written before, the byte address of the read.
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
@@ -185,9 +185,10 @@ pub struct Trapped {
 /// Registers of one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneState {
-    /// Number of the lane in the launch.
+    /// Number of the lane in the whole launch.
     pub lane: usize,
-    /// Registers that the instruction names, in the order of its operands. Each has a name and words.
+    /// The registers that the instruction names, in the order of its operands. Each entry has the register's name and
+    /// its words.
     pub registers: Vec<(String, Vec<u32>)>,
 }
 
@@ -220,7 +221,8 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
     }
 }
 
-/// Returns the variant names of a cause without the contents, joined from the outermost to the innermost.
+/// Returns the variant names of a cause without the contents of the variants. The names are joined from the outermost
+/// variant to the innermost variant.
 fn name(cause: &impl fmt::Debug) -> String {
     let text = format!("{cause:?}");
     let variants = text.split('(').map_while(|part| {
@@ -249,7 +251,8 @@ pub(crate) fn flags(value: u32) -> String {
     if names.is_empty() { "no flags".to_owned() } else { names }
 }
 
-/// Formats the words of a register. A Tesla condition register is shown as flags, and other registers as numbers.
+/// Formats the words of a register. The function formats a Tesla condition register as flags, and other registers as
+/// numbers.
 fn register_words(name: &str, values: &[u32]) -> String {
     match values {
         [value] if name.starts_with("$c") => format!("{value:#x} ({})", flags(*value)),

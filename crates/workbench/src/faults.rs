@@ -1,7 +1,8 @@
 //! Words of a group's flow state, which fault injection and the debugger read and change.
 //!
-//! [`Inspect::words`] lists the words that exist at present, and [`Inspect::word`] reads one of them. A word has up to
-//! 64 bits, given by [`Word::bits`]. A mask has one bit per lane, and a counter is a number.
+//! [`Inspect::words`] lists the words of flow state that exist at present, and [`Inspect::word`] reads a word. A word
+//! has up to 64 bits. [`Word::bits`] states which bits the word has. A mask has one bit per lane, and a counter is a
+//! number.
 //!
 //! [`Inspect::words`]: crate::session::Inspect::words
 //! [`Inspect::word`]: crate::session::Inspect::word
@@ -15,12 +16,12 @@ reconverge_isa::choices! {
     /// A kind of flow state.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Kind {
-        /// Predicate bits. R500 has four per lane and the ALU result, R700 has them inside an ALU clause, and Tesla has
-        /// `$c`.
+        /// Predicate bits. R500 has four predicate bits per lane and the ALU result. R700 has predicate bits inside an
+        /// ALU clause. On Tesla, the predicate bits are `$c`.
         Predicate = "predicate",
         /// The active lanes of the next instruction.
         ActiveMask = "active-mask",
-        /// A mask in an entry of R700's stack. PUSH instructions and loops add entries.
+        /// A mask in an entry of R700's stack. PUSH instructions and loops add entries to the stack.
         StackEntry = "stack-entry",
         /// The branch counter of a lane that a branch has disabled.
         BranchCounter = "branch-counter",
@@ -49,10 +50,11 @@ impl Kind {
 pub struct Word {
     /// The kind of state.
     pub kind: Kind,
-    /// Index among the words of this kind: a channel, a stack entry (counted from the outermost), or a loop.
+    /// The position of the word among the words of this kind: the number of a channel, of a stack entry (counted from
+    /// the outermost entry), or of a loop.
     pub number: usize,
-    /// Part of a stack entry: 0 for its mask, 1 for its address or second mask, or [`Word::TYPE`]. Lists of words do
-    /// not include the type.
+    /// Part of a stack entry: 0 for the entry's mask, 1 for the entry's address or second mask, or [`Word::TYPE`] for
+    /// the type. Lists of words do not include the type.
     pub part: u8,
     /// The lane, if each lane has its own word.
     pub lane: Option<Lane>,
@@ -61,7 +63,8 @@ pub struct Word {
 }
 
 impl Word {
-    /// Part number for the type of a token stack entry. Types are numbered from 1. Only the debugger can set the type.
+    /// The value of [`Word::part`] for the type of a token stack entry. Types are numbered from 1. The debugger can set
+    /// the type, but fault injection cannot.
     pub const TYPE: u8 = 2;
 
     /// Returns a word that is a mask, with one bit for each lane in `lanes`.

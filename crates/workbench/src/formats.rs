@@ -1,6 +1,7 @@
 //! Writes programs to files, and detects the parts of a program that a format cannot hold.
 //!
-//! No table states what a format can hold. Instead, the written file is read back and compared with the program.
+//! No table states what a format can hold. Instead, this module reads the written file back and compares the result
+//! with the program.
 
 use std::collections::HashSet;
 
@@ -32,7 +33,7 @@ pub const BIN: &str = "bin";
 /// # Errors
 /// Returns an error if the extension belongs to a format of another machine.
 pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
-    // Extensions are parts of format names, for example `elf` of cubin-elf32 and `gsh` of gsh.
+    // The accepted extensions are the parts of format names, for example `elf` of cubin-elf32 and `gsh` of gsh.
     let is = |format: &&str| ending.len() > 2 && format.split('-').any(|part| part.starts_with(ending));
     let of = |isa| formats(isa).into_iter().find(is);
     match of(isa) {
@@ -69,12 +70,12 @@ pub enum WriteError {
         /// Formats that can hold all of the programs.
         fits: Vec<&'static str>,
     },
-    /// The format cannot hold a part that affects the results of the program.
+    /// The format cannot hold a part of the program that affects the program's results.
     #[error("{format} cannot hold {}; {}, or omit it with --drop-state", few(.lines), remedy(.fits))]
     Lost {
         /// The format.
         format: String,
-        /// Lines of the text that would be lost.
+        /// Lines of the program's text that the file would not hold.
         lines: Vec<String>,
         /// Formats that can hold these lines.
         fits: Vec<&'static str>,
@@ -93,7 +94,7 @@ fn remedy(fits: &[&str]) -> String {
     }
 }
 
-/// Returns the first lines, and the number of remaining lines.
+/// Returns the first lines as text, with the number of lines that are left out.
 fn few(lines: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown: Vec<String> = lines.iter().take(SHOWN).map(|line| format!("`{line}`")).collect();
@@ -102,8 +103,9 @@ fn few(lines: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Returns the bytes of a file of this format. If the format cannot hold the state, returns an error unless
-/// `drop_state` is set. Lost names and declarations do not affect results. They are listed in a note.
+/// Returns the bytes of a file of this format. If the format cannot hold a part of the program that affects results,
+/// returns an error unless `drop_state` is set. Names and declarations do not affect results. If the format cannot hold
+/// some of them, a note lists these names and declarations.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -123,14 +125,14 @@ pub fn write(
         let fits = formats(target.isa).into_iter().filter(holds).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
-    // A container that has notes has already reported these losses.
+    // A container that has notes has already reported these losses in the notes.
     if written.notes.is_empty() || !kept.same {
         written.notes.push(format!("{format} cannot hold {}", few(&kept.lines)));
     }
     Ok(written)
 }
 
-/// Result of comparing a program with its written file, which was read back.
+/// Result of the comparison of a program with the file to which the program was written.
 struct Kept {
     /// Whether the program in the file has the same results.
     same: bool,
@@ -162,7 +164,8 @@ fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<
     Ok((written, kept))
 }
 
-/// Returns a comment with the machine, chip and stage, which hexadecimal words do not contain. [`hex::load`] reads it.
+/// Returns a comment with the machine, chip and stage. The comment is necessary because hexadecimal words do not state
+/// this information. [`hex::load`] reads the comment.
 fn header(target: &Target) -> String {
     let chip = target.chip_name().map(|chip| format!(", chip {chip}")).unwrap_or_default();
     let stage = target.stage.map(|stage| format!(", stage {stage}")).unwrap_or_default();

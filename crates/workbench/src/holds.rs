@@ -10,16 +10,16 @@ use crate::result::Expected;
 use crate::values::Values;
 
 reconverge_isa::choices! {
-    /// A count of a run, as `stats` defines it.
+    /// A count of a run, as the command `stats` defines the count.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum RunCount {
         /// Number of instructions that were issued to groups.
         Instructions = "instructions",
         /// Number of active lanes, summed over all issued instructions.
         LaneInstructions = "lane_instructions",
-        /// Number of decisions that split the lanes of a group.
+        /// Number of branch decisions that split the lanes of a group.
         DivergentBranches = "divergent_branches",
-        /// Average share of active lanes in a group, from 0 to 1.
+        /// Average share of a group's lanes that are active, from 0 to 1.
         SimdEfficiency = "simd_efficiency",
         /// Maximum depth of any stack or counter of a group.
         StackHighWater = "stack_high_water",
@@ -41,9 +41,9 @@ reconverge_isa::choices! {
         Other = "other_instructions",
         /// Number of memory requests by groups.
         MemoryRequests = "memory_requests",
-        /// Number of transactions that serve the requests.
+        /// Number of memory transactions that serve the memory requests.
         MemoryTransactions = "memory_transactions",
-        /// Number of bytes that the transactions transfer.
+        /// Number of bytes that the memory transactions transfer.
         BytesMoved = "bytes_moved",
         /// Number of bytes that the lanes requested.
         BytesWanted = "bytes_wanted",
@@ -111,8 +111,8 @@ impl CountRule {
     /// Parses a condition such as `instructions <= 16`.
     ///
     /// # Errors
-    /// Returns an error if the form is wrong or the number is malformed. If the count is unknown, the error lists all
-    /// counts.
+    /// Returns an error if the text does not have this form or if the number is malformed. If the count is unknown, the
+    /// error lists all counts.
     pub fn parse(text: &str) -> Result<CountRule, String> {
         let wrong = |why: String| format!("holds = \"{text}\": {why}");
         let form = || {
@@ -120,7 +120,7 @@ impl CountRule {
                 "expected a count, one of <=, >=, ==, !=, <, > and a number: `instructions <= 16`".to_owned(),
             )
         };
-        // If two signs match at one position, such as `<` and `<=`, the longer one is chosen.
+        // If two signs match at one position, such as `<` and `<=`, the parser takes the longer sign.
         let (at, comparison) = Comparison::ALL
             .into_iter()
             .filter_map(|one| Some((text.find(one.name())?, one)))
@@ -151,7 +151,7 @@ impl CountRule {
     /// Checks the condition. Returns a sentence that states the count.
     ///
     /// # Errors
-    /// If the condition does not hold or the count is absent, returns such a sentence as the error.
+    /// If the condition does not hold or the count is absent, returns a sentence that states the count as the error.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {

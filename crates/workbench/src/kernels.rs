@@ -1,5 +1,5 @@
-//! Two kernels with divergent control flow, for every machine that can run them. `bench` measures them. They are also
-//! examples of each machine's flow control.
+//! Two kernels with divergent control flow. Each kernel exists for every machine that can run it. The command `bench`
+//! measures the kernels. The kernels are also examples of each machine's flow control.
 //!
 //! The sources are in `kernels/`, in the assembly language of this project. Each kernel computes one count per lane.
 //! The lanes form rows of [`ROW`] lanes:
@@ -7,7 +7,7 @@
 //! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32. Every product and sum is rounded. The count is
 //!   the number of steps z = z^2 + c, up to 255, that stay within radius 2.
 //! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1, up to 255.
-//!   R500 does not have integers, so this kernel does not exist for R500.
+//!   R500 does not have integers, so R500 does not have this kernel.
 //!
 //! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles it and prepares its launch. [`Kernel::counts`] reads
 //! the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal [`Kernel::golden`].
@@ -55,8 +55,8 @@ pub struct Kernel {
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
-/// How a machine runs a kernel: the machine, the function for its part of the launch, the output with the counts, and a
-/// number that must divide the number of lanes.
+/// How a machine runs a kernel. The parts are the machine, the function that returns the machine's part of the launch,
+/// the output with the counts, and the unit: the number of lanes must be a multiple of the unit.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(
@@ -90,7 +90,7 @@ pub fn find(isa: Isa, name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.isa == isa && kernel.name == name)
 }
 
-/// Returns the 32-bit FNV-1a hash of the counts in lane order. It hashes whole words instead of bytes.
+/// Returns the 32-bit FNV-1a hash of the counts in lane order. The function hashes whole words instead of bytes.
 pub fn hash(counts: &[u32]) -> u32 {
     counts.iter().fold(2_166_136_261, |hash, count| (hash ^ count).wrapping_mul(16_777_619))
 }
@@ -98,7 +98,7 @@ pub fn hash(counts: &[u32]) -> u32 {
 /// The reason why a kernel does not return its counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The number of lanes is 0 or more than [`LANES`], or on Tesla is not a multiple of [`BLOCK`].
+    /// The number of lanes is 0, is more than [`LANES`], or is not a multiple of [`BLOCK`] on Tesla.
     #[error("a launch of {0} lanes is not possible: 1 to {LANES}, on tesla a multiple of {BLOCK}")]
     Lanes(u32),
     /// The source does not assemble.
@@ -113,11 +113,12 @@ pub enum KernelError {
 }
 
 impl Kernel {
-    /// Returns a session for the first `lanes` lanes that is ready to run. `lanes` is 1 to [`LANES`]. On Tesla, it must
-    /// be a multiple of [`BLOCK`].
+    /// Returns a session that runs the first `lanes` lanes. `lanes` is 1 to [`LANES`]. On Tesla, `lanes` must be a
+    /// multiple of [`BLOCK`].
     ///
     /// # Errors
-    /// Returns an error if the number of lanes is invalid. If the source does not assemble, this crate has a defect.
+    /// Returns an error if the number of lanes is invalid. Also returns an error if the source does not assemble, which
+    /// is a defect of this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch(lanes)?;
@@ -156,7 +157,8 @@ impl Kernel {
     }
 }
 
-/// Returns the centre of each lane's pixel. Consecutive lanes are consecutive pixels in rows of `row` pixels.
+/// Returns the centre of each lane's pixel. Consecutive lanes have consecutive pixels. The pixels form rows of `row`
+/// pixels.
 pub(crate) fn positions(lanes: u32, row: u32) -> Values {
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
     let words = (0..lanes).flat_map(|lane| [centre(lane % row), centre(lane / row)]);

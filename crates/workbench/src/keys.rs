@@ -10,7 +10,8 @@ use reconverge_isa::source::closest;
 /// Rewrites a deserializer's message about an unknown field. The new message has the unknown key, the most similar
 /// legal key, and all legal keys.
 ///
-/// `more` has legal keys that the original message does not list. Messages about other problems are returned unchanged.
+/// `more` has legal keys that the original message does not list. If the message is about another problem than an
+/// unknown field, the function returns the message unchanged.
 pub fn complaint(message: &str, more: &[&str]) -> String {
     let message = message.trim_end();
     let Some((found, mut known, rest)) = unknown_field(message) else { return message.to_owned() };
@@ -28,7 +29,8 @@ pub fn complaint(message: &str, more: &[&str]) -> String {
     format!("unknown key `{found}`{place}: {meant}{keys}")
 }
 
-/// Returns the unknown field of a message, the fields that it lists, and the text after the list.
+/// Returns the unknown field that a message names, the known fields that the message lists, and the text after the
+/// list.
 fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
     let start = message.find("unknown field `")? + "unknown field `".len();
     let (found, rest) = message[start..].split_once('`')?;
@@ -36,13 +38,14 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
         Some((list, after)) => (list, after),
         None => (rest, ""),
     };
-    // Serde writes one of three forms: no list, `expected `a``, or `expected one of `a`, `b``.
+    // Serde writes the list of known fields in one of three forms: no list, `expected `a``, or `expected one of `a`,
+    // `b``.
     let known = list.split('`').skip(1).step_by(2).collect();
     Some((found, known, after))
 }
 
-/// Returns the line number, from 1, of the first `"key":` in a JSON text. Returns `None` if the text is a single line,
-/// since the line number is then not helpful.
+/// Returns the line number, from 1, of the first `"key":` in a JSON text. Returns `None` if the whole text is one line,
+/// because a line number does not help in this case.
 pub fn json_line(text: &str, key: &str) -> Option<usize> {
     if !text.trim_end().contains('\n') {
         return None;
@@ -58,7 +61,7 @@ pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
 }
 
-/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the rest.
+/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the text after it.
 pub fn line_of(message: &str) -> Option<(usize, &str)> {
     let rest = message.strip_prefix("line ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
@@ -66,7 +69,8 @@ pub fn line_of(message: &str) -> Option<(usize, &str)> {
     Some((rest[..end].parse().ok()?, text.trim_start()))
 }
 
-/// Returns a message with the name of its file. If the message begins with a line, the form is `FILE:LINE: MESSAGE`.
+/// Returns a message with the name of its file. If the message begins with a line number, the result has the form
+/// `FILE:LINE: MESSAGE`.
 pub fn placed(file: &str, message: &str) -> String {
     match line_of(message) {
         Some((line, rest)) => format!("{file}:{line}: {rest}"),

@@ -1,4 +1,4 @@
-//! Launch files: reading them, and running the launches that they describe.
+//! Reads launch files, and runs the launches that the files describe.
 
 use std::sync::Arc;
 
@@ -75,14 +75,14 @@ pub enum LaunchFileError {
     /// The text states both a trap and expectations.
     #[error("expected either trap or [[expect]]; a launch that traps does not have results")]
     TrapAndExpect,
-    /// The text of the expected trap is empty, so it would match every trap.
+    /// The text of the expected trap is empty. An empty text would match every trap.
     #[error("trap: the text is empty; state a part of the trap's message")]
     AnyTrap,
 }
 
 impl LaunchFileError {
     /// Returns the message about a field. If the field is unknown, the message lists all legal fields. At the top level
-    /// of the file, these are the common fields and the machine's fields.
+    /// of the file, the legal fields are the common fields and the machine's fields.
     fn of_field(&self) -> String {
         let LaunchFileError::Field { error, .. } = self else { return self.to_string() };
         let message = error.to_string();
@@ -105,7 +105,7 @@ impl LaunchFileError {
     }
 }
 
-/// Returns the message of a JSON error, starting with its line.
+/// Returns the message of a JSON error. The message starts with the line number.
 fn of_json(error: &serde_json::Error) -> String {
     let (message, line, column) = (error.to_string(), error.line(), error.column());
     match message.strip_suffix(&format!(" at line {line} column {column}")) {
@@ -185,12 +185,12 @@ impl LaunchFile {
         }
     }
 
-    /// Returns the launch that a table of fields describes.
+    /// Returns the launch that the fields in a table describe.
     ///
     /// # Errors
     /// Returns an error if the machine is missing, if a field is unknown, or if a value has the wrong type.
     pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
-        // The table was not read from this text, so messages do not have line numbers.
+        // Messages do not have line numbers, because the user has not written this text.
         let text = table.to_string();
         let parsed = DeTable::parse(&text);
         let parsed = parsed.map_err(|error| LaunchFileError::Toml { error, line: None })?;
@@ -233,7 +233,7 @@ impl LaunchFile {
         LaunchFile { isa, common: Common::default(), machine }
     }
 
-    /// Sets a field to the value of a command-line option. `option` is the option's name without dashes.
+    /// Sets a field of the launch to the value of a command-line option. `option` is the option's name without dashes.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the option, or if the value is malformed.
@@ -249,7 +249,7 @@ impl LaunchFile {
         Ok(())
     }
 
-    /// Returns the program type that the launch states.
+    /// Returns the program type (stage) that the launch states.
     ///
     /// # Errors
     /// Returns an error if the name is unknown.
@@ -267,24 +267,24 @@ impl LaunchFile {
         self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
     }
 
-    /// Returns `options` with the changes that the launch states.
+    /// Returns `options`, changed as the launch states.
     ///
     /// # Errors
     /// Returns an error if the mode is unknown.
     pub fn options(&self, options: &Options) -> Result<Options, Error> {
         let mode = self.mode()?.unwrap_or(options.mode);
         let watchdog = self.common.watchdog.unwrap_or(options.watchdog);
-        // The race check runs unless the launch or the options turn it off.
+        // The race check runs unless the launch or `options` turns off the check.
         let race_check = self.common.race_check.unwrap_or(true) && options.race_check;
         Ok(Options { mode, watchdog, race_check, ..*options })
     }
 
-    /// Returns whether the launch states expected results or a trap.
+    /// Returns whether the launch states expected results or an expected trap.
     pub fn expects_something(&self) -> bool {
         !self.common.expect.is_empty() || self.common.trap.is_some()
     }
 
-    /// Returns a session with the launch of `program`, ready to run. `image` contains the program.
+    /// Returns a session that is ready to run `program` with this launch. `image` contains the program.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the program or the machine.
@@ -303,15 +303,16 @@ impl LaunchFile {
         }
     }
 
-    /// Returns the target. The launch's chip takes precedence over the chip of the program's file.
+    /// Returns the target. If the launch states a chip, this chip replaces the chip of the program's file.
     fn target(&self, image: &Image) -> Result<Target, Error> {
         let chip = self.common.chip.as_deref().or(image.chip.as_deref());
         let target = Target::new(self.isa, chip).map_err(|error| Error::Machine(error.to_string()))?;
         Ok(Target { stage: self.stage()?, ..target })
     }
 
-    /// If the launch changes the program before it runs, returns the changed program and its findings, as
-    /// [`Machine::lint`](crate::Machine::lint) reports them. Returns `None` if the launch runs the words unchanged.
+    /// If the launch changes the program before the run, returns the changed program and the findings of
+    /// [`Machine::lint`](crate::Machine::lint) for this changed program. Returns `None` if the launch runs the words
+    /// unchanged.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the program or the machine.
@@ -325,7 +326,8 @@ impl LaunchFile {
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
-    /// Adds the context to a trap of the launch. For this, the launch runs again up to the trap.
+    /// Adds the context to a trap of the launch. To find the context, the function runs the launch again up to the
+    /// trap.
     pub fn look(
         &self,
         trapped: &mut Trapped,
@@ -341,8 +343,8 @@ impl LaunchFile {
         }
     }
 
-    /// Compares the result of a run with the trap or the results that the launch expects. Returns the results, if any,
-    /// and the differences as text. `file` is the name of the program's file, for messages.
+    /// Compares the result of a run with the trap or the results that the launch expects. Returns the results if the
+    /// run has results, and the differences as text. `file` is the name of the program's file, for messages.
     ///
     /// # Errors
     /// Returns an error if the launch cannot run, if the engines differ, or if the program traps unexpectedly.
@@ -370,7 +372,7 @@ impl LaunchFile {
     /// Runs the launch of `program` and compares its results with the expected results.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. Other errors are
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. All other errors are
     /// about the launch.
     pub fn run(
         &self,
@@ -381,7 +383,8 @@ impl LaunchFile {
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
         let session = self.prepare(image, program, files)?;
-        // `session.run` consumes the session. The conditions may need a second run, which is observed.
+        // `session.run` consumes the session, so the conditions need a copy. They may require a second run, which is
+        // observed.
         let again = (!self.common.expect.holds.is_empty()).then(|| session.copy());
         let outcome = session.run(&options)?;
         let mut result = self.result(&*outcome, files)?;
@@ -391,11 +394,11 @@ impl LaunchFile {
         Ok(result)
     }
 
-    /// Checks the conditions on counts, and adds a sentence about each to the results. `session` is a copy of the
-    /// launch.
+    /// Checks the conditions on counts, and adds a sentence about each condition to the results. `session` is a copy of
+    /// the session that ran.
     ///
     /// # Errors
-    /// Returns an error if a count needs an observed run and that run fails.
+    /// Returns an error if a count needs an observed run and the observed run fails.
     pub fn judge_counts(
         &self,
         result: &mut RunResult,
@@ -442,7 +445,8 @@ impl LaunchFile {
 /// Returns the program with the name `kernel`, or the only program if `kernel` is `None`.
 ///
 /// # Errors
-/// Returns an error if the image has no program, if no program has this name, or if several exist and no name is given.
+/// Returns an error if the image has no program, or if no program has this name. Also returns an error if `kernel` is
+/// `None` and the image has several programs.
 pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a Program, Error> {
     let programs = &image.programs;
     let names =
@@ -479,7 +483,7 @@ mod tests {
         assert!(second.starts_with("line 8: ") && second.contains("in `segment.base`"), "{second}");
         let json = wrong("{\"isa\": \"tesla\", \"grid_id\": 65536}");
         assert!(json.starts_with("invalid value") && json.contains("in `grid_id`"), "{json}");
-        // A key of one machine is unknown in a launch file of another machine.
+        // A key that belongs to one machine is unknown in a launch file of another machine.
         assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown key `grid`"));
     }
 
@@ -505,8 +509,8 @@ mod tests {
         );
     }
 
-    /// A JSON text that is not an object, invalid JSON, invalid TOML and a missing key each cause a message of one line
-    /// with the position.
+    /// A JSON text that is not an object, invalid JSON, invalid TOML and a missing key each cause a message. The
+    /// message has one line and states the position.
     #[test]
     fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
         for (text, message) in [

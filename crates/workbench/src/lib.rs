@@ -1,32 +1,32 @@
-//! The interface that every front end uses: machines, programs from files, launches and runs.
+//! The interface that every front end uses. It provides machines, programs from files, launches and runs.
 //!
 //! * [`machine()`] returns a [`Machine`], which disassembles, assembles, explains and checks programs. A [`target`] is
 //!   a machine with a chip and a program type.
-//! * [`open()`] reads programs and their machine from the bytes of a file. [`source`] has the lines and labels of a
-//!   user's source.
+//! * [`open()`] reads the programs in the bytes of a file, and finds their machine. [`source`] has the lines and labels
+//!   of a user's source.
 //! * [`formats`] writes programs to files. [`contents`] lists the contents of a file. [`edit`] replaces one instruction
 //!   of a program.
-//! * [`launch`] and [`manifest`] read and run launch files and run manifests. [`mod@r500`], [`mod@r700`] and
-//!   [`mod@tesla`] are the machines. Each defines its own fields of a launch.
+//! * [`launch`] reads and runs launch files, and [`manifest`] reads and runs run manifests. [`mod@r500`], [`mod@r700`]
+//!   and [`mod@tesla`] are the machines. Each machine defines its own fields of a launch.
 //! * [`choose`] reduces a launch to one pixel or vertex.
-//! * A [`session`] is a launch that is ready to run. It returns the results.
-//! * [`trace`] has the events of a run with their groups. [`stats`] counts them per instruction.
+//! * A [`session`] is a launch that is ready to run. Running the session returns the results.
+//! * [`trace`] has the events of a run with their groups. [`stats`] counts the events per instruction.
 //! * [`graph`] draws the control flow of a program.
-//! * [`taint`] finds inexact values that decide the flow, form an address or reach an output.
+//! * [`taint`] finds inexact values that influence the control flow, an address or an output.
 //! * [`mod@lint`] lists the instructions that break a rule of the machine.
 //! * [`faults`] defines the words of a group's flow state that a fault can change.
 //! * [`trapped`] adds the context to a trap.
 //! * [`kernels`] are the divergent kernels that `bench` runs.
 //! * [`mod@array`] and [`values`] hold the numbers of inputs and outputs.
 //!
-//! This crate does not read files or print.
+//! This crate does not read files and does not print.
 //!
 //! # Tasks
 //!
 //! ## Assemble
 //!
 //! [`open()`] assembles a source. The result has the programs with their machine and chip. Errors in the source have
-//! positions. All later examples use this source.
+//! positions. All examples below use the programs of this source.
 //!
 //! ```
 //! use reconverge_workbench::{Known, open};
@@ -94,7 +94,8 @@
 //!
 //! ## Disassemble
 //!
-//! The text of a program assembles to the same words, even if the words are not valid instructions.
+//! [`Machine::disassemble`] returns the text of a program. Assembling the text results in the same words, even if the
+//! words are not valid instructions.
 //!
 //! ```
 //! # let source = "
@@ -130,8 +131,8 @@
 //!
 //! ## Run
 //!
-//! A launch describes the initial state of a program. It comes from a launch file, or from
-//! [`launch::LaunchFile::empty`] and later changes. The caller provides the files that the launch names, through
+//! A launch describes the state in which a program starts. A launch can be read from a launch file, or created with
+//! [`launch::LaunchFile::empty`] and then changed. The launch may name files. The caller provides these files through
 //! [`values::Files`].
 //!
 //! ```
@@ -175,8 +176,8 @@
 //!
 //! ## Trace
 //!
-//! A [`trace::Sink`] receives the events of a run in the order in which instructions are issued. [`stats::Profile`] is
-//! a sink that counts events. The command line writes trace files with a sink that contains a
+//! A [`trace::Sink`] receives the events of a run. The events have the order in which the instructions were issued.
+//! [`stats::Profile`] is a sink that counts events. The command line writes trace files with a sink that contains a
 //! `reconverge_trace::Writer`.
 //!
 //! ```
@@ -231,7 +232,7 @@
 //! ## Debug
 //!
 //! A [`debugger::Debugger`] steps forward and backward. [`debugger::command::run`] executes the commands of `reconverge
-//! debug`. [`session::Stepping`] is simpler: it has no stops and can only go back to snapshots.
+//! debug`. [`session::Stepping`] is simpler: it does not have stops, and goes back only to snapshots.
 //!
 //! ```
 //! # let source = "
@@ -274,8 +275,9 @@
 //!
 //! ## Compare
 //!
-//! In lockstep, two engines run the launch and are compared during the run. A difference is an error. If an output
-//! differs from the launch's expectation, the difference is added to [`result::RunResult::mismatches`].
+//! In lockstep, two engines run the same launch, and the session compares the engines during the run. A difference
+//! between the engines is an error. A difference between an output and the output that the launch expects is not an
+//! error, but is listed in [`result::RunResult::mismatches`].
 //!
 //! ```
 //! # let source = "

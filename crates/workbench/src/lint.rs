@@ -9,8 +9,8 @@ use crate::open::Opened;
 use crate::target::{Target, TargetError};
 use crate::values::Files;
 
-/// Returns every violation of a rule in a program, ordered by address. At one address, errors come first. A malformed
-/// part is listed once, even if a rule of the machine also reports it.
+/// Returns every violation of a rule in a program, ordered by address. If one address has several violations, errors
+/// come first. A malformed part is listed once, even if a rule of the machine also reports this part.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.

@@ -8,9 +8,9 @@ use crate::target::TargetError;
 /// Options for the contents and layout of a listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Adds addresses and words.
+    /// Prints the address and the words of each instruction.
     pub hex: bool,
-    /// Indents and labels flow constructs.
+    /// Indents flow constructs, and prints labels for them.
     pub structure: bool,
     /// Prints special forms of an operation under their own names. (R500)
     pub idioms: bool,
@@ -29,7 +29,7 @@ pub struct Listing {
     pub(crate) marks: Vec<Mark>,
 }
 
-/// A line of a listing: a directive, or an instruction with the label before it.
+/// A line of a listing: a directive, or an instruction with the label that precedes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Address in the machine's address unit; `None` for directives.
@@ -45,7 +45,7 @@ pub struct Line {
     pub depth: usize,
     /// The comments after the instruction.
     pub notes: Vec<String>,
-    /// Line number in the listing, from 1. If the text takes several lines, number of the first one.
+    /// Line number in the listing, from 1. If the text takes several lines, the number of the first of these lines.
     pub source_line: usize,
 }
 
@@ -61,7 +61,7 @@ impl Line {
 pub struct Lines(Vec<Line>);
 
 impl Lines {
-    /// Returns the lines that are instructions.
+    /// Returns the given lines that are instructions.
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Lines {
         let mut lines = addressed(lines.into_iter().collect());
         lines.dedup_by_key(|line| line.address);
@@ -92,16 +92,16 @@ pub(crate) fn addressed(mut lines: Vec<Line>) -> Vec<Line> {
     lines
 }
 
-/// Returns an error if constructs nest deeper than [`NESTING`] allows.
+/// Returns an error if flow constructs are nested deeper than [`NESTING`].
 pub(crate) fn check_nesting(deepest: usize) -> Result<(), TargetError> {
     NESTING.check(deepest as u64).map_err(TargetError::Exceeded)
 }
 
 impl Listing {
-    /// Returns the listing unchanged if its nesting is allowed.
+    /// Returns the listing unchanged if its nesting depth is allowed.
     ///
     /// # Errors
-    /// Returns an error if constructs nest deeper than [`NESTING`] allows.
+    /// Returns an error if flow constructs are nested deeper than [`NESTING`].
     pub(crate) fn checked(self) -> Result<Listing, TargetError> {
         let deepest = self.marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
         check_nesting(deepest).map(|()| self)
@@ -125,7 +125,7 @@ impl Listing {
                 line.notes.extend(
                     note.into_iter().flat_map(|note| note.split(" ; ")).map(|note| note.trim().to_owned()),
                 );
-                // If the listing shows words, a line of Tesla begins with the address, `/*0010*/`.
+                // If the listing shows words, a line of a Tesla listing begins with the address, `/*0010*/`.
                 let address = code.strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
                 match address.map_or(code, |(_, code)| code).trim() {
                     "" => {}

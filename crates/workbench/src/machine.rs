@@ -1,5 +1,5 @@
-//! Defines [`Machine`], the interface of a machine for front ends. Each machine has one static value that implements
-//! it.
+//! Defines [`Machine`], the interface through which front ends use a machine. Each machine has one static value that
+//! implements the interface.
 
 use std::fmt;
 use std::ops::Range;
@@ -28,7 +28,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns the lines that state the machine, chip and name of a program. A listing does not contain these lines.
     fn heading(&self, target: &Target, program: &Program) -> String;
 
-    /// Disassembles a program. The listing has the text, which [`Machine::assemble`] accepts, and its lines.
+    /// Disassembles a program. The listing has the lines and the text of the program. [`Machine::assemble`] accepts the
+    /// text.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the program's type.
@@ -46,8 +47,8 @@ pub trait Machine: Sync + fmt::Debug {
         Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
     }
 
-    /// Assembles a source text. Returns its programs and the data that they share. If the source does not state a chip
-    /// or a stage, those of `target` apply.
+    /// Assembles a source text. Returns the programs in the text and the data that the programs share. If the source
+    /// does not state a chip or a stage, the chip or stage of `target` applies.
     ///
     /// # Errors
     /// Returns every error in the source.
@@ -63,12 +64,12 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns the directives of this machine. [`reconverge_isa::expand`] lists the directives that all machines share.
     fn directives(&self) -> Vec<DirectiveRow>;
 
-    /// Returns whether `program` and `back` are equal in all properties that a listing keeps, except for the words.
-    /// `back` is the result of assembling the listing of `program`.
+    /// Returns whether `program` and `back` are equal in all properties that a listing keeps. The comparison does not
+    /// include the words. `back` is the result of assembling the listing of `program`.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
-    /// Checks that `image` and `back` are equal in everything that a text keeps. `back` is the result of assembling the
-    /// text of `image`.
+    /// Checks that `image` and `back` are equal in all properties that a text keeps. `back` is the result of assembling
+    /// the text of `image`.
     ///
     /// # Errors
     /// Returns a description of the first difference.
@@ -89,11 +90,12 @@ pub trait Machine: Sync + fmt::Debug {
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError>;
 
     /// Explains the instruction of `program` at `address`, which is in the machine's address unit. By default, the
-    /// words of the listing at that address are explained. A machine overrides this method if the meaning of words
-    /// depends on their position.
+    /// method explains the words that the listing has at that address. A machine overrides this method if the meaning
+    /// of words depends on their position.
     ///
     /// # Errors
-    /// Returns an error if no instruction starts at `address`, or if the words there do not encode an instruction.
+    /// Returns an error if no instruction starts at `address`, or if the words at `address` do not encode an
+    /// instruction.
     fn explain_at(
         &self,
         target: &Target,
@@ -104,7 +106,8 @@ pub trait Machine: Sync + fmt::Debug {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// Assembles one instruction. Returns a complete program that contains it, and its address in that program.
+    /// Assembles one instruction. Returns a complete program that contains the instruction, and the address of the
+    /// instruction in this program.
     ///
     /// # Errors
     /// Returns the errors in the text, with their positions.
@@ -112,15 +115,15 @@ pub trait Machine: Sync + fmt::Debug {
         alone(self, target, "", text)
     }
 
-    /// Returns the malformed parts of a program, such as words that do not encode an instruction, or clauses without an
-    /// end. The text of a program also preserves malformed words.
+    /// Returns the malformed parts of a program. A malformed part is, for example, a clause without an end, or words
+    /// that do not encode an instruction. The text of a program also preserves malformed words.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the program's type.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// If the words do not seem to be a program of this machine, returns a hint about what else they could be. Raw
-    /// words do not identify their machine, so the hint is a guess.
+    /// If the words do not seem to be a program of this machine, returns a hint about what the words could be. Words do
+    /// not state their machine, so the hint is a guess.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let faulty = |program: &Program| self.faults(target, program).is_ok_and(|faults| !faults.is_empty());
         (faulty(program) && !faulty(&swapped(program))).then(|| OTHER_ORDER.to_owned())
@@ -141,8 +144,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns an error if the program cannot be loaded.
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
-    /// Returns the registers that each instruction of a program reads and writes, indexed by address. An instruction
-    /// that issues several operations in parallel has one entry per operation.
+    /// Returns the registers that each instruction of a program reads and writes, indexed by address. If an instruction
+    /// issues several operations in parallel, the result has one entry per operation.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
@@ -160,8 +163,8 @@ pub trait Machine: Sync + fmt::Debug {
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>>;
 
-    /// Returns the properties of a program's instructions that determine how they are counted. They come from the
-    /// machine's tables and manual.
+    /// Returns the properties of a program's instructions that statistics need for counting. The properties come from
+    /// the machine's tables and manual.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
@@ -183,7 +186,7 @@ pub trait Machine: Sync + fmt::Debug {
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
-/// Hint for a program that becomes valid if the bytes of each word are reversed.
+/// Hint that a program becomes valid if the bytes of each word are reversed.
 pub(crate) const OTHER_ORDER: &str =
     "the bytes of each word seem to be in the other order; state it with --endian";
 
@@ -215,8 +218,8 @@ pub struct Assembled {
 }
 
 impl Assembled {
-    /// Returns the result for a source that has these programs and no shared data. `lines` has the positions of their
-    /// instructions. The target gets a stage only if the source has exactly one program.
+    /// Returns the result for a source that has these programs and no shared data. `lines` has the positions of the
+    /// programs' instructions. The target gets a stage only if the source has exactly one program.
     ///
     /// # Errors
     /// Returns an error if the machine does not have this chip.
@@ -282,8 +285,8 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     };
     let listing = machine.disassemble(target, &program, Style::default());
     let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
-    // The assembler may insert zeros between a clause and the control-flow instruction that starts it. They are not
-    // part of `text`.
+    // The assembler may insert zeros between a clause and the control-flow instruction that starts the clause. The
+    // zeros are not part of `text`.
     let behind = lines.iter().filter(|line| line.address.is_some()).skip(context.lines().count());
     let of_text: Vec<u32> = behind
         .filter(|line| line.words.iter().any(|word| *word != 0) || context.is_empty())
@@ -296,8 +299,8 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     }
 }
 
-/// Returns the errors that lie inside a part of a source, with positions relative to the part. If no error lies inside,
-/// returns all errors with the whole part as their position.
+/// Returns the errors that lie inside a part of a source. The positions of these errors are relative to the part. If no
+/// error lies inside the part, returns all errors with the whole part as their position.
 pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnostic> {
     let inside = |error: &Diagnostic| part.start <= error.span.start && error.span.start <= part.end;
     let any = errors.iter().any(inside);
@@ -331,7 +334,7 @@ pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, E
 pub struct ExplainedField {
     /// The manual's name for the word that contains the field.
     pub word: String,
-    /// Index of that word in the instruction.
+    /// Index of the word that contains the field, among the words of the instruction.
     pub index: usize,
     /// The manual's name for the field.
     pub name: String,
@@ -354,11 +357,11 @@ pub struct Explanation {
     pub words: Vec<u32>,
     /// The instruction as the disassembler prints it.
     pub text: String,
-    /// The fields of its words.
+    /// The fields of the instruction's words.
     pub fields: Vec<ExplainedField>,
-    /// Sentences that describe the computation.
+    /// Sentences that describe what the instruction computes.
     pub meaning: Vec<String>,
-    /// Sentences that describe the effect on control flow.
+    /// Sentences that describe how the instruction affects control flow.
     pub flow: Vec<String>,
     /// The documented rules that the instruction violates.
     pub findings: Vec<String>,
@@ -390,7 +393,7 @@ pub enum ExplainError {
         isa: Isa,
         /// The requested address.
         address: u32,
-        /// The nearest lower and higher addresses at which instructions start.
+        /// The addresses of the nearest instructions before and after the requested address.
         near: Vec<u32>,
     },
     /// The target is invalid, or the program cannot be disassembled.

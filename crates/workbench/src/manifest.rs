@@ -23,7 +23,8 @@ use crate::values::Files;
 
 /// A run manifest.
 ///
-/// Fields whose names begin with `_` are ignored. They describe the origin and the purpose of the manifest for readers.
+/// The parser ignores fields whose names begin with `_`. These fields tell readers the origin and the purpose of the
+/// manifest.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -39,10 +40,11 @@ pub struct Manifest {
     launches: Vec<LaunchEntry>,
     /// Buffers in global memory.
     buffers: Vec<BufferEntry>,
-    /// Contents of constant banks that the program's file defines: `c1` and hexadecimal bytes.
+    /// Contents of the constant banks that the program's file defines. A key is the name of a bank, such as `c1`, and
+    /// the value is the bank's bytes in hexadecimal.
     #[serde(default)]
     constants: BTreeMap<String, String>,
-    /// Contents that the host writes to the start of constant banks.
+    /// Bytes that the host writes to the start of constant banks.
     #[serde(default)]
     user_constants: BTreeMap<String, String>,
     /// Expected contents of buffers.
@@ -62,7 +64,7 @@ pub struct Manifest {
     _binary_sha256: Note,
 }
 
-/// A field that is ignored.
+/// The type of a field that the parser ignores.
 type Note = Option<serde::de::IgnoredAny>;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -138,7 +140,7 @@ struct Tolerance {
 }
 
 impl LaunchEntry {
-    /// Returns the program that the launch names, or the first program if it names none.
+    /// Returns the program that the launch names. If the launch does not name a program, returns the first program.
     fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
         match &self.kernel {
             None => image
@@ -154,8 +156,8 @@ impl Manifest {
     /// The machine of all run manifests.
     pub const ISA: Isa = Isa::Tesla;
 
-    /// Parses a manifest. Returns `None` if the bytes are not a manifest. A message about an unknown key begins with
-    /// the key's line number.
+    /// Parses a manifest. Returns `None` if the bytes are not a manifest. If the manifest has an unknown key, the error
+    /// message begins with the key's line number.
     pub fn parse(bytes: &[u8]) -> Option<Result<Manifest, String>> {
         let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
         let object = value.as_object()?;
@@ -172,12 +174,12 @@ impl Manifest {
         Some(serde_path_to_error::deserialize(value).map_err(refused))
     }
 
-    /// Runs the launches with the programs of `opened`, and compares the buffers with the expected contents. The
-    /// buffers are the outputs.
+    /// Runs the launches with the programs of `opened`, and then compares the buffers with their expected contents. The
+    /// buffers are the outputs of the result.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if a program traps, and [`Error::Differ`] if the engines differ. Other errors are about
-    /// the manifest.
+    /// Returns [`Error::Trap`] if a program traps, and [`Error::Differ`] if the engines differ. All other errors are
+    /// about the manifest.
     pub fn run(&self, opened: &Opened, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
         let image = &opened.image;
         let mut buffers = self.memory(files)?;
@@ -206,11 +208,11 @@ impl Manifest {
         Ok(result)
     }
 
-    /// Returns a session with the only launch, ready to run, and the program of the launch.
+    /// Returns a session that is ready to run the manifest's only launch, and the program of this launch.
     ///
     /// # Errors
-    /// Returns an error if the manifest has several launches: each continues in the memory of the previous one, so none
-    /// can run alone. Other errors are about the manifest.
+    /// Returns an error if the manifest has several launches. Each launch continues in the memory of the previous
+    /// launch, so no launch can run alone. All other errors are about the manifest.
     pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
         let [entry] = &self.launches[..] else {
             let count = self.launches.len();
@@ -253,7 +255,7 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // Manifests record runs that took place, so the block size is not checked against the chip's limits.
+            // Manifests record runs that took place, so the block size is not checked against the limits of the chip.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),
@@ -324,7 +326,7 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
-            // Bytes are compared if the length is not a multiple of the element size.
+            // If the length is not a multiple of the element size, the comparison is of bytes instead of elements.
             let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
             let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
             let (wanted, found) = (array(wanted.to_vec()), array(found));

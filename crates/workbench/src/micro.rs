@@ -1,8 +1,9 @@
-//! Programs that repeat a single instruction in a loop. `bench --micro` measures the cost of the instructions. Each
-//! [`Row`] is an instruction with a pattern of addresses and active lanes.
+//! Programs that repeat a single instruction in a loop. The command `bench --micro` uses the programs to measure the
+//! cost of instructions. Each [`Row`] is an instruction with a pattern of addresses and active lanes.
 //!
-//! The program of a row sets up registers and runs the instruction [`COPIES`] times per iteration. The cost of the same
-//! program with an empty loop is subtracted. The programs are assembler sources and run like any other program.
+//! The program of a row first sets up registers. Its loop then contains [`COPIES`] copies of the instruction. `bench`
+//! measures the same program with an empty loop, and subtracts the cost of the empty loop. The programs are assembler
+//! sources and run like any other program.
 
 mod r500;
 mod r700;
@@ -18,7 +19,7 @@ use crate::open::{Known, open};
 use crate::session::Session;
 use crate::values::NoFiles;
 
-/// Number of copies of the instruction per iteration.
+/// Number of copies of the instruction in the body of the loop.
 pub const COPIES: u32 = 8;
 /// Number of groups of a launch.
 pub const GROUPS: u32 = 64;
@@ -42,9 +43,9 @@ filter = "linear"
 /// The program around the measured instruction, and its launch.
 #[derive(Debug)]
 struct Frame {
-    /// The program up to the loop's body. `{rounds}` stands for the number of iterations.
+    /// The text of the program before the loop's body. `{rounds}` stands for the number of iterations.
     before: &'static str,
-    /// The end of the loop and of the program.
+    /// The text of the program after the loop's body.
     behind: &'static str,
     /// The launch file. `{positions}` stands for [`positions`], and `{textures}` for [`TEXTURES`].
     launch: &'static str,
@@ -57,13 +58,13 @@ pub struct Row {
     pub isa: Isa,
     /// Description of the instruction and of its pattern of addresses and active lanes.
     pub name: &'static str,
-    /// Target for the cost, as a multiple of the cost of [`unit()`].
+    /// Upper limit that the cost should meet, as a multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
-    /// The line that begins the clause of the copies, if the machine has clauses.
+    /// The line that begins the clause with the copies of the instruction. Empty if the machine does not have clauses.
     clause: &'static str,
-    /// Text of the instruction. `{n}` stands for the index of the copy, `{d}` for the number of a register that only
-    /// this copy writes, and `{q}` for one of four register numbers.
+    /// Text of the instruction. `{n}` stands for the index of the copy. `{d}` stands for the number of a register that
+    /// only this copy writes. `{q}` stands for one of four register numbers.
     body: &'static str,
     /// Instructions that must precede the measured instruction in each copy. The empty loop also contains them.
     ahead: &'static str,
@@ -108,7 +109,7 @@ impl Row {
         source + self.frame.behind
     }
 
-    /// Returns a session for the program of [`Row::source`] with [`GROUPS`] groups, ready to run.
+    /// Returns a session that is ready to run the program of [`Row::source`] with [`GROUPS`] groups.
     ///
     /// # Errors
     /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
@@ -132,14 +133,14 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     tesla::ROWS.iter().chain(r700::ROWS).chain(r500::ROWS)
 }
 
-/// Returns the row whose cost is the unit: an addition by a Tesla warp.
+/// Returns the row whose cost is the unit of cost: an addition by a Tesla warp.
 pub fn unit() -> &'static Row {
     &tesla::UNIT
 }
 
 /// Returns the pixel positions of the 4096 lanes of a launch, as coordinates in a texture of 64 by 64 texels. Four
-/// consecutive lanes are a quad, and consecutive quads form rows. Each position is halfway between a texel's centre and
-/// its corner, so that a linear filter weights four texels.
+/// consecutive lanes are a quad, and consecutive quads form rows. Each position is halfway between the centre and a
+/// corner of a texel, so that a linear filter weights four texels.
 fn positions() -> String {
     let mut list = String::from("[");
     for lane in 0..GROUPS * 64 {

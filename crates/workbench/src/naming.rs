@@ -10,10 +10,10 @@ use crate::target::{Target, TargetError};
 /// Names of the memory that an instruction accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accessed {
-    /// The memory that the instruction reads. The list has one name for all loads, or one name for each load of a lane,
-    /// in order.
+    /// Names of the memory that the instruction reads. If the list has one name, the name applies to all loads.
+    /// Otherwise, the list has one name for each load of a lane, in the order of the loads.
     pub loads: Vec<String>,
-    /// The memory that the instruction writes.
+    /// Name of the memory that the instruction writes.
     pub stores: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
     classes.iter().map(names).collect()
 }
 
-/// Returns the memory that each instruction of a program accesses, indexed by address.
+/// Returns the names of the memory that each instruction of a program accesses, indexed by address.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.
@@ -44,7 +44,7 @@ pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Acces
             }
             accessed.stores = accessed.stores.or(operation.stores.map(|space| space.to_string()));
         }
-        // In programs of the CTM model, OUT stores to memory. `uses` does not include this store.
+        // In programs of the CTM model, the instruction OUT stores to memory. `uses` does not include this store.
         if target.isa == Isa::R500 && accessed.stores.is_none() {
             accessed.stores = Some("memory".to_owned());
         }

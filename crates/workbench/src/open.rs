@@ -1,4 +1,4 @@
-//! Reads the programs in a file, and determines their machine.
+//! Reads the programs in a file, and determines the machine of the programs.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -31,9 +31,9 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Returns the source line of the instruction at an address of one of the image's programs. If `address` lies
-    /// inside an ALU group, returns the last line whose address is not greater than `address`. Returns `None` if the
-    /// file is not a source.
+    /// Returns the source line of the instruction at an address. `program` must be one of the image's programs. If
+    /// `address` lies inside an ALU group, returns the last line whose address is not greater than `address`. Returns
+    /// `None` if the file is not a source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
@@ -59,12 +59,12 @@ pub struct Known {
     pub stage: Option<Stage>,
     /// The byte order of raw words.
     pub endian: Option<Endian>,
-    /// The container format to use instead of the detected one.
+    /// The container format of the file. It replaces the format that would be detected.
     pub format: Option<Format>,
     /// Macros for a C source, or constants for an assembler source, as `NAME` or `NAME=VALUE`. A C source also allows
     /// `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Whether to read the old version of the file in a diff instead of the new one.
+    /// Whether to read the old version of the file if the file is a diff. Otherwise, the new version is read.
     pub old: bool,
     /// The files that an assembler source includes.
     pub included: Vec<Included>,
@@ -72,7 +72,7 @@ pub struct Known {
 
 impl Known {
     /// Adds the files that a source includes, directly or indirectly. `read` receives a path relative to the folder of
-    /// the source. It returns the bytes of the file, or the reason why the file cannot be read.
+    /// the source. `read` returns the bytes of this file, or the reason why this file cannot be read.
     pub fn with_included(
         mut self,
         source: &[u8],
@@ -112,7 +112,7 @@ pub enum OpenError {
     /// The words do not seem to be a program of the requested machine.
     #[error("{what}; --stage reads them as a program of {isa} anyway")]
     Mistaken {
-        /// Description of what the words could be instead, with the remedy.
+        /// Description of what the words could be, with the remedy for this case.
         what: String,
         /// The requested machine.
         isa: Isa,
@@ -135,8 +135,8 @@ pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns whether a file is an assembler source, by its name. Texts of LLVM have the same extensions, so they are
-/// excluded by their content.
+/// Returns whether a file is an assembler source. The name of the file decides this. Texts of LLVM have the same
+/// extensions, so the function recognises these texts by their content and returns `false`.
 pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
@@ -144,8 +144,8 @@ pub fn has_source(name: &str, bytes: &[u8]) -> bool {
 /// Extensions of assembler sources. latte-assembler uses `.vsh` and `.psh`.
 pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
 
-/// Reads a file as [`open`] does. The name of the file determines whether it is a source. `read` returns the bytes of a
-/// file that the source includes. It receives a path that is relative to the same folder as `name`.
+/// Reads a file as [`open`] does. The name of the file determines whether the file is a source. `read` returns the
+/// bytes of each file that the source includes. `read` receives a path that is relative to the same folder as `name`.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -163,8 +163,9 @@ pub fn open_named(
     open(bytes, is_source, &known)
 }
 
-/// Reads a file as an assembler source (if `is_source` is set) or as a container. The file must not contradict the
-/// properties in `known`. If the file has several programs, a stage in `known` selects among them.
+/// Reads a file as an assembler source if `is_source` is set, or as a container otherwise. The file must not contradict
+/// the properties in `known`. If the file has several programs and `known` has a stage, the result has only the
+/// programs for this stage.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -230,9 +231,9 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new(), source: None })
 }
 
-/// Renames kernels that have the same name in several modules. Each name gets the chip as a suffix, or the index of the
-/// module if the chip is not unique. The container itself allows equal names, since a CUDA program selects the module
-/// first.
+/// Renames kernels if several modules have a kernel with the same name. Each kernel's name gets the chip as a suffix.
+/// If another of these modules has the same chip, the suffix is the index of the module instead. The container itself
+/// allows equal names, because a CUDA program selects a module before it selects a kernel.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
     for program in &image.programs {
@@ -257,8 +258,8 @@ fn qualify(image: &mut Image) {
     }
 }
 
-/// Keeps only the programs of a log that are for the chip `asked`. A log may state a chip family instead of a chip. The
-/// family is then replaced by `asked`.
+/// Removes the programs of a log that are not for the chip `asked`. A log may state a chip family instead of a chip. In
+/// this case, `asked` replaces the family.
 fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError> {
     for module in &mut image.modules {
         if module.chip.as_ref().is_some_and(|found| is_family_of(found, asked)) {
@@ -286,7 +287,7 @@ fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError
     Ok(())
 }
 
-/// If the image has several programs and all of them state a stage, keeps only the programs for `stage`.
+/// If the image has several programs and each program states a stage, keeps only the programs for `stage`.
 fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> {
     let mut stages = image.programs.iter().filter_map(|program| program.stage);
     let several = image.programs.len() > 1 && stages.clone().count() == image.programs.len();
@@ -325,7 +326,7 @@ mod tests {
             assert_eq!(errors[0].to_string(), expected);
             assert_eq!(errors[0].span.line_column(&text), (2, 1));
             for same in [alias, stated, ""] {
-                // The chip is accepted. Other errors in the source do not matter here.
+                // The assembler accepts this chip. The source may have other errors, which this test ignores.
                 if let Err(OpenError::Source(errors)) = opened(same) {
                     assert!(
                         !errors[0].to_string().contains("this source is for"),

@@ -1,7 +1,9 @@
-//! Records a run as data for the report page: the state of every lane before every step, with the reason for the state.
+//! Records a run as data for the report page. The data has the state of every lane before every step, with the reason
+//! for the state.
 //!
 //! The counts cover the whole run. Steps, lane states, stacks and registers are recorded from the first instruction
-//! until a limit is reached. The page states the limits that were reached. `viewer/src/data.ts` reads this format.
+//! until the recording reaches a limit. The page names each limit that was reached. `viewer/src/data.ts` reads this
+//! format.
 
 mod mechanism;
 mod record;
@@ -25,12 +27,13 @@ use mechanism::{ReportRow, heading};
 use record::Recorder;
 use written::Written;
 
-/// Maximum number of rows and columns that a report shows of an output, and maximum number of outputs.
+/// Maximum number of rows that a report shows of an output. It is also the maximum number of columns, and the maximum
+/// number of outputs.
 const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
-/// If the program has at most this number of lines, all of them are explained. Otherwise, only the lines that ran are
-/// explained.
+/// If the program has at most this number of lines, the report explains all lines. Otherwise, the report explains only
+/// the lines that ran.
 const EXPLAINED: usize = 256;
 
 /// Limits on the size of a report.
@@ -38,14 +41,15 @@ const EXPLAINED: usize = 256;
 pub struct Bounds {
     /// Maximum number of steps. A step is an instruction that is issued to a group.
     pub steps: usize,
-    /// Maximum number of recorded register values. A write to a register has one value per lane.
+    /// Maximum number of recorded register values. A write to a register counts as one value per lane.
     pub values: usize,
-    /// Maximum number of bytes of the report in a page. If it is exceeded, registers are omitted first and then steps.
+    /// Maximum number of bytes of the report in a page. If a report is larger, registers are omitted first. If the
+    /// report is still larger, steps are omitted too.
     pub bytes: usize,
 }
 
 impl Default for Bounds {
-    /// Returns limits of 100,000 steps and 1,500,000 values, and a size of less than 10 MB.
+    /// Returns the default limits: 100,000 steps, 1,500,000 values, and a size of less than 10 MB.
     fn default() -> Bounds {
         Bounds { steps: 100_000, values: 1_500_000, bytes: 9_900_000 }
     }
@@ -123,7 +127,8 @@ struct ReportOutput {
     left_columns: usize,
 }
 
-/// A grade of exactness, with the operations that have this grade and how often each was issued.
+/// A grade of exactness. It has a list of the operations with this grade, and states how often each operation was
+/// issued.
 #[derive(Clone, Debug, Serialize)]
 struct ReportGrade {
     grade: &'static str,
@@ -163,7 +168,7 @@ pub struct Report {
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
-    /// Registers of each group at its start, as writes at the group's first step.
+    /// The registers of each group when the group starts. They are stored as writes at the group's first step.
     initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
@@ -172,7 +177,7 @@ pub struct Report {
     outcome: ReportOutcome,
 }
 
-/// The program that runs, with the texts that describe it.
+/// The program that runs, and the texts that describe the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// Title of the report.
@@ -196,7 +201,7 @@ impl Report {
         &self.notes
     }
 
-    /// Adds descriptions of expectations that the run did not meet.
+    /// Adds descriptions of the expectations that the run did not meet.
     pub fn mismatched(&mut self, mismatches: &[String]) {
         self.outcome.mismatches.extend_from_slice(mismatches);
     }
@@ -204,8 +209,8 @@ impl Report {
     /// Runs a launch and records it. If the program traps, the report ends with the trap.
     ///
     /// # Errors
-    /// Returns an error if the launch is not valid for the machine, if the program cannot be disassembled, or if the
-    /// program alone exceeds the size limit of the report.
+    /// Returns an error if the launch is not valid for the machine, or if the program cannot be disassembled. Also
+    /// returns an error if the report exceeds its size limit even without any steps.
     pub fn of(
         subject: Subject<'_>,
         session: &Session,
@@ -285,7 +290,8 @@ impl Report {
 
     /// Returns the report as JSON that can be inserted into a page.
     fn json(&self) -> Result<String, serde_json::Error> {
-        // A `<` could end the page's script element. In JSON, `<` occurs only inside strings, where it can be escaped.
+        // A `<` could end the page's script element. In JSON, `<` occurs only inside strings, where an escape sequence
+        // can replace it.
         Ok(serde_json::to_string(self)?.replace('<', "\\u003c"))
     }
 }
@@ -303,12 +309,12 @@ pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     Ok(format!("{before}{place}[{}]</script>{after}", runs.join(",")))
 }
 
-/// Returns the lines of a listing that are instructions, in order. On R700, the lines of a clause are nested below the
-/// instruction that starts the clause. The operations of an ALU group become one line, because they are issued
-/// together.
+/// Returns the instructions of a listing, in order. On R700, the lines of a clause are nested below the instruction
+/// that starts the clause. The operations of an ALU group become one line, because the machine issues them together.
 fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     let mut issued: Vec<Line> = Vec::new();
-    // Control-flow instructions have the addresses 0, 1, 2 and so on. Other addresses belong to clauses.
+    // Control-flow instructions have the consecutive addresses 0, 1, 2 and so on. A line with another address belongs
+    // to a clause.
     let (mut next, mut depth) = (0, 0);
     for mut line in lines.into_iter().filter(|line| line.address.is_some()) {
         if isa == Isa::R700 {
@@ -331,8 +337,8 @@ fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
 }
 
 /// Formats an instruction for the page. R500's ALU instructions always encode three sources. An unused source encodes
-/// the inline constant 0, which prints as `#0.0078125`. Sources that no operand reads are omitted, because a reader
-/// could take the number for a constant of the program.
+/// the inline constant 0, which the disassembler prints as `#0.0078125`. The function omits sources that no operand
+/// reads, because a reader could think that the number is a constant of the program.
 fn shown(isa: Isa, line: &Line) -> String {
     if isa == Isa::R700 {
         let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -375,7 +381,8 @@ impl ReportOutcome {
     }
 }
 
-/// Creates the outcome from the results of a run, or from the trap that ended it. Other errors are returned.
+/// Creates the outcome from the results of a run, or from the trap that ended the run. Returns all other errors
+/// unchanged.
 fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
     let result = match ended {
         Ok(result) => result,
@@ -403,8 +410,8 @@ fn output(name: &str, array: &Array) -> ReportOutput {
     }
 }
 
-/// Describes the state of a lane in a few words and in a sentence, with the viewer's number for the state. The sentence
-/// names the part of the machine that stores the state.
+/// Describes the state of a lane in a few words and in a sentence. Also returns the number that the viewer uses for
+/// this state. The sentence names the part of the machine that stores the state.
 fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     let (text, more, state): (String, String, usize) = match why {
         Why::Active => ("active".into(), "it executes the instruction".into(), 0),
@@ -441,7 +448,8 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     ReportWhy { text, more, state }
 }
 
-/// Describes a lane that has left a loop, and where the machine stores this.
+/// Returns a sentence about a lane that has left a loop. The sentence names the part of the machine that stores this
+/// state.
 fn left(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it has left the loop: the loop's frame marks it as broken, until the frame is popped",
@@ -452,7 +460,8 @@ fn left(isa: Isa) -> &'static str {
     }
 }
 
-/// Describes a lane that skips the rest of an iteration, and where the machine stores this.
+/// Returns a sentence about a lane that skips the rest of an iteration. The sentence names the part of the machine that
+/// stores this state, if such a part exists.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it waits for the next iteration: the loop's frame marks it as continued",

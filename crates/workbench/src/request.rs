@@ -1,5 +1,6 @@
-//! Parts of launches that all machines share: the common fields of a launch file ([`Common`]), the interface for the
-//! fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and values of options.
+//! Parts of launches that all machines share. They are the common fields of a launch file ([`Common`]), the interface
+//! for the fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and the values of
+//! options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -29,9 +30,9 @@ pub struct Common {
     pub program: Option<String>,
     /// Name of the program to use if the file contains several programs.
     pub kernel: Option<String>,
-    /// The chip, if the program's file does not state it.
+    /// The chip. It replaces the chip that the program's file states.
     pub chip: Option<String>,
-    /// The program type, if the program's file does not state it.
+    /// The program type, if the program's file does not state the program type.
     pub stage: Option<String>,
     /// Number of lanes (default: number of rows of the longest input).
     pub lanes: Option<usize>,
@@ -49,16 +50,17 @@ pub struct Common {
     pub expect: Expectations,
     /// If present, the program must trap, and the message of the trap must contain this text.
     pub trap: Option<String>,
-    /// For each lane, three numbers: x and y of its pixel, and 1 if the primitive covers the pixel.
+    /// Three numbers for each lane: the x and y coordinates of the lane's pixel, and 1 if the primitive covers this
+    /// pixel.
     pub pixels: Option<Values>,
-    /// For each lane, two numbers: the index of its vertex, and the instance.
+    /// Two numbers for each lane: the index of the lane's vertex, and the instance.
     pub vertices: Option<Values>,
-    /// If present, only these lanes of the launch run; see `LaunchFile::choose`.
+    /// If present, the range of lanes to which the launch is reduced; see `LaunchFile::choose`.
     #[serde(skip)]
     pub piece: Option<Range<usize>>,
 }
 
-/// The common fields of a launch with the program, the target and the files.
+/// The common fields of a launch, together with the program, the target and the files.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The common fields of the launch.
@@ -67,7 +69,8 @@ pub struct Request<'a> {
     pub image: &'a File,
     /// The program.
     pub program: &'a Program,
-    /// The machine and chip. The chip that the launch states takes precedence over that of the program's file.
+    /// The machine and the chip. If the launch states a chip, this is the launch's chip. Otherwise, it is the chip of
+    /// the program's file.
     pub target: &'a Target,
     /// Reads the files that the launch names.
     pub files: &'a dyn Files,
@@ -75,14 +78,14 @@ pub struct Request<'a> {
 
 /// The fields of a launch that belong to one machine.
 pub trait MachineLaunch: Debug + Send + Sync {
-    /// Returns a session with the launch, ready to run.
+    /// Returns a session that is ready to run the launch.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
-    /// If the launch changes the program before it runs, returns the changed program and its findings, as
-    /// `Machine::lint` reports them. Returns `None` if the launch runs the words unchanged.
+    /// If the launch changes the program before the run, returns the changed program and the findings of
+    /// `Machine::lint` for this changed program. Returns `None` if the launch runs the words unchanged.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the program or the machine.
@@ -96,7 +99,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// Returns [`Error::Option`] if the machine does not have the option, and another error if the value is malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
-    /// Returns a change of the launch that avoids a trap of `program`, if one is known.
+    /// Returns a change of the launch that avoids a trap of `program`, if such a change is known.
     fn remedy(&self, _trapped: &Trapped, _program: &Program) -> Option<String> {
         None
     }
@@ -121,7 +124,7 @@ pub struct TextureValues {
     /// Whether the last number of `size` is the number of layers.
     #[serde(default)]
     pub layers: bool,
-    /// Number of mip levels (default: 1). Each is half as large as the previous one.
+    /// Number of mip levels (default: 1). Each level is half as large as the previous level.
     pub levels: Option<usize>,
     /// One to four numbers per texel, ordered by level, slice and row.
     pub texels: Values,
@@ -129,16 +132,16 @@ pub struct TextureValues {
     pub filter: Option<String>,
     /// Wrap mode for all coordinates, one of [`WRAPS`].
     pub wrap: Option<String>,
-    /// Whether texels are integers, which are not filtered (R700, Tesla).
+    /// Whether texels are integers. Integer texels are not filtered. (R700, Tesla)
     #[serde(default)]
     pub integer: bool,
-    /// Whether texels are fractions from 0 to 1. The reference value of a depth comparison is then clamped to [0, 1]
-    /// (R700, Tesla).
+    /// Whether texels are fractions from 0 to 1. If texels are fractions, the reference value of a depth comparison is
+    /// clamped to [0, 1]. (R700, Tesla)
     #[serde(default)]
     pub fractions: bool,
     /// Four letters that select the components of the result. On R700 (DST_SEL), each letter is one of `xyzw01`, and 1
-    /// has the type of the texels. On Tesla, the letters apply to the result of a comparison: each is one of `x01`, and
-    /// x is the share of texels that pass.
+    /// has the type of the texels. On Tesla, the letters select the components of the result of a comparison. Each of
+    /// these letters is one of `x01`, and x is the share of texels that pass the comparison.
     pub select: Option<String>,
 }
 
@@ -146,7 +149,7 @@ pub struct TextureValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerValues {
-    /// Number of the sampler. On R500, the unit of its texture.
+    /// Number of the sampler. On R500, this is the unit of the sampler's texture.
     pub number: u8,
     /// Wrap modes for s, t and r, each one of [`WRAPS`].
     pub wrap: Option<[String; 3]>,
@@ -182,7 +185,7 @@ impl SamplerValues {
     /// modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
     /// # Errors
-    /// Returns an error if the form is wrong, a field is unknown, or a value is invalid.
+    /// Returns an error if the text does not have this form, if a field is unknown, or if a value is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
         let form = || wrong("expected 0=mag=linear,wrap=repeat, with the fields of [[sampler]]");
@@ -205,7 +208,7 @@ impl SamplerValues {
         table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string().trim_end()))
     }
 
-    /// Returns the sampler and its comparison.
+    /// Returns the sampler, and the comparison that the sampler performs.
     ///
     /// # Errors
     /// Returns an error if a name is unknown or the border is not four numbers.
@@ -307,7 +310,7 @@ impl TextureValues {
             let wanted = format!("{count} texels of 1 to 4");
             return Err(Error::Count { place, found, wanted });
         }
-        // The numbers exist twice: as words, and as four channels per texel.
+        // The numbers are in memory twice: as words, and as four channels per texel.
         room((4 * found as u64).saturating_add(16 * count), 1)?;
         let words: Vec<u32> = array.words().collect();
         let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
@@ -341,16 +344,16 @@ impl TextureValues {
         })
     }
 
-    /// Returns the number of the sampler that the texture defines. A texture defines a sampler if it states a sampler
-    /// field, or if `alone` is set.
+    /// Returns the number of the sampler that the texture defines. A texture defines a sampler if the texture states a
+    /// field of a sampler, or if `alone` is set.
     pub(crate) fn own_sampler(&self, alone: bool) -> Option<u8> {
         let states = self.sampler.is_some() || self.filter.is_some() || self.wrap.is_some();
         (states || alone).then(|| self.sampler.unwrap_or(self.unit))
     }
 }
 
-/// Estimate of the result size per lane in bytes: four render targets and a depth, stored once in the engine and once
-/// as arrays.
+/// Estimate of the size of one lane's results in bytes. A lane has four render targets and a depth. The results are in
+/// memory twice: in the engine, and as arrays.
 const LANE_BYTES: u64 = 2 * 17 * 4;
 
 /// Checks that enough memory is available for the results of `lanes` lanes.
@@ -361,12 +364,12 @@ pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
     room(LANE_BYTES.saturating_mul(lanes as u64), 1)
 }
 
-/// Returns the number of lanes of a launch. It is the stated number, or otherwise the number of rows of the longest
-/// input. Without inputs, it is 1.
+/// Returns the number of lanes of a launch. If the launch states the number, returns this number. Otherwise, returns
+/// the number of rows of the longest input, or 1 if the launch does not have inputs.
 ///
 /// # Errors
-/// Returns an error if the number is 0, exceeds [`LANES`] or the available memory, or is unknown because the inputs are
-/// files without rows.
+/// Returns an error if the number is 0, or exceeds [`LANES`] or the available memory. Also returns an error if the
+/// number is unknown because the inputs are files without rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -392,9 +395,10 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// Returns up to four numbers for each lane. An array with several rows has one row per lane, and a single row applies
-/// to all lanes. If an array without rows has as many numbers as lanes, each lane gets one number. Otherwise, all of
-/// its one to four numbers apply to every lane. A file without rows is divided evenly among the lanes.
+/// Returns up to four numbers for each lane. If an array has several rows, it has one row per lane. If an array has a
+/// single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has lanes,
+/// each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of these
+/// numbers. The numbers of a file without rows are divided evenly among the lanes.
 ///
 /// # Errors
 /// Returns an error if the number of values is wrong, or if elements do not have 32 bits.
@@ -402,7 +406,7 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
-    // The numbers exist twice: as words, and as four channels per lane.
+    // The numbers are in memory twice: as words, and as four channels per lane.
     room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
         return refused(format!("numbers of 32 bits instead of {}", array.dtype));
@@ -430,11 +434,11 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     }
 }
 
-/// Returns the number of lanes and the inputs. Each element of `inputs` has the input's number, its name for messages,
-/// and its values. If `integers` is set, files of integers are not converted to floats.
+/// Returns the number of lanes, and the inputs. Each element of `inputs` has the input's number, the input's name for
+/// messages, and the input's values. If `integers` is set, integers from files are not converted to floats.
 ///
 /// # Errors
-/// Returns an error if values cannot be loaded, or if their number does not match the lanes.
+/// Returns an error if values cannot be loaded, or if the number of values does not match the number of lanes.
 pub(crate) fn by_lane<'a, T>(
     request: &Request<'_>,
     integers: bool,
@@ -459,8 +463,9 @@ pub(crate) fn by_lane<'a, T>(
     Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
 }
 
-/// Returns a note if an input is ambiguous: it has two to four numbers without rows, and the launch has the same number
-/// of lanes. Each lane could get one number or all of them.
+/// Returns a note if an input is ambiguous. An input is ambiguous if it has two to four numbers without rows, and the
+/// launch has as many lanes as the input has numbers. In this case, the user may mean one number per lane, or all
+/// numbers for each lane.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
     let listed = matches!(values, Values::Text(text) if text.contains(','));
@@ -476,7 +481,7 @@ fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Opti
     ))
 }
 
-/// Returns an output that marks the killed lanes with 1, if any lane was killed.
+/// If at least one lane was killed, returns an output with the value 1 for each killed lane.
 pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
     let bytes: Vec<u8> = lanes.map(u8::from).collect();
     let shape = vec![bytes.len()];
@@ -510,7 +515,7 @@ pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; expected 64 or 8x8")))
 }
 
-/// Parses the value of an option that is a number.
+/// Parses the value of an option. The value must be a number.
 ///
 /// # Errors
 /// Returns an error if the text is not a number of this type.
@@ -518,14 +523,14 @@ pub(crate) fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: expected a number")))
 }
 
-/// Returns up to four words as r, g, b, a, padded with 0.
+/// Returns up to four words as the channels r, g, b and a. Missing channels are 0.
 pub(crate) fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
     let mut value = [0; 4];
     value.iter_mut().zip(words).for_each(|(channel, word)| *channel = word);
     value
 }
 
-/// Returns the value that belongs to a name.
+/// Returns the value of the choice that has this name.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.
@@ -535,7 +540,7 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
     found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-/// Returns the value that belongs to a name, or `otherwise` if no name is given.
+/// Returns the value of the choice that has this name, or `otherwise` if no name is given.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.

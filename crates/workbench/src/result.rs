@@ -1,4 +1,4 @@
-//! Results of a run, and their comparison with expected results.
+//! Results of a run, and the comparison of results with expected results.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Expected {
     pub values: Values,
     /// Maximum absolute difference. If both `abs` and `rel` are 0, the bits must be equal, except that -0 equals +0.
     pub abs: f64,
-    /// Maximum difference relative to the expected number.
+    /// Maximum difference between a number and the expected number, as a multiple of the expected number.
     pub rel: f64,
 }
 
@@ -33,16 +33,16 @@ pub struct RunResult {
     pub report: Report,
     /// After a run in lockstep, the number of instructions that the fast engine ran on each of its paths.
     pub shares: Shares,
-    /// Problems with the state at the program's end, which strict mode reports.
+    /// Problems that strict mode finds in the state at the program's end.
     pub findings: Vec<String>,
-    /// Descriptions of the conditions on counts that hold.
+    /// Descriptions of the conditions on counts that the run met.
     pub held: Vec<String>,
-    /// Descriptions of the expectations that were not met.
+    /// Descriptions of the expectations that the run did not meet.
     pub mismatches: Vec<String>,
 }
 
 impl RunResult {
-    /// Returns the results of a run that have not been compared.
+    /// Returns the results of a run. They have not been compared with expected results.
     pub fn of(outcome: &dyn Outcome) -> RunResult {
         let (statistics, report) = (outcome.statistics(), outcome.report().clone());
         let findings = outcome.finding().into_iter().collect();
@@ -57,15 +57,15 @@ impl RunResult {
         }
     }
 
-    /// Returns one byte per lane, which is nonzero if the lane was killed. Returns `None` if no lane was killed.
+    /// Returns one byte per lane. The byte is nonzero if the lane was killed. Returns `None` if no lane was killed.
     pub fn killed(&self) -> Option<&[u8]> {
         let killed = self.outputs.iter().find(|(name, _)| name == KILLED);
         killed.map(|(_, array)| array.bytes.as_slice())
     }
 
-    /// Compares an output with the expected numbers, and adds a difference to `mismatches`. If the launch was reduced
+    /// Compares an output with the expected numbers, and adds any difference to `mismatches`. If the launch was reduced
     /// to some of its lanes (`piece`), only the expected numbers of these lanes are compared. If these lanes did not
-    /// write the output, their expected numbers must be 0.
+    /// write the output, the expected numbers of these lanes must be 0.
     ///
     /// # Errors
     /// Returns an error if the expected numbers cannot be loaded.
@@ -98,7 +98,7 @@ impl RunResult {
     }
 }
 
-/// The differences between two sets of numbers: how many they are, and descriptions of the first ones.
+/// The differences between two sets of numbers: the number of differences, and descriptions of the first differences.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     count: usize,
@@ -117,7 +117,8 @@ impl Differences {
         }
     }
 
-    /// Returns a sentence about the differences among `of` numbers, or `None` if the numbers are equal.
+    /// Returns a sentence about the differences. `of` is the number of compared numbers. Returns `None` if no numbers
+    /// differ.
     pub fn sentence(&self, of: usize, what: &str) -> Option<String> {
         let differ = if self.count == 1 { "differs" } else { "differ" };
         (self.count > 0)
@@ -128,7 +129,7 @@ impl Differences {
 /// Name of the output that marks the killed lanes.
 pub(crate) const KILLED: &str = "killed";
 
-/// Names of outputs that have one row per lane. A number may follow the name.
+/// Names of the outputs that have one row per lane. In an output's name, a number may follow the name in this list.
 const BY_LANE: [&str; 9] = ["color", "depth", KILLED, "o", "others", "outputs", "param", "pixel", "pos"];
 
 /// Describes the position of an element in an output: `lane 5 .x`, or `element 7`.
@@ -170,7 +171,7 @@ pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, 
     differences.sentence(found.len(), "number")
 }
 
-/// Describes how the bits of two versions of an output differ, or returns `None` if they are equal.
+/// Describes how the bits of two versions of an output differ. Returns `None` if the two versions are equal.
 pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<String> {
     if (wanted.dtype, wanted.len()) != (found.dtype, found.len()) {
         return Some(format!(
@@ -197,8 +198,8 @@ pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<S
     Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
 }
 
-/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element, for
-/// the message.
+/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element; the
+/// description uses this offset.
 pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
     let size = found.dtype.bytes();
     let mut differences = Differences::default();

@@ -1,14 +1,16 @@
-//! Sessions: launches that are ready to run to their end on any engine, or to be inspected and stepped.
+//! Sessions. A session is a launch that is ready to run to its end on any engine, or to be inspected and executed step
+//! by step.
 //!
-//! A launch is divided into *groups*. A group is the lanes that share a program counter: a thread on R500, a wavefront
-//! on R700, a warp on Tesla. Groups run in a fixed order, which defines the results. On R500 and R700, they run one
-//! after another. On Tesla, blocks run one after another, and the warps of a block alternate as
-//! `reconverge_tesla::block` defines. Stepping a group keeps this order: groups that come earlier in the order run
+//! A launch is divided into *groups*. A group consists of the lanes that share a program counter: a thread on R500, a
+//! wavefront on R700, a warp on Tesla. Groups run in a fixed order, and this order determines the results. On R500 and
+//! R700, the groups run one after another. On Tesla, blocks run one after another, and the warps of a block alternate
+//! as `reconverge_tesla::block` defines. A step of a group keeps the order: groups that come earlier in the order run
 //! first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
-//! A launch that is stepped keeps only the running groups: one group, or the warps of one block on Tesla. It also keeps
-//! the final states of a limited number of groups that ended most recently. The registers, memory and flow state of
-//! ended groups can be read, but not changed.
+//! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
+//! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
+//! most recently. Callers can read the registers, memory and flow state of ended groups, but cannot change ended
+//! groups.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -41,8 +43,8 @@ pub trait Outcome: Send {
         Shares::default()
     }
 
-    /// Returns the problem that strict mode reports about the state at the program's end, if there is one. The results
-    /// are valid in that case.
+    /// Returns the problem that strict mode finds in the state at the program's end, if there is one. The results are
+    /// valid even if there is a problem.
     fn finding(&self) -> Option<String> {
         None
     }
@@ -50,8 +52,8 @@ pub trait Outcome: Send {
     /// Returns the outputs with their names.
     fn outputs(&self) -> Vec<(String, Array)>;
 
-    /// Returns a mask for each lane with the components of an output that the lane wrote. Bit 0 is x. Returns `None` if
-    /// the machine does not record this.
+    /// Returns a mask for each lane. The mask states which components of an output the lane wrote. Bit 0 is x. Returns
+    /// `None` if the machine does not record the written components.
     fn written(&self, _output: &str) -> Option<&[u8]> {
         None
     }
@@ -62,27 +64,28 @@ pub trait Ready: Any + Send + Sync {
     /// Returns a copy of the launch.
     fn copy(&self) -> Box<dyn Ready>;
 
-    /// Runs the launch to its end. If `watch` receives events, the groups run in order on one thread.
+    /// Runs the launch to its end. If `watch` receives events, the groups run one after another on one thread.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. Other errors are
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. All other errors are
     /// about the launch.
     fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
-    /// Returns the launch in the state before its first instruction.
+    /// Returns the launch in its state before its first instruction.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine or cannot be stepped.
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
 
-    /// Returns a launch of only these lanes, which must compute the same results as in the whole launch. Returns `None`
-    /// if lanes of the machine depend on each other, or if `lanes` cannot run alone.
+    /// Returns a launch that has only the lanes in `lanes`. Each of these lanes must compute the same results as in the
+    /// whole launch. Returns `None` if lanes of the machine depend on each other, or if `lanes` cannot run without
+    /// other lanes.
     fn piece(&self, _lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         None
     }
 }
 
-/// Access to registers, memory and flow state of the running groups, and to the final states of groups that ended
+/// Access to the registers, memory and flow state of running groups, and to the final states of groups that ended
 /// recently.
 pub trait Inspect {
     /// Returns the register classes of the machine.
@@ -93,8 +96,8 @@ pub trait Inspect {
         register_name(&self.registers(), number)
     }
 
-    /// Returns the value of a register in each lane of a group that is running or has ended. Returns `None` for an
-    /// unknown register, for a group that has not started, and for an ended group whose state was discarded.
+    /// Returns the value of a register in each lane of a group. The group must be running or have ended. Returns `None`
+    /// for an unknown register, for a group that has not started, and for an ended group whose state was discarded.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// Returns the machine's memory spaces.
@@ -102,8 +105,8 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns up to `count` bytes of a space from `address` on. The result is shorter if the space ends earlier. If
-    /// each group or lane has its own memory, `group` and `lane` select it.
+    /// Returns up to `count` bytes of a memory space, starting at `address`. The result is shorter if the space ends
+    /// earlier. If each group or lane has its own memory, `group` and `lane` select the memory.
     fn memory(&self, _space: &str, _group: usize, _lane: Lane, _address: u32, _count: usize) -> Vec<u8> {
         Vec::new()
     }
@@ -112,19 +115,19 @@ pub trait Inspect {
     /// changed.
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool;
 
-    /// Writes bytes to a space from `address` on. If one of the bytes does not exist or is read-only, returns `false`
-    /// and changes nothing.
+    /// Writes bytes to a memory space, starting at `address`. If one of the bytes does not exist or is read-only,
+    /// returns `false` and writes nothing.
     fn store(&mut self, _space: &str, _group: usize, _lane: Lane, _address: u32, _bytes: &[u8]) -> bool {
         false
     }
 
-    /// Returns the accessible parts of a space with their names and address ranges, if known. If each group or lane has
-    /// its own memory, `group` and `lane` select it.
+    /// Returns the accessible parts of a memory space with their names and address ranges, if the parts are known. If
+    /// each group or lane has its own memory, `group` and `lane` select the memory.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         Vec::new()
     }
 
-    /// Returns the flow state words of one kind in the group that runs next.
+    /// Returns the words of flow state that are of one kind, for the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
@@ -134,13 +137,13 @@ pub trait Inspect {
         0
     }
 
-    /// Sets the value of a flow state word. Bits that the word does not have are ignored.
+    /// Sets the value of a flow state word. The method ignores bits of the value that the word does not have.
     fn set_word(&mut self, _word: &Word, _value: u64) {}
 }
 
-/// A launch of one machine that is executed step by step. The default methods assume that one group runs after another.
+/// A launch of one machine that is executed step by step. The default methods assume that groups run one after another.
 pub trait Steps: Inspect + Send + Sync {
-    /// Returns a copy, which can serve as a snapshot. Copies share the state that does not change.
+    /// Returns a copy, which can serve as a snapshot. The copy and the original share the state that does not change.
     fn copy(&self) -> Box<dyn Steps>;
 
     /// Returns the number of lanes of the launch, and the number of lanes of a group.
@@ -168,7 +171,7 @@ pub trait Steps: Inspect + Send + Sync {
     /// Returns the flow state of a running group, or the final flow state of a group that ended recently.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
-    /// Returns the numbers of a group's lanes in the launch.
+    /// Returns the numbers that a group's lanes have in the launch.
     fn lanes(&self, group: usize) -> Range<usize> {
         let (lanes, width) = self.shape();
         group * width..lanes.min((group + 1) * width)
@@ -177,17 +180,17 @@ pub trait Steps: Inspect + Send + Sync {
     /// Executes the next instruction of the launch.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction remains the next one.
+    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine that the options state, if the
-    /// machine supports that. Otherwise, steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
+    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction remains the next one.
+    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
-        // A step emits events of all kinds, so events that `watch` does not accept are filtered out.
+        // A step emits events of all kinds. This method passes only the events that `watch` accepts.
         let takes_data = matches!(watch, Watch::Data(_));
         let mut told = watch.flow();
         while self.statistics().instructions < end
@@ -208,34 +211,35 @@ pub trait Steps: Inspect + Send + Sync {
     }
 
     /// Returns the indices of the next instruction's words in the program. Returns `None` if the program cannot be
-    /// replaced at present.
+    /// exchanged at present.
     fn next_words(&self) -> Option<Vec<usize>> {
         None
     }
 
-    /// Replaces the program, starting with the next instruction. The new program must have the same number of words.
-    /// Returns `false` if the program cannot be replaced.
+    /// Exchanges the program. The next instruction is the first instruction of the new program that runs. The new
+    /// program must have the same number of words as the old program. Returns `false` if the program cannot be
+    /// exchanged.
     fn set_program(&mut self, _program: &Program) -> bool {
         false
     }
 
-    /// Returns `true` if it is known that no group depends on the effects of earlier groups.
+    /// Returns `true` if it is certain that no group depends on the effects of earlier groups.
     fn is_independent(&self) -> bool {
         false
     }
 
-    /// Returns the counts so far.
+    /// Returns the counts of the instructions executed so far.
     fn statistics(&self) -> Statistics;
 
-    /// Returns the results so far. They are complete when the launch has ended.
+    /// Returns the results so far. The results are complete when the launch has ended.
     fn outcome(&self) -> Box<dyn Outcome>;
 }
 
 /// Maximum number of ended groups whose final states are stored.
 const MOST_ENDED: usize = 256;
 
-/// The final states of the groups (on Tesla: blocks) that ended most recently, with their numbers. Copies share the
-/// states.
+/// The final states of the groups (on Tesla: blocks) that ended most recently, with their numbers. Copies of this value
+/// share the states.
 #[derive(Clone)]
 pub(crate) struct EndedGroups<T>(Arc<VecDeque<(usize, Arc<T>)>>);
 
@@ -246,7 +250,7 @@ impl<T> Default for EndedGroups<T> {
 }
 
 impl<T> EndedGroups<T> {
-    /// Adds the final state of a group. If there are already [`MOST_ENDED`] states, drops the oldest one.
+    /// Adds the final state of a group. If [`MOST_ENDED`] states are already stored, drops the oldest state.
     pub(crate) fn keep(&mut self, number: usize, state: Arc<T>) {
         let kept = Arc::make_mut(&mut self.0);
         if kept.len() == MOST_ENDED {
@@ -255,13 +259,13 @@ impl<T> EndedGroups<T> {
         kept.push_back((number, state));
     }
 
-    /// Returns the final state of a group, if it is still stored.
+    /// Returns the final state of a group, if this state is still stored.
     pub(crate) fn of(&self, number: usize) -> Option<&T> {
         self.0.iter().find(|(kept, _)| *kept == number).map(|(_, state)| &**state)
     }
 }
 
-/// Runs a launch one instruction at a time, and passes the events that `recorded` selects to `listener`.
+/// Runs a launch one instruction at a time. Passes the events that `recorded` selects to `listener`.
 pub(crate) fn stepped(
     ready: &dyn Ready,
     options: &Options,
@@ -318,7 +322,7 @@ impl Outcome for Compared {
     }
 }
 
-/// Replaces bytes from `address` on. If one of the bytes does not exist, returns `false` and changes nothing.
+/// Replaces bytes, starting at `address`. If one of the bytes does not exist, returns `false` and changes nothing.
 pub(crate) fn replace(into: &mut [u8], address: u32, bytes: &[u8]) -> bool {
     let start = address as usize;
     let place = start.checked_add(bytes.len()).and_then(|end| into.get_mut(start..end));
@@ -334,8 +338,8 @@ pub struct RegisterClass {
     pub count: usize,
     /// Names of the channels; empty if a register is a single word.
     pub channels: &'static str,
-    /// Number of the first register in [`Event::Write`]. If registers have channels, each channel has its own number,
-    /// and this is the number of the first channel.
+    /// The number that [`Event::Write`] uses for the first register of the class. If registers have channels, each
+    /// channel has its own number, and this number is that of the first channel.
     pub first: u32,
 }
 
@@ -352,8 +356,8 @@ impl RegisterClass {
     }
 }
 
-/// Returns the name of the register that has this number in [`Event::Write`], or `register N` if it belongs to no
-/// class.
+/// Returns the name of the register that has this number in [`Event::Write`]. Returns `register N` if the number
+/// belongs to no class.
 pub fn register_name(classes: &[RegisterClass], number: u32) -> String {
     let name = classes.iter().find_map(|class| class.register_name(number));
     name.unwrap_or_else(|| format!("register {number}"))
@@ -381,7 +385,8 @@ pub struct Space {
 
 /// The unit that has its own instance of a memory space.
 ///
-/// This enum is exhaustive, because a launch consists only of groups, and a group consists only of lanes.
+/// This enum is exhaustive. No other unit exists, because a launch consists only of groups, and a group consists only
+/// of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
     /// The launch: all lanes share one memory.
@@ -397,7 +402,8 @@ pub enum SpaceOf {
 pub enum GroupState {
     /// The group has not started. Earlier groups must end first.
     Waiting,
-    /// The group has started, or can start as soon as it is next in the order of its block.
+    /// The group has started. On Tesla, the group may also be a warp that starts as soon as the order of its block
+    /// allows.
     Running,
     /// The group has ended.
     Ended,
@@ -408,7 +414,8 @@ pub enum GroupState {
 pub enum Stride {
     /// One instruction.
     Instruction,
-    /// At least one instruction, and then more until this lane is active in the next instruction.
+    /// At least one instruction. If this lane is inactive in the next instruction, further instructions until this lane
+    /// is active.
     Lane(Lane),
 }
 
@@ -440,8 +447,9 @@ impl Session {
         Session(self.0.copy())
     }
 
-    /// Returns a session with only these lanes, which compute the same results as in the whole launch. Returns `None`
-    /// if lanes of the machine depend on each other, or if `lanes` cannot run alone.
+    /// Returns a session that runs only the lanes in `lanes`. Each of these lanes computes the same results as in the
+    /// whole launch. Returns `None` if lanes of the machine depend on each other, or if `lanes` cannot run without
+    /// other lanes.
     pub fn piece(&self, lanes: Range<usize>) -> Option<Session> {
         Some(Session(self.0.piece(lanes)?))
     }
@@ -454,7 +462,7 @@ impl Session {
     /// Runs the launch to its end.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. Other errors are
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. All other errors are
     /// about the launch.
     pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         if !options.engine.is_lockstep() {
@@ -465,7 +473,7 @@ impl Session {
         Ok(Box::new(Compared { outcome, shares }))
     }
 
-    /// Runs the launch to its end and passes the events to a sink. The groups run in order on one thread.
+    /// Runs the launch to its end, and passes the events to a sink. The groups run one after another on one thread.
     ///
     /// # Errors
     /// Returns the errors of [`Session::run`].
@@ -478,7 +486,8 @@ impl Session {
         trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
-    /// Returns the launch in the state before its first instruction, so that it can be inspected and stepped.
+    /// Returns the launch in its state before its first instruction. Callers can inspect this launch, and can execute
+    /// the launch step by step.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine or cannot be stepped.
@@ -487,7 +496,8 @@ impl Session {
     }
 }
 
-/// A launch that is executed step by step. It has the methods of [`Steps`], and movements by groups and lanes.
+/// A launch that is executed step by step. It has the methods of [`Steps`], and methods that execute a group or follow
+/// a lane.
 pub struct Stepping(Box<dyn Steps>);
 
 impl Deref for Stepping {
@@ -526,7 +536,7 @@ impl Stepping {
         Some(self.view(group)?.why(lane))
     }
 
-    /// Returns the stack rows of a group that is running or has ended, innermost first.
+    /// Returns the stack rows of a group that is running or has ended, starting with the innermost row.
     pub fn stack(&self, group: usize) -> Vec<StackRow> {
         self.view(group).map(FlowView::stack).unwrap_or_default()
     }
@@ -536,21 +546,21 @@ impl Stepping {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine that the options state, if the
-    /// machine supports that. Otherwise, steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
+    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction remains the next one. After [`Error::Fault`],
-    /// registers and memory have arbitrary values.
+    /// Returns an error if the program traps. The trapping instruction then remains the next instruction. After
+    /// [`Error::Fault`], registers and memory have arbitrary values.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
     }
 
-    /// Steps a group. Groups that come earlier in the order run first, as far as necessary. `observer` receives each
-    /// event with the number of its group.
+    /// Executes instructions of a group. Groups that come earlier in the order run first, as far as necessary.
+    /// `observer` receives each event with the number of the event's group.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction remains the next one.
+    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     pub fn step(
         &mut self,
         group: usize,
@@ -558,8 +568,8 @@ impl Stepping {
         observer: &mut dyn FnMut(usize, Event),
     ) -> Result<Step, Error> {
         loop {
-            // A manual change can leave the group without active lanes. The group is then stepped once more, which ends
-            // it.
+            // A manual change can leave the group without active lanes. In this case, one more step of the group ends
+            // the group.
             let more = |current: &usize| *current == group || self.state(group) != GroupState::Ended;
             let Some(current) = self.current().filter(more) else { return Ok(Step::Done) };
             self.0.step(&mut |event| observer(current, event))?;
@@ -576,11 +586,11 @@ impl Stepping {
         }
     }
 
-    /// Executes up to `budget` instructions in the fixed order. Stops as soon as `predicate` returns `true` after an
-    /// instruction. `predicate` receives the launch and the group that runs next.
+    /// Executes up to `budget` instructions in the fixed order of the groups. Stops as soon as `predicate` returns
+    /// `true` after an instruction. `predicate` receives the launch and the group that runs next.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction remains the next one.
+    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     pub fn run_until(
         &mut self,
         budget: u64,
@@ -609,7 +619,7 @@ impl Stepping {
         Snapshot(self.0.copy())
     }
 
-    /// Restores a saved state of this launch. The state may be earlier or later than the current one.
+    /// Restores a saved state of this launch. The saved state may be earlier or later than the current state.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         self.0 = snapshot.0.copy();
     }

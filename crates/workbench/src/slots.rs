@@ -1,4 +1,4 @@
-//! Names of the registers and memory that instructions read and write, in the notation of listings.
+//! Names of the registers and memory that instructions read and write. Listings use the same names.
 
 use reconverge_isa::Isa;
 use reconverge_r500::pvs::inst::{ALT_TEMPORARIES, INPUTS, TEMPORARIES};
@@ -42,7 +42,7 @@ pub fn slot_name(isa: Isa, slot: Slot) -> String {
     }
 }
 
-/// Returns the name of a constant with brackets, `CB0[3].x`, or of a register without brackets, `R1.x`.
+/// Returns the name of a constant, `CB0[3].x`, or of a register, `R1.x`. Only the name of a constant has brackets.
 fn vector_of(file: &str, number: u32) -> String {
     let channel = "xyzw".chars().nth(number as usize % 4).unwrap_or('x');
     match file.starts_with('C') {
@@ -51,7 +51,8 @@ fn vector_of(file: &str, number: u32) -> String {
     }
 }
 
-/// Returns the number of a file's first channel. In vertex programs, all files share one numbering.
+/// Returns the number of a register file's first channel. In vertex programs, the channels of all register files have
+/// numbers from one sequence.
 fn first_of(file: &str) -> u32 {
     let before = match file {
         "at" => TEMPORARIES,

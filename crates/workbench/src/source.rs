@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use reconverge_isa::Isa;
 use reconverge_isa::source::lines as without_comments;
 
-/// An assembler source, with the line of each instruction of one of its programs.
+/// An assembler source, and the line of each instruction of one of the source's programs.
 #[derive(Clone, Debug, Default)]
 pub struct UserSource {
     path: PathBuf,
     lines: Vec<String>,
-    /// Line number, from 1, and address of each instruction, sorted by line and then address.
+    /// The line number (from 1) and the address of each instruction. The list is sorted by line, and then by address.
     places: Vec<(usize, u32)>,
     labels: Vec<(String, usize)>,
     /// Texts of the instructions, indexed by address.
@@ -64,8 +64,9 @@ impl UserSource {
     /// Returns the line number of the instruction at an address.
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
-        // An ALU group is one instruction on several lines, or one line may have several instructions. Then the last
-        // line whose address is not greater than the requested one is used.
+        // If no instruction starts at the address, for example inside an ALU group on several lines, the function
+        // returns the line of another instruction. This is the last instruction whose address is not greater than the
+        // requested address.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)
@@ -73,7 +74,7 @@ impl UserSource {
     }
 
     /// Returns the instruction at an address in one line, without its label and comment. Returns `None` if the source
-    /// line results in several instructions, as a macro does.
+    /// line is, for example, a macro that results in several instructions.
     pub fn instruction(&self, address: u32) -> Option<&str> {
         self.instructions.get(&address).map(String::as_str)
     }
@@ -84,7 +85,8 @@ impl UserSource {
         self.labels.iter().find(|(_, line)| is_of(*line)).map(|(label, _)| label.as_str())
     }
 
-    /// Returns the address and line of the first instruction at or after a line.
+    /// Returns the address and the line number of an instruction: the first instruction in this line or in a later
+    /// line.
     pub fn instruction_at(&self, line: usize) -> Option<(u32, usize)> {
         let at = self.places.partition_point(|(known, _)| *known < line);
         self.places.get(at).map(|(line, address)| (*address, *line))
@@ -111,8 +113,8 @@ impl UserSource {
     }
 }
 
-/// Returns the text of each instruction that is alone on its line, indexed by address. On R500, lines that begin with
-/// `+` continue an instruction.
+/// Returns the text of each instruction, indexed by address. The result does not contain instructions that share a
+/// line. On R500, a line that begins with `+` continues the instruction of the line before.
 fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, String> {
     let lines: Vec<&str> = without_comments(text).map(|(_, line)| line).collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,8 +1,8 @@
-//! Counts the events of each instruction and the cost of divergence. [`Profile`] collects the counts while a program
+//! Counts the events of each instruction, and the cost of divergence. [`Profile`] collects these counts while a program
 //! runs.
 //!
-//! Each machine defines how instructions, active lanes and divergences are counted; see docs/r500.md, docs/r700.md and
-//! docs/tesla.md. The sums are equal to [`reconverge_simt::Statistics`].
+//! Each machine defines how to count instructions, active lanes and divergences; see docs/r500.md, docs/r700.md and
+//! docs/tesla.md. The sums over all instructions are equal to [`reconverge_simt::Statistics`].
 
 pub mod banks;
 pub mod memory;
@@ -39,22 +39,23 @@ reconverge_isa::choices! {
     }
 }
 
-/// Properties of a program's instructions that determine how they are counted, from the machine's tables and manual.
+/// Properties of a program's instructions that statistics need for counting. They come from the machine's tables and
+/// manual.
 #[derive(Clone, Debug)]
 pub struct Conventions {
     /// Class of each instruction, indexed by address.
     pub classes: LiteMap<u32, Class>,
     /// Instructions whose memory accesses are coalesced, indexed by address.
     pub accesses: LiteMap<u32, Access>,
-    /// The rule for coalescing. If the manual does not define one, a message that says so.
+    /// The rule for coalescing. If the manual does not define such a rule, a message that says so.
     pub coalescing: Result<Coalescing, &'static str>,
     /// Instructions that access the banks of shared memory, indexed by address.
     pub banked: LiteMap<u32, BankedAccess>,
 }
 
 impl Conventions {
-    /// Returns whether memory accesses can be counted. The manual must define the rule, and the program must have such
-    /// accesses.
+    /// Returns whether memory accesses can be counted. The manual must define the rule for coalescing, and the program
+    /// must have memory accesses to which the rule applies.
     pub fn have_accesses(&self) -> bool {
         self.coalescing.is_ok() && !(self.accesses.is_empty() && self.banked.is_empty())
     }
@@ -67,7 +68,7 @@ pub struct StackCounts {
     pub of: &'static str,
     /// Maximum number of entries that a group used at the same time, in the manual's unit.
     pub high_water: u32,
-    /// Number of entries that the program declares or the machine has.
+    /// Number of entries that the program declares, or number of entries that the machine has.
     pub room: Option<u32>,
 }
 
@@ -80,7 +81,7 @@ pub struct ClassCounts {
     pub executed: u64,
     /// Number of active lanes, summed over all issues of instructions of the class.
     pub lanes: u64,
-    /// Share of all issued instructions, 0 to 1.
+    /// Share of this class in all issued instructions, 0 to 1.
     pub share: f64,
 }
 
@@ -93,18 +94,19 @@ pub struct InstructionCounts {
     pub lanes: u64,
     /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
-    /// Number of instructions that were issued to the side of a divergence that runs first, until lanes of both sides
-    /// run together again.
+    /// The cost of the side that runs first after a divergence at this instruction: the number of instructions that
+    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
     pub taken_cost: u64,
-    /// Number of instructions that were issued to the other side of a divergence, until lanes of both sides run
-    /// together again.
+    /// The cost of the side that waits first after a divergence at this instruction: the number of instructions that
+    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Number of instructions that were issued to the group between a divergence and the reconvergence, summed over all
-    /// divergences.
+    /// Sum over all divergences at this instruction. For each divergence, the number of instructions that were issued
+    /// to the group between the divergence and its reconvergence is added.
     pub distance: u64,
-    /// Maximum number of instructions that were issued to the group between a single divergence and its reconvergence.
+    /// Maximum number of instructions that were issued to the group between one divergence at this instruction and its
+    /// reconvergence.
     pub farthest: u64,
 }
 
@@ -115,7 +117,7 @@ pub struct Totals {
     pub instructions: u64,
     /// Number of active lanes, summed over all issued instructions.
     pub lane_instructions: u64,
-    /// Number of decisions that split the lanes of a group.
+    /// Number of branch decisions that split the lanes of a group.
     pub divergent_branches: u64,
     /// Average share of a group's lanes that are active, from 0 to 1.
     pub simd_efficiency: f64,
@@ -132,9 +134,9 @@ pub struct GroupCounts {
     pub instructions: u64,
     /// Number of active lanes, summed over the issued instructions.
     pub lane_instructions: u64,
-    /// Number of decisions that split the group's lanes.
+    /// Number of branch decisions that split the group's lanes.
     pub divergent_branches: u64,
-    /// Counts of memory accesses by the manual's rule for coalescing.
+    /// Counts of memory accesses. The manual's rule for coalescing determines the transactions.
     pub memory: MemoryCounts,
     /// Counts of accesses to the banks of shared memory.
     pub banks: BankCounts,
@@ -169,8 +171,8 @@ struct Open {
 #[derive(Clone, Debug, Default)]
 struct Group {
     last: u32,
-    /// Divergences that have not reconverged. There is at most one per lane, because each divergence splits a set of
-    /// lanes.
+    /// Divergences that have not reconverged. Each divergence splits a set of lanes, so there are at most as many
+    /// divergences as lanes.
     open: Vec<Open>,
     depth: u64,
     counts: GroupCounts,
@@ -190,7 +192,8 @@ pub struct Profile {
     totals: Totals,
     classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
-    /// Whether the machine reports the depths of its stacks. If not, entries are counted from push and pop events.
+    /// Whether the machine reports the depths of its stacks. If the machine does not, the profile counts push and pop
+    /// events.
     announced: bool,
     accesses: Option<Accesses>,
     banks: Banks,
@@ -202,7 +205,7 @@ impl Profile {
         Profile { width, ..Profile::default() }
     }
 
-    /// Sets the classes and accesses of instructions, and the stacks. `stacks` is the result of
+    /// Sets the classes of instructions, the memory accesses of instructions, and the stacks. `stacks` is the result of
     /// [`reconverge_simt::FlowView::depths`] at the start of the run.
     pub fn by(mut self, conventions: Conventions, stacks: &[Depth]) -> Profile {
         let Conventions { classes, accesses, coalescing, banked } = conventions;
@@ -214,8 +217,8 @@ impl Profile {
         self
     }
 
-    /// Counts the memory accesses that are still pending. Must be called at the end of the run. Accesses of an
-    /// instruction are otherwise counted when the group issues its next instruction.
+    /// Counts the memory accesses that are still pending. Must be called at the end of the run. During the run, the
+    /// accesses of an instruction are counted when the group issues its next instruction.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {
@@ -327,8 +330,8 @@ impl Profile {
     }
 
     /// Returns all counts as a JSON object, with the text of each instruction. `memory` is set if memory accesses were
-    /// recorded. `rule` describes how accesses are counted, or why they cannot be counted. The counts of each group and
-    /// block are omitted if there are more than [`MOST_GROUPS`] groups.
+    /// recorded. `rule` describes how accesses are counted, or why they cannot be counted. If there are more than
+    /// [`MOST_GROUPS`] groups, the object does not have the counts of each group and block.
     pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);
@@ -552,7 +555,7 @@ mod tests {
         for group in [0, 1] {
             profile.issues(group, &[8], mask(0xffff));
         }
-        // Events of the two groups alternate. Group 1 accesses every other word.
+        // Events of the two groups alternate. Group 1 accesses only every second word.
         for lane in 0..16u8 {
             let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
             profile.event(0, load(0x1000 + 4 * u32::from(lane)));
@@ -563,7 +566,8 @@ mod tests {
         let counts =
             MemoryCounts { requests: 2, transactions: 17, bytes_moved: 64 + 16 * 32, bytes_wanted: 128 };
         assert_eq!(profile.memory(8), Some(counts));
-        // The instruction at 16 is a store. Its load is an operand, which is not counted as an access.
+        // The instruction at 16 is a store that also loads an operand. The load of the operand does not count as an
+        // access.
         profile.issues(0, &[16], mask(1));
         profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
         profile.end();

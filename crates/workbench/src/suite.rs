@@ -1,7 +1,8 @@
-//! The suite: programs for all three machines that `bench` runs in addition to mandel and collatz.
+//! The suite: programs for all three machines. `bench` runs these programs in addition to the kernels mandel and
+//! collatz.
 //!
-//! A [`Problem`] is a computation: its inputs, and an evaluation in plain Rust that returns the expected outputs. A
-//! [`Workload`] is a program of one machine that solves a problem, with its source in `kernels/` and its launch.
+//! A [`Problem`] is a computation. It has inputs, and a function in plain Rust that computes the expected outputs. A
+//! [`Workload`] is a program of one machine that solves a problem. It has a source in `kernels/` and a launch.
 //! [`WORKLOADS`] lists all workloads. `suite/problems.rs` has single computations, and `suite/patterns.rs` has problems
 //! that are typical of parallel programs.
 
@@ -31,7 +32,7 @@ pub struct Problem {
     inputs: fn() -> Inputs,
     /// Function that computes the expected output words in plain Rust.
     expected: fn(&Inputs) -> Vec<u32>,
-    /// How outputs are compared with the expected words.
+    /// The rule by which outputs are compared with the expected words.
     pub rule: Rule,
 }
 
@@ -66,13 +67,13 @@ impl Inputs {
     }
 }
 
-/// How outputs are compared with the expected words.
+/// The rule by which outputs are compared with the expected words.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// The words must be equal. Every operation is exact, or rounds in the same way on all machines.
+    /// The words must be equal. In such a problem, every operation is exact, or rounds in the same way on all machines.
     Exact,
-    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. This is for programs with
-    /// approximate reciprocals and roots or truncated products.
+    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. Problems have this rule if
+    /// programs compute approximate reciprocals and roots, or truncate products.
     Within {
         /// Absolute tolerance.
         abs: f32,
@@ -105,7 +106,7 @@ pub struct Workload {
     pub source: &'static str,
     /// Number of lanes of the launch.
     pub lanes: u32,
-    /// Name of the output that contains the result, in the first words of each row.
+    /// Name of the output with the result. The result is in the first words of each row.
     output: &'static str,
     /// Function that creates the launch for a number of lanes.
     launch: fn(&Inputs, u32) -> Launch,
@@ -115,7 +116,7 @@ pub struct Workload {
 type Launch = (Vec<TextureValues>, Arc<dyn MachineLaunch>);
 
 impl Workload {
-    /// Returns a session for the workload, ready to run.
+    /// Returns a session that is ready to run the workload.
     ///
     /// # Errors
     /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
@@ -128,7 +129,7 @@ impl Workload {
     /// Returns the launch of the workload.
     pub fn launch(&self) -> LaunchFile {
         let (texture, machine) = (self.launch)(&self.problem.inputs(), self.lanes);
-        // A Tesla fragment program may have only planes as inputs, which do not determine the number of lanes.
+        // The inputs of a Tesla fragment program may all be planes. Planes do not determine the number of lanes.
         let lanes = (self.output == "color0" && self.isa == Isa::Tesla).then_some(self.lanes as usize);
         let common = Common { lanes, texture, ..Common::default() };
         LaunchFile { isa: self.isa, common, machine }
@@ -161,8 +162,8 @@ pub fn find(isa: Isa, name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|workload| workload.isa == isa && workload.problem.name == name)
 }
 
-/// Returns the message that a built-in kernel does not exist. It suggests the most similar name, and lists the
-/// machine's kernels.
+/// Returns the message that a built-in kernel does not exist. The message suggests the kernel with the most similar
+/// name, and lists the machine's kernels.
 pub fn no_kernel(isa: Isa, name: &str) -> String {
     let small = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
     let suite = WORKLOADS.iter().filter(|workload| workload.isa == isa);
@@ -229,7 +230,7 @@ fn with_output(inputs: &Inputs, words: u32) -> Inputs {
     all
 }
 
-/// Returns a launch of Tesla blocks with `buffers` as parameters.
+/// Returns a launch of Tesla blocks. The addresses of `buffers` are the parameters.
 fn grid(blocks: &[u32], threads: &[u32], buffers: Inputs) -> Launch {
     (Vec::new(), Arc::new(blocks_of(blocks, threads, buffers)))
 }
@@ -248,7 +249,7 @@ fn blocks_of(blocks: &[u32], threads: &[u32], buffers: Inputs) -> tesla::Launch 
     }
 }
 
-/// Returns an input as contents of the constant bank c1.
+/// Returns an input of the problem as the contents of the constant bank c1.
 fn in_c1(inputs: &Inputs, name: &str) -> Vec<tesla::launch::ConstantValues> {
     let values = inputs.array(name).clone().into();
     vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values }]
@@ -265,7 +266,7 @@ fn find_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
     (Vec::new(), Arc::new(tesla::Launch { constant: in_c1(inputs, "word"), ..blocks }))
 }
 
-/// Returns a texture from an input with four numbers per texel.
+/// Returns a texture. Its texels are an input of the problem, with four numbers per texel.
 fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> Vec<TextureValues> {
     vec![TextureValues {
         filter: Some(filter.to_owned()),
@@ -274,12 +275,12 @@ fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> 
     }]
 }
 
-/// Returns the texture of 512 x 512 texels for programs that read the texels around each pixel.
+/// Returns the texture of 512 x 512 texels. The programs that use it read the texels around each pixel.
 fn neighbours(inputs: &Inputs) -> Vec<TextureValues> {
     texture(inputs, "texels", 512, "nearest", "clamp_to_edge")
 }
 
-/// The inputs of the fragments are planes, as triangle setup computes them.
+/// The inputs of the fragments are planes. On a GPU, triangle setup computes such planes.
 fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     let plane = |(word, plane): (u16, [f32; 3])| tesla::launch::InputValues {
         word,
@@ -321,7 +322,8 @@ fn search_on_r700(inputs: &Inputs, _: u32) -> Launch {
     (Vec::new(), Arc::new(machine))
 }
 
-/// A constant of R700 has four components. Each word of the table is the first component of a constant.
+/// A constant of R700 has four components. The launch stores each word of the table in the first component of one
+/// constant.
 fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let words: Vec<u32> = inputs.words("table").into_iter().flat_map(|word| [word, 0, 0, 0]).collect();
     let values = Array::from_words(Dtype::U32, vec![words.len()], words).into();
@@ -339,7 +341,7 @@ fn picture_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     (neighbours(inputs), machine)
 }
 
-/// The inputs are vertex resources in their order, starting with resource 160.
+/// The inputs are vertex resources. Their order is that of the list, and the first input is resource 160.
 fn fetched_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let resource = |(number, (_, array)): (u8, &(&str, Array))| {
         r700::launch::BufferValues::new(number, array.clone().into(), array.dtype.bytes() as u32)

@@ -1,24 +1,26 @@
 //! Tracks the exactness of the values that determine the behaviour of a program. [`Taint`] follows the values of each
-//! lane while a program runs. It uses the operands and results that the machine reports for each instruction
+//! lane while a program runs. [`Taint`] needs the operands and results of each instruction, which the machine reports
 //! ([`Machine::uses`]).
 //!
-//! A value has a grade of exactness. It is the worst grade among the operation that computed the value, its operands,
-//! the memory word that it read, and its predicate. Inputs are exact. A value is reported if it is read in one of three
-//! roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the result is the
-//! worst grade, and where it was first read.
+//! A value has a grade of exactness. The grade of a value is the worst of four grades: those of the operation that
+//! computed the value, of the operation's operands, of the memory word that the operation read, and of the operation's
+//! predicate. Inputs are exact. A value is reported if an instruction reads the value in one of three roles ([`Role`]):
+//! to decide the flow, to compute an address, or to write an output. For each role, the report has the worst grade, and
+//! the first instruction that read a value of this grade.
 //!
-//! * The reported grade is that of the value that is read. If an operation computes an output itself (a result in an
-//!   output register, or an atomic operation), the reported grade includes that of the operation.
-//! * If a branch condition is inexact, the condition is reported. The values that are computed on the sides of the
-//!   branch do not get a worse grade.
-//! * If a predicate disables a lane, the old value and its grade remain. Writes to some register files do not emit
-//!   events, so the lanes that wrote are unknown. A conditional write to such a file results in the worse of the old
-//!   and the new grade.
-//! * An indexed read has the worst grade in its register file. A read from the lanes of a quad has the worst grade
-//!   among these lanes. A vote has the worst grade among the active lanes.
+//! * The reported grade is that of the value that is read. If an operation computes an output itself, the reported
+//!   grade includes the grade of the operation. Examples are an operation whose result is an output register, and an
+//!   atomic operation.
+//! * If a branch condition is inexact, the condition is reported. The grade of a value does not depend on the
+//!   conditions of the branches around its computation.
+//! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
+//!   register files do not emit events, so it is unknown which lanes have written. After a conditional write to such a
+//!   file, the register has the worse of the old and the new grade.
+//! * An indexed read has the worst grade in its register file. A read of the lanes of a quad has the worst grade among
+//!   the lanes of the quad. A vote has the worst grade among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
-//! * Memory has one grade per 32-bit word. A wide access covers one word for each of its registers, and a narrow access
-//!   covers the whole word that contains its bytes.
+//! * Memory has one grade per 32-bit word. A wide access covers one word for each register of the access. A narrow
+//!   access covers the whole word that contains the accessed bytes.
 //!
 //! [`Machine::uses`]: crate::Machine::uses
 
@@ -39,7 +41,7 @@ const ANNOUNCED: [&str; 4] = ["R", "temp", "$r", "$c"];
 const OF_BLOCK: [&str; 2] = ["s[]", "LDS"];
 /// Memory whose accesses do not emit events.
 const SILENT: &str = "texture";
-/// Slot number for a write whose actual slot depends on an index.
+/// Slot number of a write if an index selects the slot at run time.
 const SOMEWHERE: u32 = u32::MAX;
 
 /// The exactness of a value, and the operation that determined it.
@@ -75,7 +77,7 @@ pub struct Reached {
     pub lane: Lane,
     /// The grade of the value.
     pub grade: Grade,
-    /// Number of instructions that ran before the read.
+    /// Number of instructions that ran before the instruction that reads the value.
     step: u64,
 }
 
@@ -90,13 +92,14 @@ struct Pending {
     writes: Vec<(Lane, u32)>,
 }
 
-/// A word of memory: its space, the number of the lane, block or launch that owns the memory, and the address.
+/// A word of memory. Its parts are the memory space, the number of the lane, block or launch that owns the memory, and
+/// the address.
 type Word = (Space, usize, u32);
 
-/// The grades of each slot of a register file in every lane, indexed by the slot's number.
+/// The grades of the slots of a register file, indexed by the slot's number. A slot has one grade per lane.
 type GradesOfFile = LiteMap<u32, Box<[Grade; LANES]>>;
 
-/// Follows values while a program runs. The events must include writes and memory accesses.
+/// Follows values while a program runs. The events that it receives must include writes and memory accesses.
 #[derive(Clone, Debug, Default)]
 pub struct Taint {
     uses: UsesAt,
@@ -112,14 +115,14 @@ pub struct Taint {
 }
 
 impl Taint {
-    /// Creates a tracker for a program before it runs. `uses` lists the operands and results of its instructions. A
-    /// block has `of_block` groups, which share memory. `killed` has the lanes of each group that are killed during the
-    /// run.
+    /// Creates a tracker for a program before the program runs. `uses` lists the operands and results of the program's
+    /// instructions. A block has `of_block` groups, which share memory. `killed` has the lanes of each group that are
+    /// killed during the run.
     pub fn new(uses: UsesAt, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
         Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }
     }
 
-    /// Returns the result. Must be called at the end of the run.
+    /// Returns the exactness of all values that were read in a role. Must be called at the end of the run.
     pub fn finish(mut self) -> Exactness {
         self.complete();
         self.found
@@ -157,15 +160,15 @@ impl Taint {
         self.found.reached.entry((role, grade.fidelity)).or_insert(first);
     }
 
-    /// Processes the pending instruction with its events.
+    /// Updates the grades for the pending instruction, whose events have all arrived.
     fn complete(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let Some(operations) = self.uses.get_mut(&pending.pc).map(std::mem::take) else {
             self.found.unknown.insert(pending.pc);
             return;
         };
-        // All operations of an instruction read their operands before any of them writes. Operations that only output
-        // values run last, since they output the results of the others.
+        // All operations of an instruction read their operands before any of the operations writes a result. Operations
+        // that only output values run last, because they output the results of the other operations.
         let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
             operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
@@ -179,7 +182,7 @@ impl Taint {
         self.uses[&pending.pc] = operations;
     }
 
-    /// Returns the grade of an operation's result in each lane, and records the values that it reads in a role.
+    /// Returns the grade of an operation's result in each lane. Records each value that the operation reads in a role.
     fn operation(&mut self, op: &Uses, pending: &Pending) -> [Grade; LANES] {
         let own = Grade { fidelity: op.fidelity, pc: pending.pc, operation: op.operation };
         let own = if own.fidelity == Fidelity::Exact { Grade::EXACT } else { own };
@@ -277,8 +280,8 @@ fn only_leaves(op: &Uses) -> bool {
     op.writes.is_empty() && op.stores.is_none() && op.reads.iter().any(|read| read.role == Role::Output)
 }
 
-/// Returns whether a lane performs the memory accesses of an operation. If the operation is conditional, this depends
-/// on the events.
+/// Returns whether a lane performs the memory accesses of an operation. If the operation is conditional, the lane
+/// performs the accesses only if the lane has an event of an access.
 fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
     let memory = [op.loads, op.stores];
     let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);
@@ -308,7 +311,7 @@ impl Sink for Taint {
 /// The exactness of the values that were read in each role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// For each role and exactness, the first such read.
+    /// For each role and exactness, the first read of a value with this exactness in this role.
     reached: LiteMap<(Role, Fidelity), Reached>,
     unknown: NumberSet,
 }
@@ -318,7 +321,8 @@ pub const ROLES: [(Role, &str); 3] =
     [(Role::Flow, "flow control"), (Role::Address, "an address"), (Role::Output, "an output")];
 
 impl Exactness {
-    /// Returns the first read with the worst grade in a role, or `None` if no value was read in this role.
+    /// Returns the first read of a value with the worst grade in a role. Returns `None` if no value was read in this
+    /// role.
     pub fn worst(&self, role: Role) -> Option<&Reached> {
         self.reached.iter().rev().find(|((of, _), _)| *of == role).map(|(_, reached)| reached)
     }
@@ -329,8 +333,8 @@ impl Exactness {
         worse.map(|(_, reached)| reached).min_by_key(|reached| reached.step)
     }
 
-    /// Returns the addresses of executed instructions for which the machine does not report operands and results. Their
-    /// effect on grades is unknown.
+    /// Returns the addresses of executed instructions for which the machine does not report operands and results. The
+    /// effect of these instructions on grades is unknown.
     pub fn unknown(&self) -> impl Iterator<Item = u32> {
         self.unknown.iter()
     }

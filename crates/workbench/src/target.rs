@@ -9,14 +9,14 @@ use reconverge_r700::chip as r700;
 use reconverge_tesla::inst as tesla;
 use thiserror::Error;
 
-/// The machine, chip and program type for which words are interpreted.
+/// The machine, chip and program type that determine the meaning of words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The machine.
     pub isa: Isa,
     /// The chip, if it is stated.
     pub chip: Option<Chip>,
-    /// The pipeline stage of programs that do not state one. It affects the meaning of some Tesla words.
+    /// The pipeline stage of programs that do not state a stage. The stage affects the meaning of some Tesla words.
     pub stage: Option<Stage>,
 }
 
@@ -90,7 +90,7 @@ pub enum TargetError {
     /// The program exceeds a limit.
     #[error(transparent)]
     Exceeded(Exceeded),
-    /// The machine is unknown. Contains another way to state it, for the message.
+    /// The machine is unknown. Contains another way to state the machine, for the message.
     #[error("unknown machine; state it with --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
     /// The chip belongs to another machine.
@@ -136,7 +136,7 @@ impl Target {
         Target { isa, chip: None, stage: None }
     }
 
-    /// Returns a target with a chip, if `chip` names one.
+    /// Returns a target. The target has a chip if `chip` names one.
     ///
     /// # Errors
     /// Returns an error if the chip belongs to another machine or is unknown.
@@ -155,7 +155,8 @@ impl Target {
         Err(TargetError::UnknownChip { help: format!("{meant}{isa} has {}", names.join(", ")), chip })
     }
 
-    /// Returns the target of one program of a file. If the file has programs for several chips, their targets differ.
+    /// Returns the target of one program of a file. If the file has programs for several chips, each program has the
+    /// target of its own chip.
     pub fn for_program(&self, image: &Image, program: &Program) -> Target {
         let own = image.module_of(program).and_then(|module| module.chip.as_deref());
         match (&self.chip, own.and_then(|name| Target::new(self.isa, Some(name)).ok())) {
@@ -164,8 +165,8 @@ impl Target {
         }
     }
 
-    /// If one text cannot hold all programs of an image, because the encodings of R600 and R700 differ, returns two
-    /// chips of these programs.
+    /// If the image has programs for R600 and for R700, one text cannot hold all programs, because the encodings
+    /// differ. In this case, returns two chips of these programs.
     pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
         let target = |program: &Program| self.for_program(image, program);
         let mut programs = image.programs.iter();
@@ -214,14 +215,14 @@ pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
     Model::named(isa, one).is_some_and(|one| Model::named(isa, other) == Some(one))
 }
 
-/// Returns whether `family` is `r600` or `r700`, and the chip belongs to that family.
+/// Returns whether `family` is `r600` or `r700`, and the chip belongs to `family`.
 pub(crate) fn is_family_of(family: &str, chip: &str) -> bool {
     let found = |name| r700::Chip::named(name).map(|chip| chip.family);
     ["r600", "r700"].contains(&family) && found(chip).is_some_and(|of_chip| found(family) == Some(of_chip))
 }
 
-/// Returns the machine of an assembler source. A `.isa` or `.chip` line states it. A source in AMD's syntax has neither
-/// line, but is recognised.
+/// Returns the machine of an assembler source. A `.isa` or `.chip` line states the machine. A source in AMD's syntax
+/// has neither line, but is recognised by its syntax.
 pub fn isa_of_source(source: &str) -> Option<Isa> {
     let stated = directives(source).find_map(|(name, value, _)| match name {
         ".isa" => value.parse().ok(),
@@ -231,8 +232,8 @@ pub fn isa_of_source(source: &str) -> Option<Isa> {
     stated.or_else(|| reconverge_r700::text::is_amd(source).then_some(Isa::R700))
 }
 
-/// Iterates over the lines of a source that begin with a directive. Each item is the directive, the word after it, and
-/// the byte range of both.
+/// Iterates over the lines of a source that begin with a directive. Each item has the directive, the word after the
+/// directive, and the byte range of these two words.
 pub(crate) fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
     lines(source).filter_map(move |(start, line)| {
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! Assembles sources, and tests that programs survive the conversion to text and back.
+//! Assembles sources. Also tests that the conversion of programs to text and back does not change the programs.
 
 use std::collections::VecDeque;
 
@@ -41,7 +41,7 @@ impl<'a> Source<'a> {
     /// Assembles the source for the machine of `target`.
     ///
     /// # Errors
-    /// Returns every error in the source. It is also an error if the source states another machine.
+    /// Returns every error in the source. If the source states another machine than `target`, this is also an error.
     pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
         let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
             let one = |diagnostic| match &self.expanded {
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
 }
 
 /// Returns the files that a source text includes, directly or indirectly. `read` receives a path relative to the folder
-/// of the source. It returns the bytes of the file, or the reason why the file cannot be read.
+/// of the source. `read` returns the bytes of this file, or the reason why this file cannot be read.
 pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Vec<Included> {
     let mut files: Vec<Included> = Vec::new();
     let mut asked: VecDeque<String> = included_by(source, "").into();
@@ -84,7 +84,7 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
 /// Assembles a source text for the machine of `target`. The text cannot include files.
 ///
 /// # Errors
-/// Returns every error in the source. It is also an error if the source states another machine.
+/// Returns every error in the source. If the source states another machine than `target`, this is also an error.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     Source::new(source, &Given::default())?.assemble(target)
 }
@@ -111,7 +111,7 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     target.machine().assemble(target, source).map_err(advised)
 }
 
-/// Adds a hint to an error if it is about a chip of another machine, or about an unknown machine.
+/// If an error is about a chip of another machine or about an unknown machine, adds a hint to the error.
 fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
     if let Some(other) = named("unknown chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
@@ -132,9 +132,9 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     })
 }
 
-/// Disassembles a program and assembles the listing. The words must be equal. The container's data that a listing
-/// contains must also be equal (R500: state and constants; R700: state, registers, stack; Tesla: code address,
-/// registers, memory).
+/// Disassembles a program, assembles the listing, and compares the result with the program. The words must be equal.
+/// The data of the container that a listing contains must also be equal. This data is the state and constants on R500,
+/// the state, registers and stack on R700, and the code address, registers and memory on Tesla.
 ///
 /// # Errors
 /// Returns a description of the first difference, or an error if the machine does not have the program's type.
@@ -150,8 +150,8 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 }
 
 /// Converts an image to text and back, once in the default style and once with all additions. The programs must be
-/// equal. The shared data and the container's data that the machine's texts contain must also be equal (on Tesla, all
-/// data).
+/// equal. The shared data must also be equal, and the data of the container that the machine's texts contain (on Tesla,
+/// all of this data).
 ///
 /// # Errors
 /// Returns a description of the first difference, or an error if the machine does not have a program's type.

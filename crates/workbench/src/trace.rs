@@ -1,17 +1,18 @@
-//! Passes the events of a run to a [`Sink`], with their groups.
+//! Passes the events of a run to a [`Sink`]. Each event has the number of its group.
 
 use reconverge_simt::{Event, Mask, Observer, Watch};
 
 /// Receives the events of a run, in the order in which the instructions are issued.
 pub trait Sink {
-    /// Receives the issues of consecutive instructions of a group. All have the same active lanes.
+    /// Receives several consecutive instructions of a group that were issued. All of these instructions have the same
+    /// active lanes.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
     /// Receives an event other than an issue.
     fn event(&mut self, group: usize, event: Event);
 
-    /// Returns the trace writer of this sink, if the sink does nothing but write a trace. The engine then encodes flow
-    /// events directly, which is faster than a call per event.
+    /// If this sink only writes a trace, returns the trace writer of the sink. The engine then encodes flow events
+    /// directly, which is faster than a call per event.
     fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
         None
     }
@@ -26,7 +27,7 @@ pub trait Sink {
     fn depth(&mut self, _group: usize, _number: usize, _used: u32) {}
 }
 
-/// An observer that passes events to a sink. With `DATA`, the events include register writes and memory accesses.
+/// An observer that passes events to a sink. If `DATA` is set, the events include register writes and memory accesses.
 pub(crate) struct Recording<'a, const DATA: bool> {
     group: usize,
     depths: bool,
@@ -68,8 +69,8 @@ impl<const DATA: bool> Observer for Recording<'_, DATA> {
     }
 }
 
-/// A sink that counts the records that a trace of the run would have. A record is an event, or a sequence of
-/// instructions with the same lanes.
+/// A sink that counts records. The count is the number of records that a trace of the run would have. A record is an
+/// event, or a sequence of instructions with the same active lanes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pieces {
     /// Number of records so far.
@@ -91,14 +92,14 @@ impl Sink for Pieces {
     }
 }
 
-/// Selects the events that are recorded in a run.
+/// The kinds of events that a run records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorded {
-    /// Issues with their masks, and changes of the flow.
+    /// Issues of instructions with their active lanes, and changes of the control flow.
     #[default]
     Flow,
-    /// The events of `Flow`, and also register writes and memory accesses. Writes and accesses require the reference
-    /// interpreter.
+    /// The events of `Flow`, and also register writes and memory accesses. To record register writes and memory
+    /// accesses, the reference interpreter must run the launch.
     Data,
 }
 

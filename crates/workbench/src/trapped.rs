@@ -1,8 +1,9 @@
-//! Adds context to a trap for users: the instruction and its source line, the registers that the instruction names, and
-//! the nearest memory.
+//! Adds context to a trap for users. The context is the instruction with its source line, the registers that the
+//! instruction names, and the nearest memory.
 //!
 //! Engines report only an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to
-//! the trap and reads the state. The launch is deterministic, so the trap occurs at the same step.
+//! the trap, and reads the state of the repeated launch. The launch is deterministic, so the trap occurs at the same
+//! step.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,17 +17,19 @@ use crate::open::Opened;
 use crate::session::{Register, RegisterClass, Session, Stepping};
 use crate::target::Target;
 
-/// Maximum number of instructions that are repeated to reach a trap. This takes a few seconds.
+/// Maximum number of instructions that [`look`] repeats to reach a trap. This number of instructions takes a few
+/// seconds.
 const MOST_STEPS: u64 = 1 << 20;
 
-/// Returns the instruction of a program at an address, as the disassembler prints it.
+/// Returns the disassembled text of the instruction at an address of a program.
 pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String> {
     let listing = target.machine().disassemble(target, program, Style::default()).ok()?;
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
 }
 
 /// Adds the context to a trap of `program`, which is a program of `opened`. `session` is the launch before it runs. The
-/// text of instructions comes from the user's source, or from the listing if the source does not contain it.
+/// text of an instruction comes from the user's source, or from the listing if the source does not contain the
+/// instruction.
 pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: &Session, options: &Options) {
     let target = opened.target.for_program(&opened.image, program);
     let source = opened.user_source(program, Path::new(""));
@@ -45,7 +48,7 @@ pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: 
     }
     let Some(group) = stepping.current() else { return };
     let lane = trapped.lanes.lowest().unwrap_or(Lane(0));
-    // The text of the listing is used, because a source may have aliases for registers.
+    // This text comes from the listing, because the user's source may have aliases for registers.
     if let Some(text) = listed(trapped.pc) {
         let read = |(name, register): (String, Vec<Register>)| {
             let of = |register: &Register| stepping.read(group, *register)?.get(lane.index()).copied();
@@ -90,7 +93,7 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
     found
 }
 
-/// Describes the buffer that is nearest to an invalid access, and the distance.
+/// Describes the buffer that is nearest to an invalid access, and the distance between the two.
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
     let missed = |range: &Range<u64>| match () {

@@ -1,10 +1,11 @@
-//! Loads the numbers of an input, from a file or from text in the launch, and determines their type.
+//! Loads the numbers of an input from a file, or from text in the launch. Also determines the type of the numbers.
 //!
-//! The same rule holds for all machines. Numbers with a stated type keep it. The type is stated after `:`
-//! (`0..16:u32`), in `u32[16]`, or in a `.npy` file. Otherwise, the type depends on the input. An input of floats uses
-//! `f32` ([`Values::load_float`]). An input of any type uses `i32`, `u32` or, if a number has a fraction, `f32`
-//! ([`Values::load_plain`]). The chosen type is reported through [`Files::typed`]. An input of one fixed type converts
-//! all numbers ([`Values::load_as`]).
+//! The rule for types is the same for all machines. If the type of numbers is stated, the numbers keep this type. The
+//! type is stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
+//! depends on the input that uses the numbers. An input of floats uses `f32` ([`Values::load_float`]). An input of any
+//! type uses `f32` if a number has a fraction, and otherwise `i32` or `u32` ([`Values::load_plain`]). [`Files::typed`]
+//! receives the type that this rule chose. An input of one fixed type converts all numbers to this type
+//! ([`Values::load_as`]).
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 use crate::array::{Array, ArrayError, Dtype};
 
-/// The source of numbers: nested lists or a text. The text is the name of a file (`.npy`, `.npz:NAME`, `.json`,
+/// The source of numbers: nested lists, or a text. The text is the name of a file (`.npy`, `.npz:NAME`, `.json`,
 /// `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -42,7 +43,7 @@ pub struct TypedList {
 /// The place where the type of numbers is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stated {
-    /// The type is not stated. The input determines it.
+    /// The type is not stated. The input that uses the numbers determines the type.
     Not,
     /// The file with the numbers states the type.
     File,
@@ -59,8 +60,8 @@ pub struct Loaded {
     pub array: Array,
     /// The place where the type of the numbers is stated.
     pub stated: Stated,
-    /// Whether the numbers come from a file of raw numbers. Such a file does not state rows, so the array's shape has
-    /// no meaning.
+    /// Whether the numbers come from a file of raw numbers. A file of raw numbers does not state rows, so the array's
+    /// shape has no meaning.
     pub flat: bool,
 }
 
@@ -70,23 +71,24 @@ impl From<Array> for Values {
     }
 }
 
-/// Access to the files that a launch names. The front end implements it.
+/// Access to the files that a launch names. The front end implements this trait.
 pub trait Files {
     /// Returns the bytes of a file.
     ///
     /// # Errors
-    /// If the file cannot be read, returns a message for users without the file's name.
+    /// If the file cannot be read, returns a message for users. The message does not contain the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Returns an array that the caller has in memory under this name, and where its type is stated.
+    /// Returns an array that the caller has in memory under this name. Also returns where the type of the array is
+    /// stated.
     fn array(&self, _name: &str) -> Option<(&Array, Stated)> {
         None
     }
 
-    /// Called with the type that was chosen for numbers without a stated type.
+    /// Receives the type that was chosen for numbers without a stated type.
     fn typed(&self, _place: &str, _dtype: Dtype) {}
 
-    /// Called with a note for the user about the numbers.
+    /// Receives a note about the numbers for the user.
     fn noted(&self, _text: &str) {}
 }
 
@@ -129,7 +131,7 @@ pub enum ValuesError {
 }
 
 impl Values {
-    /// Returns how messages name the numbers.
+    /// Returns the text by which messages name the numbers.
     fn what(&self) -> &str {
         match self {
             Values::Text(text) => text,
@@ -191,7 +193,7 @@ impl Values {
     /// Loads the numbers and converts them to `dtype`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. It is also an error if the type cannot hold one of the numbers.
+    /// See [`ValuesError`]. If `dtype` cannot hold one of the numbers, this is also an error.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, .. } = self.load(place, files)?;
         if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
@@ -203,9 +205,9 @@ impl Values {
         array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
 
-    /// Loads the numbers for an input of 32-bit floats. Numbers without a stated type become `f32`. Numbers with 64
-    /// bits and short numbers from files also become `f32`. If `integers` is set, `i32` and `u32` from files keep their
-    /// bits.
+    /// Loads the numbers for an input of 32-bit floats. If the numbers do not have a stated type, they become `f32`.
+    /// Numbers of 64 bits, and numbers of less than 32 bits from files, also become `f32`. If `integers` is set, `i32`
+    /// and `u32` from files keep their bits.
     ///
     /// # Errors
     /// See [`ValuesError`]. Raw bytes without a type are also an error.
@@ -223,7 +225,7 @@ impl Values {
         if keep {
             return Ok(loaded);
         }
-        // A type is reported only if the numbers could also be integers.
+        // The function reports the type only if the numbers could also be integers.
         if !dtype.is_float() {
             files.typed(place, Dtype::F32);
         }
@@ -231,8 +233,8 @@ impl Values {
         Ok(Loaded { array, ..loaded })
     }
 
-    /// Loads the numbers in the form in which a program's memory holds them. They have the stated type, or otherwise
-    /// the 32-bit type `i32`, `u32` or `f32`.
+    /// Loads the numbers as the bytes that a program's memory holds. If the numbers have a stated type, they keep this
+    /// type. Otherwise, the type is `i32`, `u32` or `f32`.
     ///
     /// # Errors
     /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
@@ -247,7 +249,7 @@ impl Values {
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
         })?;
-        // A type is reported only if the numbers could also be floats.
+        // The function reports the type only if the numbers could also be floats.
         if !array.dtype.is_float() {
             files.typed(place, array.dtype);
         }
@@ -267,7 +269,7 @@ fn narrow(array: &Array) -> Result<Array, ArrayError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Type(Dtype),
-    /// 32-bit patterns of any type.
+    /// Bit patterns of 32 bits. The numbers may have any type.
     Bits,
 }
 
@@ -341,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// A [`Files`] with one file. It records the types that were chosen for numbers without a stated type.
+    /// A [`Files`] with one file. It records each type that was chosen for numbers without a stated type.
     struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
 
     impl Files for One {
@@ -364,7 +366,7 @@ mod tests {
         let three = 3f32.to_bits();
         assert_eq!(words("0..4"), (Dtype::F32, three, 1));
         assert_eq!(words("0,3.0"), (Dtype::F32, three, 0));
-        // A stated type is used and is not reported.
+        // If the text states a type, the input uses this type and does not report a type.
         assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
         assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
         assert_eq!(words("0..4:i32"), (Dtype::I32, 3, 0));

@@ -10,8 +10,8 @@ use reconverge_workbench::result::RunResult;
 use super::cases;
 use crate::{Case, CaseKind, Settings, Verdict};
 
-/// Returns the files with this extension in a folder of the collections, in order. Returns an empty list if the
-/// collections are absent.
+/// Returns the files with this extension in a folder of the collections, in order. If the collections are absent,
+/// returns an empty list.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let Some(folder) = shared(folder) else { return Vec::new() };
     let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -20,7 +20,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Executes each row from its encoded words, and compares the registers, flags and memory at the end.
+/// Executes the instruction of each row from its encoded words. Compares the registers, flags and memory at the end.
 #[test]
 fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     let files = files("vectors/tesla", "gz");
@@ -43,7 +43,8 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 
-/// Compares arrays, counts and the report of a run, on one thread and on one thread per processor.
+/// Compares the arrays, counts and report of a run between the engines. Each engine runs each manifest on one thread,
+/// and on one thread per processor.
 #[test]
 fn run_manifests_leave_the_same_on_every_engine() {
     let files = files("binaries/runs", "json");
@@ -54,8 +55,8 @@ fn run_manifests_leave_the_same_on_every_engine() {
             panic!("{}: not a run manifest", file.display())
         };
         let on = |engine, level| {
-            // In the program flacuda, a warp reads a word that the next warp writes. The value is not used, so the race
-            // is harmless.
+            // In the program flacuda, a warp reads a word that the next warp writes. The program does not use the value
+            // of the word, so the race is harmless.
             let options = Options { engine, level, race_check: false, ..Options::default() };
             let result = case.run(&options).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             let RunResult { outputs, statistics, report, mismatches, .. } = result;

@@ -1,6 +1,6 @@
 //! Lanes do not depend on each other. On every engine, a subset of the lanes of a case must return the same results as
-//! in a run of all lanes. A run of a subset diverges at other instructions, and its lanes have other positions in their
-//! group.
+//! these lanes return in a run of all lanes. In a run of a subset, other instructions diverge, and the lanes have other
+//! positions in their group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -33,11 +33,11 @@ trait Lanes: Sized {
 
     fn count(&self) -> usize;
 
-    /// Returns the case with these lanes only.
+    /// Returns the case with only the lanes in `lanes`.
     fn only(&self, lanes: &[usize]) -> Self;
 
-    /// Returns the results of all lanes for each run, concatenated. Fails if the results differ between engines (see
-    /// [`everywhere`]) or from the expected results.
+    /// Returns the results of all lanes. The results of the runs are concatenated. Fails if the engines have different
+    /// results (see [`everywhere`]), or if the results are not as expected.
     fn left(&self) -> Result<Vec<Self::Left>, String>;
 }
 
@@ -59,8 +59,8 @@ fn only<Program: Clone, Place: Clone, Constants: Clone>(
 }
 
 impl Lanes for R500Case {
-    /// `None` if the lane was killed. A killed lane continues as a helper and follows the path of the other lanes, so
-    /// its results depend on them. (r500.md Q2)
+    /// `None` if the lane was killed. A killed lane continues as a helper and follows the path of the other lanes in
+    /// its group. So the results of a killed lane depend on these other lanes. (r500.md Q2)
     type Left = Option<LaneOutput>;
 
     fn count(&self) -> usize {
@@ -71,7 +71,7 @@ impl Lanes for R500Case {
         only(self, lanes)
     }
 
-    /// Runs in lenient mode, because some of the driver's programs do not run without problems in strict mode.
+    /// Runs in lenient mode, because strict mode reports problems for some of the driver's programs.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
         use reconverge_r500::run::{run, run_watched};
         let image = self.image()?;
@@ -139,7 +139,7 @@ impl Lanes for TeslaCase {
     }
 }
 
-/// Results of an R700 lane: whether the lane was killed, and its exports with their targets.
+/// Results of an R700 lane. They state whether the lane was killed, and contain the lane's exports with their targets.
 type Exports = (bool, Vec<(ExportKind, u16, [u32; 4], u8)>);
 
 fn exports(outcome: &Outcome) -> Vec<Exports> {
@@ -218,7 +218,8 @@ impl Lanes for LlvmCase {
     }
 }
 
-/// Runs all lanes together, then each of the sets of lanes. Fails if a lane's results differ.
+/// Runs all lanes together, and then runs each of the sets of lanes. Fails if the results of a lane in the two runs
+/// differ.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {
@@ -237,13 +238,14 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
     Ok(())
 }
 
-/// Returns three sets: one lane, a quarter of the lanes, and half of them. The case's number determines which lanes.
+/// Returns three sets of lanes: one lane, a quarter of the lanes, and half of the lanes. The number of the case
+/// determines which lanes these are.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
 }
 
-/// Returns each lane alone, then consecutive sets of 16 and of 32 lanes.
+/// Returns sets of lanes: first each single lane, and then consecutive sets of 16 and of 32 lanes.
 fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
     [1, 16, 32].into_iter().flat_map(move |size| {
         (0..count).step_by(size).map(move |first| (first..count.min(first + size)).collect())

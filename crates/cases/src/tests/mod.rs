@@ -1,5 +1,5 @@
-//! Runs the collections in `shared/` on every engine. The tests compare all results of a case, not only the expected
-//! ones.
+//! Runs the collections in `shared/` on every engine. The tests compare all results of a case between engines, not only
+//! the results for which the case states an expectation.
 
 mod engines;
 mod lanes;

@@ -1,4 +1,4 @@
-//! One case of a file by name.
+//! Opens a case of a file by the name of the case.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn cases_of_a_file_have_names_of_their_own() {
     let line = r#"{"name": "a", "arch": "r500", "words": "00000005", "disasm": ""}"#;
     let names = |cases: Vec<Case>| cases.into_iter().map(|case| case.name).collect::<Vec<_>>();
     assert_eq!(names(read_text("x.jsonl", &format!("{line}\n{line}\n{line}\n"))), ["a", "a#2", "a#3"]);
-    // If the container does not name a program, the program has the name of its file.
+    // If the container does not state the name of a program, the program has the name of its file.
     let words = "00000005\n00000000\n00000000\n00000000\n00000000\n00000000\n";
     assert_eq!(names(read_text("folder/x.hex", words)), ["x.hex"]);
 }

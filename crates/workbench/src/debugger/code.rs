@@ -1,15 +1,16 @@
-//! Formats instructions and addresses. If an instruction comes from the user's source, its text and labels are those of
-//! the source.
+//! Formats instructions and addresses. If the user's source contains an instruction, the text and labels of the
+//! instruction come from the user's source.
 //!
-//! All front ends print with these functions. The listing itself also shows the labels of the source ([`relabelled`]).
+//! All front ends print instructions and addresses with these functions. The listing shows the labels of the source too
+//! ([`relabelled`]).
 
 use super::Debugger;
 use crate::listing::Line;
 use crate::source::UserSource;
 
 impl Debugger {
-    /// Returns the instruction at an address in one line. The text comes from the user's source, or from the listing if
-    /// the source does not contain the instruction.
+    /// Returns the instruction at an address in one line. The text is that of the user's source, if the source contains
+    /// the instruction, or else that of the listing.
     pub fn instruction(&self, address: u32) -> String {
         let own = self.source.as_ref().and_then(|source| source.instruction(address));
         own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
@@ -21,8 +22,8 @@ impl Debugger {
         self.spelled(address) + &place.unwrap_or_default()
     }
 
-    /// Returns an address with its label in the user's source: `0x78 (next)`. Without a label, returns the address with
-    /// its line number: `0x50 (:20)`.
+    /// Returns an address with its label in the user's source: `0x78 (next)`. If the address does not have a label,
+    /// returns the address with its line number: `0x50 (:20)`.
     pub fn named(&self, address: u32) -> String {
         let name = self.source.as_ref().and_then(|source| {
             let label = source.label_of(address).map(str::to_owned);
@@ -51,7 +52,8 @@ pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line>
     lines
 }
 
-/// Replaces each word of a text for which `renamed` returns a new word. A word consists of letters, digits and `_`.
+/// Returns the text with some words replaced: each word for which `renamed` returns a new word. A word consists of
+/// letters, digits and `_`.
 fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
     let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';
     let (mut out, mut rest) = (String::new(), text);

@@ -1,4 +1,5 @@
-//! Manual changes to the flow state of a group: the active mask, and the stack entries and counters of each machine.
+//! Manual changes to the flow state of a group. Flow state consists of the active mask and of the stack entries and
+//! counters of each machine.
 //!
 //! | machine | words |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | R700 | `entry N active LANES`, `entry N break LANES`, `counter loop N VALUE`, `predicate LANES` |
 //! | Tesla | `token N mask LANES`, `token N address ADDRESS`, `token N type TYPE` |
 //!
-//! Stack entries are numbered from the innermost, as in the output of `stack`. `flow/faults.rs` of each machine defines
-//! how a change affects the lanes. On Tesla, a predicate is an ordinary register, `$c0`.
+//! Stack entries are numbered from the innermost entry on, as in the output of the command `stack`. The file
+//! `flow/faults.rs` of each machine defines how a change affects the lanes. On Tesla, a predicate is the ordinary
+//! register `$c0`.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +22,14 @@ use super::names::{lane_of, lanes_of, numeral};
 use super::{Change, Debugger};
 use crate::faults::{Kind, Word};
 
-/// The types of the entries on Tesla's token stack. The numbers of the types start at 1.
+/// The types of the entries on Tesla's token stack. In flow state, types are numbered from 1 in this order.
 const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON", "JOINAT"];
 
-/// The channels of R500's predicate register, followed by the ALU result.
+/// Names of R500's predicate bits: the four channels of the predicate register, and the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
-/// First words of the arguments with which `set` changes flow state.
+/// Names of flow state. The arguments of the command `set` begin with one of these names if the command changes flow
+/// state.
 pub(super) const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
 
 /// Returns all words that can occur in a change of flow state, for completion.
@@ -45,8 +48,8 @@ pub(super) fn meant(word: &str) -> Option<&'static str> {
     closest(word, NAMES)
 }
 
-/// Returns R500's branch counters as text: one line per value with the lanes that hold it, smallest value (innermost)
-/// first.
+/// Returns R500's branch counters as text. Each line has a counter value and the lanes whose counter has this value.
+/// The smallest value comes first, because it belongs to the innermost branch.
 pub(super) fn branch_counters(debugger: &Debugger) -> String {
     if debugger.stepping().current() != Some(debugger.group()) {
         return String::new();
@@ -64,7 +67,8 @@ pub(super) fn branch_counters(debugger: &Debugger) -> String {
 /// Changes flow state of the selected group, and returns the new value as text.
 ///
 /// # Errors
-/// Returns an error if the machine or the group does not have this state, or if the selected group does not run next.
+/// Returns an error if the machine or the group does not have this flow state, or if the selected group is not the
+/// group that runs next.
 pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, String> {
     let group = debugger.group();
     let runs = debugger.stepping().current();
@@ -78,8 +82,8 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     if !debugger.change(Change::Flow { group, word, value }) {
         return Err(format!("`{}` cannot change here", words.join(" ")));
     }
-    // If the change leaves the group without active lanes, another group becomes current. `word` would then read the
-    // state of that group.
+    // If the change leaves the group without active lanes, another group becomes current. `Stepping::word` would then
+    // read the state of this other group.
     let stays = debugger.stepping().current() == Some(group);
     let held = if stays { debugger.stepping().word(&word) } else { value };
     let name = words[..words.len() - 1].join(" ");
@@ -99,7 +103,7 @@ fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
     }
 }
 
-/// Parses which flow state to change, and its new value.
+/// Parses the words that name a part of the flow state, and the new value.
 fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     let isa = debugger.isa();
     let of_isa = |wanted: Isa, word: &str| match isa == wanted {
@@ -166,8 +170,8 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                 return Err(format!("{isa} has no loop counters: {}", fits(isa)));
             }
             let mut words = debugger.stepping().words(Kind::LoopCounter);
-            // Loops are numbered from the innermost. R700 lists its counters in that order, but R500 lists its frames
-            // from the outermost.
+            // Users number loops from the innermost loop on. R700 lists its counters in this order, but R500 lists its
+            // frames from the outermost loop on.
             if isa == Isa::R500 {
                 words.reverse();
             }
@@ -197,7 +201,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     }
 }
 
-/// Returns a message that lists the flow state of a machine.
+/// Returns a message that lists the kinds of flow state that a machine has.
 fn fits(isa: Isa) -> String {
     match isa {
         Isa::R500 => {
@@ -211,12 +215,13 @@ fn fits(isa: Isa) -> String {
     .to_owned()
 }
 
-/// Returns the word of flow state for a kind that each group has only once.
+/// Returns the only word of flow state of a kind. A group must have exactly one word of this kind.
 fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }
 
-/// Converts the number of a stack entry from innermost-first to outermost-first.
+/// Converts the number of a stack entry. The given number counts from the innermost entry, and the result counts from
+/// the outermost entry.
 fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
     let count = debugger.stepping().stack(debugger.group()).len();
     let at = numeral(number)? as usize;
@@ -226,7 +231,7 @@ fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String>
     })
 }
 
-/// Parses a value, and checks that it is in range for the flow state.
+/// Parses a value, and checks that the value is in the range of the word.
 fn fitting(word: &Word, value: &str) -> Result<u64, String> {
     let number = u64::from(numeral(value)?);
     match number <= word.bits {

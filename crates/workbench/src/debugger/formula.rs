@@ -1,8 +1,8 @@
 //! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
 //!
-//! A formula is evaluated for one lane. A register without `@LANE`, and memory that is private to lanes, belong to that
-//! lane. Registers of R500 are floats. On the other machines, a register is an unsigned integer unless the other
-//! operand is a float (`1.5`) or negative (`-1`).
+//! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. A memory space that is
+//! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register is an
+//! unsigned integer unless the other operand is a float (`1.5`) or negative (`-1`).
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ pub struct Formula {
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
     Literal(Quantity),
-    /// A register. The lane is present if the formula names one. The flag is set if registers of the machine are
+    /// A register. The lane is present if the formula names a lane. The flag is set if registers of the machine are
     /// floats.
     Register(Register, Option<Lane>, bool),
     /// A 32-bit word of a memory space. `private` is set if each lane has its own memory. `lane` is present if the
-    /// formula names one.
+    /// formula names a lane.
     Memory {
         space: &'static str,
         private: bool,
@@ -40,7 +40,8 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// A binary operator. The parser takes the first match, so a longer operator comes before its prefix.
+    /// A binary operator. The parser takes the first operator in this list that matches the text, so a longer operator
+    /// comes before an operator that is its prefix.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -64,8 +65,8 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// Returns the precedence. Higher values bind tighter. The order is that of C, except that comparisons bind looser
-    /// than bit operators.
+    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is that of C, except
+    /// that comparisons bind looser than bit operators.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -119,7 +120,7 @@ impl Quantity {
         }
     }
 
-    /// Formats the value as a single number, in decimal. Bits that are not a float are unsigned.
+    /// Formats the value as a single decimal number. Bits that are not a float are formatted as an unsigned integer.
     pub fn short(self) -> String {
         match self {
             Quantity::Word(bits, true) => format!("{:?}", f32::from_bits(bits)),
@@ -208,7 +209,7 @@ impl Formula {
         self.root.is_of_a_lane()
     }
 
-    /// If the formula is a single register, returns the register, and the lane if the formula names one.
+    /// If the formula is a single register, returns the register, and also the lane if the formula names a lane.
     pub fn register(&self) -> Option<(Register, Option<Lane>)> {
         match &self.root {
             Tree::Register(register, lane, _) => Some((*register, *lane)),
@@ -216,8 +217,8 @@ impl Formula {
         }
     }
 
-    /// If the formula is a single word of memory, returns its space, lane and address. If the formula does not name a
-    /// lane, the lane is `lane`.
+    /// If the formula is a single word of memory, returns the memory space, the lane and the address of the word. If
+    /// the formula does not name a lane, the returned lane is `lane`.
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
         let lane = named.unwrap_or(lane);
@@ -225,10 +226,10 @@ impl Formula {
     }
 
     /// Returns `None` if the formula is false for all active lanes. Otherwise, returns the first active lane for which
-    /// it is true, or `Some(None)` if the formula does not depend on the lane.
+    /// the formula is true, or `Some(None)` if the formula does not depend on the lane.
     ///
     /// # Errors
-    /// Returns an error if the formula cannot be evaluated for some lane and is not true for any other lane.
+    /// Returns an error if the formula cannot be evaluated for an active lane and is not true for any active lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -254,7 +255,7 @@ impl Formula {
         Formula { text: self.text.clone(), root: root.clone() }
     }
 
-    /// Formats a value of this formula. If the formula is a register, the format is that of [`shown_in`].
+    /// Formats a value of this formula. If the formula is a register, the value has the format of [`shown_in`].
     pub fn shown(&self, value: Quantity) -> String {
         match self.register() {
             Some((register, _)) => shown_in(register, value.bits()),
@@ -362,8 +363,8 @@ fn operate(operator: Operator, left: Quantity, right: Quantity) -> Result<Quanti
     let (left_value, right_value) = (left.integer(signed), right.integer(signed));
     let literals = matches!((left, right), (Integer(_), Integer(_)));
     let truth = |holds: bool| Ok(Integer(holds.into()));
-    // Two decimal integers result in a 64-bit integer. Any other result is truncated to 32 bits, as on the machines. An
-    // overflow of 64 bits is an error.
+    // If both operands are decimal integers, the result is a 64-bit integer. Otherwise, the result is truncated to 32
+    // bits, as on the machines. An overflow of 64 bits is an error.
     let number = |value: Option<i64>| match value {
         None => Err(overflow()),
         Some(value) if literals => Ok(Integer(value)),
@@ -434,8 +435,8 @@ struct Parser<'a> {
     parts: usize,
 }
 
-/// Maximum number of operands and operators in a formula. Each can add a level to the syntax tree, so this bounds the
-/// recursion.
+/// Maximum number of operands and operators in a formula. Each operand or operator can add a level to the syntax tree,
+/// so this maximum also limits the depth of recursion.
 const MOST_PARTS: usize = 1000;
 
 /// Maximum nesting depth of parentheses and signs.
@@ -450,7 +451,7 @@ impl<'a> Parser<'a> {
         rest.is_some()
     }
 
-    /// Consumes characters while `fits` returns `true`, and returns them.
+    /// Consumes characters while `fits` returns `true`. Returns the consumed text.
     fn word(&mut self, fits: fn(char) -> bool) -> &'a str {
         let rest = self.rest;
         let end = rest.find(|letter| !fits(letter)).unwrap_or(rest.len());

@@ -1,12 +1,14 @@
-//! The debugger for every front end. It steps a launch forward and backward, with stops and queries.
+//! The debugger that all front ends use. It runs a launch forward and backward in steps. Front ends can set stops and
+//! query the state.
 //!
-//! [`Debugger`] runs the launch, [`command`] executes command lines, and [`stop`] decides where to stop. The terminal,
-//! scripts and the debug adapter use these modules. To go backward, the debugger restores an earlier snapshot and runs
-//! forward from there. A launch is deterministic, so this reproduces the state of any earlier step.
+//! [`Debugger`] runs the launch, [`command`] executes command lines, and [`stop`] decides when the launch stops. The
+//! terminal, scripts and the debug adapter use these modules. To go backward, the debugger restores an earlier snapshot
+//! and runs forward from the snapshot. A launch is deterministic, so running forward reproduces the state of any
+//! earlier step.
 //!
-//! `code.rs` formats instructions and addresses. [`formula`] evaluates `$r3@5 + 1`, and [`log`] inserts such values
-//! into texts. [`flow`] changes masks, stacks and counters manually, and [`table`] prints lanes and registers as a
-//! table. [`UserSource`] has the lines and labels of the user's source.
+//! `code.rs` formats instructions and addresses. [`formula`] evaluates formulas such as `$r3@5 + 1`, and [`log`]
+//! inserts the values of formulas into texts. [`flow`] applies manual changes to masks, stacks and counters. [`table`]
+//! prints lanes and registers as a table. [`UserSource`] has the lines and labels of the user's source.
 
 mod code;
 pub mod command;
@@ -42,7 +44,8 @@ use stop::{Stops, Why as Reason};
 /// Number of instructions between two snapshots.
 const INTERVAL: u64 = 2048;
 
-/// Maximum number of snapshots. When it is exceeded, every second snapshot is dropped and the interval doubles.
+/// Maximum number of snapshots. When the debugger exceeds this maximum, it drops every second snapshot and doubles the
+/// interval between snapshots.
 const MOST_SNAPSHOTS: usize = 256;
 
 /// Maximum number of texts from log stops that are stored until [`Debugger::take_logs`] is called.
@@ -67,14 +70,14 @@ pub enum Halt {
     Start,
     /// The program trapped at the next instruction.
     Trap(String),
-    /// The maximum number of instructions was executed.
+    /// The movement executed its maximum number of instructions.
     Budget,
     /// [`Debugger::interrupt`] returned `true`.
     Interrupted,
 }
 
-/// A manual change of state. It is stored with its step: if the debugger goes back before that step and forward again,
-/// the change is repeated.
+/// A manual change of state. The debugger stores the change with its step. If the debugger goes back before that step
+/// and then forward again, it repeats the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A change of a register.
@@ -101,7 +104,7 @@ pub enum Change {
         /// The new bytes.
         bytes: Vec<u8>,
     },
-    /// A change of flow state. The group must be the one that runs next.
+    /// A change of flow state. The group must be the group that runs next.
     Flow {
         /// The group.
         group: usize,
@@ -126,7 +129,7 @@ pub struct Debugger {
     /// Names of the memory that each instruction accesses, indexed by address.
     accessed: LiteMap<u32, Accessed>,
     machine: &'static dyn Machine,
-    /// The user's source of the program, if it is known.
+    /// The user's source of the program, if the source is known.
     source: Option<UserSource>,
     /// For each group that has ended, the address of its last instruction.
     ended_at: BTreeMap<usize, u32>,
@@ -141,8 +144,8 @@ pub struct Debugger {
     trap: Option<String>,
     /// The events of the last instruction, with their groups.
     events: Vec<(usize, Event)>,
-    /// Values of watched registers and memory before the last instruction, each with the number of the stop that
-    /// watches them.
+    /// Values that the watched registers and memory ranges had before the last instruction. Each entry has the number
+    /// of the stop that watches the values.
     before: Vec<(usize, Vec<u32>)>,
     last: usize,
     /// Manual changes, each with its step.
@@ -205,7 +208,7 @@ impl Debugger {
         self.accessed.get(&pc)
     }
 
-    /// Sets the program's source, and replaces the listing's labels by those of the source.
+    /// Sets the program's source, and replaces the listing's labels by the labels of the source.
     pub fn with_source(self, source: Option<UserSource>) -> Debugger {
         let lines = match &source {
             Some(source) => code::relabelled(self.lines, source),
@@ -250,7 +253,8 @@ impl Debugger {
         self.place_of(self.group)
     }
 
-    /// Returns the address of a group's next instruction, or of its last one if the group has ended.
+    /// Returns the address of a group's next instruction. If the group has ended, returns the address of its last
+    /// instruction.
     fn place_of(&self, group: usize) -> Option<u32> {
         match self.stepping.state(group) {
             GroupState::Running => self.stepping.issue(group).map(|issue| issue.pc),
@@ -332,8 +336,8 @@ impl Debugger {
     }
 
     /// Returns the address of the instruction that a word names. The word is an address, a label of the source or the
-    /// listing, or a source line as `:LINE` or `FILE:LINE`. If a line does not contain an instruction, the next line
-    /// that contains one is used.
+    /// listing, or a source line as `:LINE` or `FILE:LINE`. If the source line does not contain an instruction, the
+    /// function uses the next line that contains an instruction.
     ///
     /// # Errors
     /// Returns an error if the word does not name an instruction.
@@ -391,13 +395,13 @@ impl Debugger {
         Some(format!("{}:{}", source.name(), source.line_of(address)?))
     }
 
-    /// Returns an address as the machine's manual writes it.
+    /// Returns an address in the notation of the machine's manual.
     pub fn spelled(&self, address: u32) -> String {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a hash of the current state. It covers the step, memory, the outputs so far, and the registers, flow
-    /// state and stacks of all running groups.
+    /// Returns a hash of the current state. The hash covers the step, memory, the outputs so far, and the registers,
+    /// flow state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -427,7 +431,7 @@ impl Debugger {
         hasher.finish()
     }
 
-    /// Returns a group and a lane for each instance of a kind of memory space. They identify the instance.
+    /// Returns all instances of a kind of memory space. A group and a lane identify each instance.
     fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
         let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
         let groups = (0..self.stepping.groups()).filter(running);
@@ -469,8 +473,8 @@ impl Debugger {
 
     // ---- Forward
 
-    /// Executes the next instruction of the launch, which belongs to the group that runs next. Returns `None` if the
-    /// launch can continue.
+    /// Executes the next instruction of the launch. This instruction belongs to the group that runs next. Returns
+    /// `None` if the launch can continue.
     fn execute(&mut self) -> Option<Halt> {
         if let Some(trap) = &self.trap {
             return Some(Halt::Trap(trap.clone()));
@@ -502,8 +506,8 @@ impl Debugger {
         None
     }
 
-    /// Ends the group that runs next if a manual change has left it without active lanes. No instruction runs, so the
-    /// step number does not change.
+    /// If a manual change has left the group that runs next without active lanes, ends this group. No instruction runs,
+    /// so the step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
         {
@@ -518,8 +522,8 @@ impl Debugger {
         None
     }
 
-    /// Stores a trap, and returns its message with the instruction and line of the user's source. The debugger stays
-    /// before the trapping instruction.
+    /// Stores a trap, and returns its message with the instruction and the line of the user's source. The debugger
+    /// stays at the step before the trapping instruction.
     fn trapped(&mut self, error: Error) -> Halt {
         let text = match error {
             Error::Trap(mut trapped) => {
@@ -533,7 +537,7 @@ impl Debugger {
         Halt::Trap(text)
     }
 
-    /// Takes a snapshot if enough instructions have run since the last one.
+    /// Takes a snapshot if enough instructions have run since the last snapshot.
     fn keep(&mut self) {
         let last = self.snapshots.last().map_or(0, |(position, _)| *position);
         if self.position < last + self.interval {
@@ -551,7 +555,7 @@ impl Debugger {
     }
 
     /// Executes at least one instruction. Then continues until `there` returns `true`, a stop is reached, or `budget`
-    /// instructions were executed.
+    /// instructions have run.
     pub fn run(&mut self, budget: u64, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
         for _ in 0..budget {
             if let Some(halt) = self.execute() {
@@ -573,7 +577,8 @@ impl Debugger {
         Halt::Budget
     }
 
-    /// Returns the first stop that holds in the current state, and runs the log stops.
+    /// Returns the first stop that is reached in the current state, and stores the texts of the log stops that are
+    /// reached.
     fn reached(&mut self) -> Option<Reason> {
         let (mut stops, mut logs) = (std::mem::take(&mut self.stops), std::mem::take(&mut self.logs));
         let reason = stops.reached(self, &mut logs);
@@ -587,7 +592,8 @@ impl Debugger {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes `count` instructions of the selected group. Groups that come before it in the order of issue also run.
+    /// Executes `count` instructions of the selected group. Instructions of other groups also run if they come earlier
+    /// in the order of issue.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
@@ -649,7 +655,7 @@ impl Debugger {
         self.run_group(budget, |debugger| debugger.stepping.stack(group).len() < depth)
     }
 
-    /// Executes instructions until the instruction at an address is the next one of the selected group.
+    /// Executes instructions until the selected group's next instruction is the instruction at an address.
     pub fn until(&mut self, address: u32, budget: u64) -> Halt {
         self.run_group(budget, |debugger| debugger.issue().is_some_and(|issue| issue.pc == address))
     }
@@ -662,7 +668,7 @@ impl Debugger {
     // ---- Manual changes
 
     /// Applies a manual change at the current step. Returns `false` if the register, memory or flow state does not
-    /// exist or cannot be changed. Discards changes that were made at later steps, and a stored trap.
+    /// exist or cannot be changed. Discards a stored trap and all manual changes that were made at later steps.
     pub fn change(&mut self, change: Change) -> bool {
         let changed = self.apply(&change);
         if changed {
@@ -698,7 +704,7 @@ impl Debugger {
         }
     }
 
-    /// Repeats the manual changes of the current step when the launch reaches it again.
+    /// Repeats the manual changes of the current step. This is necessary when the launch reaches a step again.
     fn change_again(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let now = self.position;
@@ -710,7 +716,7 @@ impl Debugger {
 
     // ---- Backward
 
-    /// Goes forward or backward to the state before the instruction of a step.
+    /// Goes forward or backward to a step. The instruction of this step has not run yet in the new state.
     pub fn go_to(&mut self, position: u64) -> Halt {
         let from = self.snapshots.partition_point(|(at, _)| *at <= position).saturating_sub(1);
         if position < self.position {
@@ -736,7 +742,8 @@ impl Debugger {
 
     /// Goes back to the most recent earlier step at which `there` returns `true` or a stop is reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // The replayed steps would produce the texts of log stops a second time, so the new texts are dropped.
+        // The replayed steps would produce the texts of log stops a second time, so the debugger drops the texts of the
+        // replay.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;
@@ -790,7 +797,8 @@ impl Debugger {
     pub fn back(&mut self, count: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
-            // Stops are disabled, because one could end the movement before it reaches the previous instruction.
+            // The debugger disables stops here, because a stop could end the movement before the launch reaches the
+            // previous instruction.
             let stops = std::mem::take(&mut self.stops);
             let halt = self.back_until(&mut |debugger| debugger.stepping.current() == Some(group));
             self.stops = stops;
@@ -811,7 +819,8 @@ impl Debugger {
         self.reason(lane).1
     }
 
-    /// Returns the reason why a lane of the group runs or does not run: in a few words, and as a sentence.
+    /// Returns the reason why a lane of the group runs or does not run. The first text states the reason in a few
+    /// words, and the second text in a sentence.
     fn reason(&self, lane: Lane) -> (String, String) {
         let both = |few: &str, more: &str| (few.to_owned(), more.to_owned());
         match self.stepping.state(self.group) {
@@ -855,7 +864,7 @@ impl Debugger {
         self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
-    /// Returns the innermost stack row of the group that contains the lane and continues at `pc`.
+    /// Returns the innermost row of the group's stack that contains `lane` and from which the lanes continue at `pc`.
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))

@@ -133,7 +133,7 @@ pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> St
     }
 }
 
-/// Parses a register and an optional lane after `@`. `@any` is the same as no lane.
+/// Parses a register, and a lane after `@` if present. `@any` has the same meaning as no lane.
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
@@ -161,7 +161,8 @@ pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
 
-/// Formats the value of a register. `$c` is shown as flags, `$a` as 16 bits, and other registers as in [`shown`].
+/// Formats the value of a register. The function formats `$c` as flags and `$a` as 16 bits. For all other registers,
+/// the format is that of [`shown`].
 pub fn shown_in(register: Register, value: u32) -> String {
     match register.class {
         "$c" => format!("{value:#x}  {}", flags(value)),
@@ -176,8 +177,8 @@ const MOST_REPEATED: usize = 100;
 /// Shortens every text between backticks in a message.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // Odd parts are between backticks, so they quote the user. A backtick in the user's text can swap the roles, so
-        // the other parts also have a limit.
+        // Parts with odd numbers are between backticks, so they quote the user. If the user's text contains a backtick,
+        // parts with even numbers may quote the user instead. So parts with even numbers also have a limit.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),

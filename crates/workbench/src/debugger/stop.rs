@@ -12,7 +12,8 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. The parser takes the first match, so a longer sign comes before its prefix.
+    /// A comparison of two values. The parser takes the first sign in this list that matches the text, so a longer sign
+    /// comes before a sign that is its prefix.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -78,7 +79,7 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// Returns the current values: one number per lane for a register, or one per byte for memory.
+    /// Returns the current values. A register has one number per lane, and memory has one number per byte.
     fn value(self, stepping: &Stepping, group: usize) -> Vec<u32> {
         match self {
             Watched::Register(register, _) => stepping.read(group, register).unwrap_or_default(),
@@ -88,7 +89,7 @@ impl Watched {
         }
     }
 
-    /// Describes the differences between two lists of values, or returns `None` if they are equal.
+    /// Describes the differences between two lists of values. Returns `None` if the two lists are equal.
     fn change(self, before: &[u32], after: &[u32]) -> Option<String> {
         let mut places = (0..before.len().min(after.len())).filter(|place| before[*place] != after[*place]);
         match self {
@@ -117,7 +118,7 @@ pub enum Hits {
 }
 
 impl Hits {
-    /// Parses `3`, a comparison such as `== 3` or `>= 3`, or `% 3` for every third hit.
+    /// Parses `3`, a comparison such as `== 3` or `>= 3`, or `% 3`, which stands for every third hit.
     pub fn parse(text: &str) -> Option<Hits> {
         let text = text.trim();
         if let Some(every) = text.strip_prefix('%') {
@@ -164,11 +165,11 @@ pub struct Stop {
     pub only: Only,
     /// The text of the command that set the stop.
     pub text: String,
-    /// Steps at which the stop was reached so far, including hits that [`Only::hits`] excludes. Because the steps are
-    /// stored, a hit has the same number when the launch is replayed.
+    /// Steps at which the stop was reached so far, including the steps whose hits [`Only::hits`] excludes. Because the
+    /// steps are stored, a hit has the same number when the launch is replayed.
     reached: BTreeSet<u64>,
-    /// First step at which the condition could not be evaluated. The debugger reports the failure only at that step,
-    /// not at later ones.
+    /// First step at which the condition could not be evaluated. The debugger reports the failure only at this step,
+    /// not at later steps.
     failed: Option<u64>,
 }
 
@@ -221,7 +222,8 @@ impl Stops {
         }
     }
 
-    /// Returns the values of the watched registers and memory ranges, each with the number of its stop.
+    /// Returns the values of the watched registers and memory ranges, each with the number of the stop that watches
+    /// them.
     pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
         let watched = self.stops.iter().filter_map(|stop| match stop.on {
             On::Change(watched) => Some((stop.number, watched.value(stepping, group))),
@@ -348,7 +350,7 @@ impl Stop {
     }
 }
 
-/// Describes the event if it is a store to the byte address `wanted`.
+/// Describes the event if the event is a store to the byte address `wanted`.
 fn stored(wanted: u32, event: &Event) -> Option<String> {
     match event {
         Event::Store { lane, address, value, .. } if *address == wanted => {
@@ -359,13 +361,13 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 }
 
 reconverge_isa::choices! {
-    /// A change of the set of lanes that run. The names are those in commands and in the filters of debug clients.
+    /// A change of the set of lanes that run. Commands and the filters of debug clients use the names of these changes.
     pub enum FlowChange {
-        /// Lanes diverge: some of them run first, and the others wait.
+        /// Lanes diverge: some lanes run first, and the other lanes wait.
         Diverge = "diverge",
-        /// Waiting lanes resume. The lanes that ran before them wait or have ended.
+        /// Waiting lanes resume. The lanes that ran until then wait or have ended.
         Resume = "resume",
-        /// Waiting lanes resume, and continue together with the lanes that ran before them.
+        /// Waiting lanes resume, and continue together with the lanes that ran until then.
         Reconverge = "reconverge",
     }
 }
@@ -386,7 +388,7 @@ impl FlowChange {
         }
     }
 
-    /// Describes an event, or returns `None` if it is not of this kind.
+    /// Describes an event. Returns `None` if the event is not of this kind.
     fn seen(self, event: &Event) -> Option<String> {
         match (self, event) {
             (FlowChange::Diverge, Event::Diverge { taken, not }) => {

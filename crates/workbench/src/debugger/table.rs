@@ -76,7 +76,8 @@ pub struct TableRow {
     pub values: Vec<u32>,
 }
 
-/// Returns the registers of a group that are nonzero in some lane, or all registers if `zeros` is set.
+/// Returns the registers of a group whose value is nonzero in at least one lane. If `zeros` is set, returns all
+/// registers of the group.
 pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
     let stepping = debugger.stepping();
     let row = |(name, register): (String, Register)| {
@@ -110,7 +111,7 @@ pub fn text(debugger: &Debugger, rows: &[TableRow], notation: Notation) -> Strin
     text
 }
 
-/// Returns a register of a group with its values, or `None` if the group does not have the register at present.
+/// Returns a register of a group with its values. Returns `None` if the group does not have the register at present.
 pub fn row(debugger: &Debugger, group: usize, register: Register) -> Option<TableRow> {
     let values = debugger.stepping().read(group, register)?;
     let name = register_name(&debugger.stepping().registers(), register);

@@ -1,6 +1,7 @@
-//! The control flow graph of a program as a [`Drawing`] of basic blocks and edges, which can be written as DOT or SVG.
+//! The control flow graph of a program, as a [`Drawing`] of basic blocks and edges. A drawing can be written as DOT or
+//! SVG.
 //!
-//! While a program runs, [`Passages`] counts the lanes that take each edge.
+//! [`Passages`] observes a run of the program, and counts the lanes that take each edge.
 
 mod dot;
 mod svg;
@@ -33,11 +34,11 @@ pub struct Drawing {
 pub struct Block {
     /// Address of the first instruction, in the notation of listings.
     pub name: String,
-    /// Whether a program or subroutine starts here.
+    /// Whether a program or a subroutine starts at this block.
     pub entry: bool,
     /// The instructions of the block. A block without instructions is a jump target outside the program.
     pub rows: Vec<Row>,
-    /// The counts of the block's first instruction. `diverged` is the sum over all instructions of the block.
+    /// The counts of the block's first instruction. Only `diverged` is the sum over all instructions of the block.
     pub counts: Option<InstructionCounts>,
     /// Number of times that a waiting lane passed the block without executing it.
     pub waiting: u64,
@@ -52,7 +53,7 @@ pub struct Row {
     pub text: String,
     /// Whether lanes may diverge at the instruction.
     pub diverges: bool,
-    /// If lanes reconverge at the instruction, the manual's name of the construct.
+    /// If lanes reconverge at the instruction, the manual's name of the flow construct that ends there.
     pub reconverges: Option<&'static str>,
 }
 
@@ -65,9 +66,9 @@ pub struct Way {
     pub to: usize,
     /// Kind of the edge, such as a jump or a call.
     pub kind: EdgeKind,
-    /// Number of lanes that took the edge. It includes lanes that execute the last instruction of `from` and then the
-    /// first of `to`, and lanes that pass along the edge while they wait. So the sum over all edges into a block is the
-    /// number of lanes that execute or pass the block.
+    /// Number of lanes that took the edge. A lane takes the edge if it executes the last instruction of `from` and then
+    /// the first instruction of `to`, or if it passes along the edge while it waits. So the sum over all edges into a
+    /// block is the number of lanes that execute or pass the block.
     pub lanes: Option<u64>,
 }
 
@@ -187,7 +188,7 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // If two edges have the same source and target, the first edge gets all of the lanes.
+                // If several edges have the same source and target, the first of these edges gets all of the lanes.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
@@ -212,8 +213,8 @@ impl Drawing {
     }
 }
 
-/// Splits the instructions of a graph into basic blocks: control enters a block only at its first instruction and
-/// leaves it only at its last instruction.
+/// Splits the instructions of a graph into basic blocks. Control enters a block only at its first instruction, and
+/// leaves the block only at its last instruction.
 fn parts(graph: &Graph) -> Vec<&[Node]> {
     let mut arrivals: HashMap<u32, usize> = HashMap::new();
     for edge in graph.nodes.iter().flat_map(|node| &node.next) {
@@ -228,7 +229,8 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts of a run: per instruction, and per pair of instructions that a lane executed consecutively.
+/// Counts of a run. There is one count per instruction, and one count per pair of instructions that a lane executed
+/// consecutively.
 #[derive(Clone, Debug)]
 pub struct Passages {
     /// The counts per instruction.
@@ -244,7 +246,8 @@ impl Passages {
         Passages { profile: Profile::new(width), ways: HashMap::new(), last: HashMap::new() }
     }
 
-    /// Returns the number of lanes that executed the instruction at `to` directly after the one at `from`.
+    /// Returns the number of lanes that executed the instruction at `from` and, as the next instruction, the
+    /// instruction at `to`.
     pub fn lanes(&self, from: u32, to: u32) -> u64 {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
@@ -255,7 +258,8 @@ impl Passages {
     }
 
     /// Attributes the counted lanes to the edges of a graph. If no edge connects the two instructions of a pair, the
-    /// lane waited in between. It is then counted on the shortest path between the two instructions.
+    /// lane waited between the two instructions. The function then counts the lane on each edge of the shortest path
+    /// between the two instructions.
     fn over(&self, graph: &Graph) -> Taken {
         let mut taken = Taken::default();
         for ((from, to), lanes) in self.ways() {
@@ -293,8 +297,8 @@ impl Taken {
     }
 }
 
-/// Returns the instructions on the shortest path between two instructions, including both. Returns an empty list if no
-/// path exists.
+/// Returns the instructions on the shortest path from one instruction to another, including the first and the last
+/// instruction. Returns an empty list if no path exists.
 fn shortest(graph: &Graph, from: u32, to: u32) -> Vec<u32> {
     let mut before: HashMap<u32, u32> = HashMap::new();
     let mut queue = VecDeque::from([from]);

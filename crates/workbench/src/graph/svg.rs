@@ -58,7 +58,8 @@ fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// Returns an SVG path that follows the points of an edge. The first and the last point are at blocks.
+/// Returns an SVG path that follows the points of an edge. The first point is at the source block, and the last point
+/// is at the target block.
 fn curve(points: &[Point]) -> String {
     let [first, middle @ .., last] = points else { return String::new() };
     let mut path = format!("M{:.1} {:.1}", first.x, first.y);

@@ -117,7 +117,7 @@ const ADD: Row = row("add b32", "add b32 $r{d} $r17 $r0");
 /// The row whose cost is the unit of cost.
 pub(super) static UNIT: Row = ADD;
 
-/// Sets the coordinates again, because a texture instruction overwrites them.
+/// Sets the texture coordinates again, because a texture instruction overwrites their registers.
 const COORDINATES: &str = "mov b32 $r8 $r16\nmov b32 $r9 $r18";
 
 #[rustfmt::skip]

@@ -1,8 +1,8 @@
-//! Launches of R500: the fields of a launch file, and the sessions that run a launch.
+//! Launches of R500: the fields of a launch file, and the sessions that run launches.
 //!
-//! Without `[ctm]`, lanes are pixels. The inputs are initial values of temporaries, and the outputs are the render
-//! targets. With `[ctm]`, the program runs over a domain of index pairs and accesses typed buffers. [`super::vertex`]
-//! has the launches of vertex programs.
+//! If a launch does not have the table `[ctm]`, lanes are pixels. Its inputs are initial values of temporaries, and its
+//! outputs are the render targets. If a launch has the table `[ctm]`, the program runs over a domain of index pairs and
+//! accesses typed buffers. [`super::vertex`] has the launches of vertex programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ use crate::values::{Files, Values};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of lanes that share a program counter (default: the chip's number).
+    /// Number of lanes that share a program counter. The default is the number of the chip.
     pub group_width: Option<usize>,
     /// Number of frames of the loop stack (default: the recommended number for the flow-control mode).
     pub loop_stack: Option<usize>,
@@ -59,7 +59,7 @@ pub struct Launch {
     pub address_stack: Option<usize>,
     /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// The inactive lanes that prevent the jump of a BREAK: `frame` (lanes of the loop) or `all`.
+    /// The lanes that can prevent the jump of a BREAK: the lanes of the loop (`frame`), or all lanes (`all`).
     pub inhibit_scope: Option<String>,
     /// Initial values of temporaries.
     #[serde(default)]
@@ -77,7 +77,7 @@ pub struct Launch {
     pub ctm: Option<CtmValues>,
 }
 
-/// Values of a temporary at the start, as the rasteriser writes them.
+/// Initial values of a temporary. The rasteriser writes such values before the program starts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputValues {
@@ -101,12 +101,12 @@ pub struct ConstantValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
-    /// Size of the domain along i, and along j.
+    /// The two sizes of the domain: along i and along j.
     pub domain: Vec<u32>,
-    /// First value of i, and of j.
+    /// The first value of i and the first value of j.
     #[serde(default)]
     pub origin: Vec<u32>,
-    /// Whether the program's outputs bypass the cache and go directly to output buffer 0.
+    /// Whether the program's outputs go directly to output buffer 0 instead of through the cache.
     #[serde(default)]
     pub uncached: bool,
     /// Input buffers.
@@ -137,13 +137,13 @@ pub struct BufferValues {
     pub values: Option<Values>,
 }
 
-/// Parameters of conditional execution.
+/// Parameters of conditional execution. It depends on a comparison whether the program runs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionalValues {
     /// The comparison: `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL` or `ALWAYS`.
     pub test: String,
-    /// When to compare: `DPP` (when the program ends) or `PE` (before the program is scheduled).
+    /// When the comparison takes place: when the program ends (`DPP`), or before the program is scheduled (`PE`).
     pub location: String,
     /// The value that is compared if `location` is `PE`.
     #[serde(default)]
@@ -151,7 +151,7 @@ pub struct ConditionalValues {
     /// Whether the program's conditional value is written to the buffer.
     #[serde(default)]
     pub write: bool,
-    /// The conditional buffer. Its field `number` is ignored.
+    /// The conditional buffer. The field `number` of this buffer has no effect.
     pub buffer: BufferValues,
 }
 
@@ -350,8 +350,8 @@ impl Launch {
     }
 }
 
-/// Checks before the run that every unit from which the program fetches has a texture. Returns an error for the first
-/// unit without a texture.
+/// Checks before the run that every texture unit from which the program fetches has a texture. Returns an error for the
+/// first texture unit without a texture.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -368,7 +368,7 @@ fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), 
     Ok(())
 }
 
-/// Returns the value of an enumerated field with this name in the manual.
+/// Returns the value of an enumerated field. `name` is the manual's name of the value.
 fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
     let value = E::NAMES.iter().find(|known| known.text.eq_ignore_ascii_case(name));
     let names = || E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
@@ -406,8 +406,8 @@ impl Ready for Pixels {
         Ok(Box::new(PixelsOutcome { outcome }))
     }
 
-    /// The lanes of the smaller launch are numbered from 0. This does not change results, because no instruction reads
-    /// the lane's number.
+    /// The lanes of the smaller launch are numbered from 0. The new numbers do not change results, because no
+    /// instruction reads the number of a lane.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.lanes {
             return None;
@@ -470,7 +470,7 @@ impl Outcome for PixelsOutcome {
 struct PixelSteps(Run, EndedGroups<Group>);
 
 impl PixelSteps {
-    /// Returns a group that is running or has ended.
+    /// Returns a group that is running, or a group that has ended and is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -510,7 +510,7 @@ impl Steps for PixelSteps {
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
-    /// The six words of the next instruction.
+    /// The next instruction has six words.
     fn next_words(&self) -> Option<Vec<usize>> {
         self.0.next_words().map(Iterator::collect)
     }
@@ -519,7 +519,7 @@ impl Steps for PixelSteps {
         self.0.set_program(program).is_ok()
     }
 
-    /// Pixels do not write memory that other pixels read.
+    /// No pixel writes memory that another pixel reads.
     fn is_independent(&self) -> bool {
         true
     }
@@ -533,7 +533,7 @@ impl Steps for PixelSteps {
     }
 }
 
-/// This launch does not have memory spaces: pixels only read textures, which do not change.
+/// This launch does not have memory spaces. Pixels read only textures, and no instruction changes a texture.
 impl Inspect for PixelSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         REGISTERS.to_vec()
@@ -562,7 +562,7 @@ impl Inspect for PixelSteps {
     }
 }
 
-/// Number of the first color channel in events. Writes to the colors and the depth do not emit events.
+/// The number that events use for the first color channel. Writes to the colors and to the depth do not cause events.
 const FIRST_COLOR: u32 = 4 * TEMPORARIES as u32;
 
 const REGISTERS: [RegisterClass; 3] = [
@@ -588,12 +588,12 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
     })
 }
 
-/// Sets a temporary of a lane. Returns `false` for outputs, which cannot be changed.
+/// Sets a temporary of a lane. Returns `false` if the register is an output, because outputs cannot be changed.
 fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
     class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
 }
 
-/// Returns the words of the group's flow state that are of this kind.
+/// Returns all words of this kind in the group's flow state.
 fn words(group: &Group, kind: Kind) -> Vec<Word> {
     let (flow, lanes) = (group.flow(), group.lanes());
     match kind {
@@ -693,7 +693,7 @@ struct PairSteps {
 }
 
 impl PairSteps {
-    /// Returns a group that is running or has ended.
+    /// Returns a group that is running, or a group that has ended and is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.run.group() {
             Some((running, group)) if running == number => Some(group),
@@ -824,14 +824,16 @@ fn place_buffer(
         Some(name) => named::<Tiling>(&format!("{place} tiling"), name)?,
     };
     let height = buffer.height.unwrap_or(1);
-    // Both fields have 13 bits (CTM guide, set_inp_fmt). The check also limits the memory that a file can request.
+    // The pitch and the height have 13 bits each (CTM guide, set_inp_fmt). The check also limits the memory that a
+    // launch file can request.
     for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
         if !(1..=8191).contains(&size) {
             return Err(Error::name(format!("{place} {name}"), size, "expected 1 to 8191"));
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
-    // Reserves memory for reallocations of the buffers, and for their contents as arrays.
+    // Checks that enough memory is available for reallocations of the buffers, and for the contents of the buffers as
+    // arrays.
     room((memory.len() + bytes) as u64, 4)?;
     memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
     let base = memory.len();

@@ -1,7 +1,7 @@
 //! Implements the workbench's interface for ATI R500. This file converts programs to text and back. [`mod@launch`] runs
 //! launches.
 //!
-//! Programs of the stage `vertex` run on the vertex unit, and all other programs on the fragment processor.
+//! The vertex unit runs the programs of the stage `vertex`, and the fragment processor runs all other programs.
 
 pub mod launch;
 mod stats;
@@ -49,7 +49,7 @@ impl Machine for R500 {
         shared_heading(target) + &name
     }
 
-    /// If the image has several programs, a `.program` line precedes each of them.
+    /// If the image has several programs, the text has a `.program` line before each program.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         if let [program] = &image.programs[..] {
             return Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text);
@@ -100,7 +100,7 @@ impl Machine for R500 {
         back.state == program.state && back.constants == program.constants
     }
 
-    /// If the last words are missing, they are taken as 0.
+    /// If the last words of the instruction are missing, the missing words count as 0.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let vertex = target.stage == Some(Stage::Vertex);
         let (most, wanted) = match vertex {
@@ -149,8 +149,8 @@ impl Machine for R500 {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// R500 does not have malformed parts: the text represents every word, and undefined codes are reported when they
-    /// execute.
+    /// Programs of R500 do not have malformed parts. The text can represent every word, and an undefined code is
+    /// reported only when it executes.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }
@@ -243,7 +243,8 @@ fn load_vertex(program: &Program) -> Result<pvs::setup::Setup, TargetError> {
     pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }
 
-/// Returns whether a program is for the vertex unit. The stage of the program takes precedence over that of the target.
+/// Returns whether a program is for the vertex unit. If the program states a stage, this stage decides. Otherwise, the
+/// stage of the target decides.
 fn is_vertex(target: &Target, program: &Program) -> bool {
     program.stage.or(target.stage) == Some(Stage::Vertex)
 }

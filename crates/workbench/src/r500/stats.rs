@@ -1,4 +1,4 @@
-//! Classifies R500 instructions for counting. The type of an instruction is in its first word (US_CMN_INST).
+//! Classifies R500 instructions for counting. The first word of an instruction (US_CMN_INST) states its type.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;

@@ -22,7 +22,7 @@ use crate::request::{Request, by_lane};
 use crate::session::{EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::values::Values;
 
-/// Values of an input register at the start, as the stream unit writes them.
+/// Initial values of an input register. The stream unit writes such values before the program starts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttributeValues {
@@ -32,7 +32,7 @@ pub struct AttributeValues {
     pub values: Values,
 }
 
-/// Returns a session for a vertex program, ready to run.
+/// Returns a session that is ready to run a vertex program.
 pub(super) fn prepare(
     request: &Request<'_>,
     attributes: &[AttributeValues],
@@ -64,8 +64,8 @@ impl Ready for Vertices {
         Ok(Box::new(VerticesOutcome(run_watched(&self.setup, &self.launch, options, watch)?)))
     }
 
-    /// The vertices of the smaller launch are numbered from 0. This does not change results, because no instruction
-    /// reads the vertex's number.
+    /// The vertices of the smaller launch are numbered from 0. The new numbers do not change results, because no
+    /// instruction reads the number of a vertex.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.vertices {
             return None;
@@ -112,7 +112,7 @@ impl Outcome for VerticesOutcome {
 struct VertexSteps(Run, EndedGroups<Group>);
 
 impl VertexSteps {
-    /// Returns a group that is running or has ended.
+    /// Returns a group that is running, or a group that has ended and is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -162,10 +162,11 @@ impl Steps for VertexSteps {
     }
 }
 
-/// This launch does not have memory spaces: vertices only read inputs and constants.
+/// This launch does not have memory spaces. Vertices read only inputs and constants.
 impl Inspect for VertexSteps {
     fn registers(&self) -> Vec<RegisterClass> {
-        // In events, the registers of all files share one numbering, in this order.
+        // In events, the registers of all register files have numbers from one sequence. The order of the register
+        // files is the order here.
         let mut first = 0;
         let mut class = |name, count| {
             let class = RegisterClass { name, count, channels: "xyzw", first };

@@ -1,4 +1,4 @@
-//! Launches of R700 and R600: the fields of a launch file, and the sessions that run a launch.
+//! Launches of R700 and R600: the fields of a launch file, and the sessions that run launches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ pub struct Launch {
     pub dx10_clamp: Option<bool>,
     /// ALU_INST_PREFER_VECTOR (default: true).
     pub prefer_vector: Option<bool>,
-    /// Whether a vertex fetch from a resource that does not exist reads the constant buffer with the same number
-    /// (default: true).
+    /// Whether a vertex fetch can read a constant buffer. If the fetched vertex resource does not exist, the fetch
+    /// reads the constant buffer with the same number (default: true).
     pub constants_are_buffers: Option<bool>,
     /// SQ_BOOL_CONST: bit n is boolean constant n.
     pub booleans: Option<u32>,
@@ -60,10 +60,11 @@ pub struct Launch {
     /// Offset that is added to the index of a vertex fetch of type INSTANCE_DATA.
     #[serde(default)]
     pub base_instance: u32,
-    /// SQ_VTX_SEMANTIC registers, starting with the first one.
+    /// SQ_VTX_SEMANTIC registers, starting with register 0.
     #[serde(default)]
     pub semantics: Vec<u8>,
-    /// 1 for each lane inside the primitive, and 0 for the other lanes (default: all lanes are inside).
+    /// The value 1 for each lane inside the primitive, and the value 0 for each lane outside (default: all lanes are
+    /// inside).
     pub covered: Option<Values>,
     /// Initial contents of the scatter buffer.
     pub scatter: Option<Values>,
@@ -84,8 +85,8 @@ pub struct Launch {
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Samplers. If the list is empty, each texture also defines a sampler. Otherwise, only textures that state a field
-    /// of a sampler do.
+    /// Samplers. If this list is empty, each texture also defines a sampler. If this list is not empty, a texture
+    /// defines a sampler only if the texture states a field of a sampler.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
 }
@@ -100,7 +101,7 @@ pub struct InputValues {
     pub values: Values,
 }
 
-/// Contents of a constant buffer. A fetch from the vertex resource with the same number can also read the buffer.
+/// Contents of a constant buffer. A vertex fetch from the resource with the same number can also read this buffer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantValues {
@@ -149,7 +150,7 @@ pub struct BufferValues {
     pub values: Values,
     /// Number of bytes from one element to the next.
     pub stride: Option<u32>,
-    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2), as an alternative to `stride`. It also states the format for
+    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2), as an alternative to `stride`. Word 2 also states the format for
     /// fetches with USE_CONST_FIELDS.
     pub word2: Option<u32>,
 }
@@ -295,8 +296,8 @@ impl Launch {
     }
 }
 
-/// Returns the stage of the program. The launch takes precedence over the program's file. The default is a pixel
-/// program.
+/// Returns the stage of the program. If the launch states a stage, returns this stage. Otherwise, returns the stage
+/// that the program's file states, or the pixel stage if the file states none.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let stages = [("pixel", Stage::Pixel), ("vertex", Stage::Vertex), ("geometry", Stage::Geometry)];
     if let Some(name) = &request.common.stage {
@@ -310,10 +311,11 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     }
 }
 
-/// Bank number of the constant file C[n] in a program's constants. Banks 0 to 15 are the constant buffers.
+/// The bank number that a program's constants use for the constant file C[n]. Banks 0 to 15 are the constant buffers.
 pub(super) const CONSTANT_FILE: u32 = 16;
 
-/// Copies the loop constants, booleans and constants that the program's file states to `resources`.
+/// Copies the constants that the program's file states to `resources`. These are loop constants, booleans and other
+/// constants.
 fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), Error> {
     resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
     for (number, constant) in resources.loop_constants.iter_mut().enumerate() {
@@ -354,7 +356,7 @@ fn place_constants(
     words: &[u32],
 ) -> Result<(), Error> {
     let buffer = buffers.get_mut(number).ok_or_else(|| out_of(place, 15))?;
-    // A buffer has 4096 entries of four dwords. (kcache: 12-bit addresses)
+    // A constant buffer has 4096 entries of four dwords. (kcache: 12-bit addresses)
     let end = offset.saturating_add(words.len());
     if end > 4096 * 4 {
         return Err(Error::Machine(format!("{place}: it ends at dword {end}; a buffer has 16384")));
@@ -381,7 +383,7 @@ fn fill_resources(
     let filled =
         (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
     for (number, buffer) in filled {
-        // The last entry of a constant buffer is padded with zeros.
+        // The last entry of a constant buffer may be incomplete. It is filled with zeros.
         let mut entries = buffer.clone();
         entries.resize(buffer.len().next_multiple_of(4), 0);
         resources.vertex_buffers.insert(number, VertexBuffer::constants(&entries));
@@ -449,7 +451,7 @@ fn out_of(place: &str, last: usize) -> Error {
     Error::Machine(format!("{place}: expected 0 to {last}"))
 }
 
-/// Returns the words of constants. They are floats unless the launch states another type.
+/// Returns constants as words. The constants are floats unless the launch states another type.
 fn floats(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Error> {
     all_words(place, &values.load_float(place, true, files)?.array)
 }
@@ -488,8 +490,8 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// In strict mode, returns an error if the program reads the constant file and neither the source nor the launch
-    /// sets it.
+    /// Returns an error in strict mode if the program reads the constant file, but neither the source nor the launch
+    /// sets the constant file.
     fn has_constants(&self, options: &Options) -> Result<(), Error> {
         let environment = &self.launch.environment;
         if options.mode != Mode::Strict || !environment.resources.constant_file.is_empty() {
@@ -552,7 +554,7 @@ impl Ready for Waves {
     }
 }
 
-/// Returns which mask of a stack entry a word of flow state refers to.
+/// Returns the mask of a stack entry to which a word of flow state refers.
 fn part(word: &Word) -> Part {
     if word.part == 0 { Part::Active } else { Part::Breaks }
 }
@@ -566,7 +568,7 @@ struct WaveSteps {
 }
 
 impl WaveSteps {
-    /// Returns a wavefront that is running or has ended.
+    /// Returns a wavefront that is running, or a wavefront that has ended and is still stored.
     fn wave(&self, group: usize) -> Option<&Wave> {
         match self.current() == Some(group) {
             true => Some(self.run.wave()),
@@ -577,7 +579,7 @@ impl WaveSteps {
     /// Returns the machine's number of a register, or `None` if the launch does not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
-        // Clause temporaries have the highest register numbers.
+        // The clause temporaries (class T) have the highest register numbers.
         let first = if class == "T" { 128 - known.count } else { 0 };
         u8::try_from(first + number).ok().filter(|_| number < known.count && channel < 4)
     }
@@ -658,7 +660,8 @@ impl Inspect for WaveSteps {
         vec![space("scatter"), space("global")]
     }
 
-    /// Addresses are byte addresses. The global registers are ordered by number, then component, then lane.
+    /// Addresses are byte addresses. The bytes of the global registers are ordered by register, then by component, then
+    /// by lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
         let words: &[u32] = match space {
@@ -739,7 +742,7 @@ impl Inspect for WaveSteps {
 
     fn set_word(&mut self, word: &Word, value: u64) {
         let wave = self.run.wave_mut();
-        // Bits for lanes that the wavefront does not have remain unchanged.
+        // The mask may have bits for lanes that the wavefront does not have. These bits remain unchanged.
         let value = value & word.bits;
         let with = |held: Mask| (held - Mask(word.bits)) | Mask(value);
         match word.kind {

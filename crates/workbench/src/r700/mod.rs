@@ -36,7 +36,7 @@ use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
-/// The R700 machine. R600 chips belong to it as well.
+/// The R700 machine. R600 chips are also chips of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct R700;
 
@@ -61,8 +61,8 @@ impl Machine for R700 {
         Listing { text, marks: printed.marks }.checked()
     }
 
-    /// The text states machine and chip once, and `.program` before each program. `.program` is omitted for a single
-    /// program without a name.
+    /// The text states the machine and the chip once. A `.program` line precedes each program, unless the text has a
+    /// single program without a name.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let chip = target.r700();
         let name = target.chip_name().unwrap_or(chip.name).to_ascii_lowercase();
@@ -128,7 +128,7 @@ impl Machine for R700 {
         all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
     }
 
-    /// The address determines whether the words are control flow, a slot of an ALU group, or a fetch.
+    /// The address determines what the words are: control flow, a slot of an ALU group, or a fetch.
     fn explain_at(
         &self,
         target: &Target,
@@ -148,8 +148,9 @@ impl Machine for R700 {
         Ok(explained)
     }
 
-    /// If `text` is an operation of an ALU group or a fetch, the program contains a clause for it. The text is tried in
-    /// each kind of clause. If all attempts fail, returns the errors of the attempt that parsed most of the text.
+    /// If `text` is a fetch or an operation of an ALU group, the program contains a clause with `text`. The method
+    /// assembles `text` in each kind of clause. If all attempts fail, the method returns the errors of the attempt that
+    /// parsed most of `text`.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
         let mut furthest: Option<Vec<Diagnostic>> = None;
@@ -173,13 +174,13 @@ impl Machine for R700 {
         Ok(code.faults().map(finding).collect())
     }
 
-    /// R600 and R700 share most encodings, so words for one family usually decode for the other. Only malformed parts
-    /// distinguish the families.
+    /// R600 and R700 share most encodings, so a program for one family usually decodes as a program for the other
+    /// family. Only malformed parts show which family the program is for.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Words that are not a program often decode. The words count as a program if they export something, if they
-        // have no malformed parts, and if no control-flow word has findings.
+        // Words that are not a program often decode as instructions. So the words count as a program only if they
+        // export something, have no malformed parts, and have no findings for a control-flow word.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {
@@ -273,7 +274,7 @@ fn needs(chip: Chip, program: &Program) -> Needs {
     Needs { registers: Some(registers_needed(&code)), stack }
 }
 
-/// Returns warnings if a source declares fewer registers or stack entries than its instructions need.
+/// Returns warnings if a source declares fewer registers or fewer stack entries than its instructions need.
 fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     let declared = &program.resources;
     if declared.registers.is_none() && declared.stack.is_none() {
@@ -302,16 +303,16 @@ fn directive_at(source: &str, at: usize) -> Span {
     Span::new(at, at + line.trim_end().len())
 }
 
-/// Returns the registers that have a value when the program starts: R0 for a vertex program, or the interpolated
-/// registers and the position for a pixel program. Returns `None` if the stage and the state do not determine them.
-/// (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
+/// Returns the registers that have a value when the program starts. A vertex program has R0. A pixel program has the
+/// interpolated registers and the position. Returns `None` if the stage and the state registers do not determine these
+/// registers. (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
 fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
     match stage? {
         Stage::Vertex => Some(Components::NONE.with(0)),
         Stage::Pixel => {
             let control = program.state("SPI_PS_IN_CONTROL_0")?;
             // SPI_PS_IN_CONTROL_1 can add registers for the front face, the fixed-point position and the pixel index.
-            // The inputs are then unknown.
+            // If SPI_PS_IN_CONTROL_1 is not 0, the inputs are unknown.
             if program.state("SPI_PS_IN_CONTROL_1").is_some_and(|other| other != 0) {
                 return None;
             }
@@ -360,7 +361,7 @@ fn join(mut first: Explanation, second: Explanation) -> Explanation {
     first
 }
 
-/// Parses a directive of a source and adds it to the program.
+/// Parses a directive of a source, and adds the data of the directive to the program.
 fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), String> {
     match (name, values) {
         ("gprs", [count]) => program.resources.registers = Some(*count),

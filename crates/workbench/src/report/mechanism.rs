@@ -1,5 +1,5 @@
-//! The flow state of a group as rows of the page. Each row has sets of lanes, such as the mask of a stack entry, and
-//! the lanes that wait for the row.
+//! The flow state of a group as rows of the report page. Each row has sets of lanes, such as the mask of a stack entry.
+//! One of these sets contains the lanes that wait for the row.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};
@@ -40,8 +40,8 @@ pub(super) fn heading(isa: Isa, vertex: bool) -> &'static str {
     }
 }
 
-/// Returns the rows of a group, innermost first. `whys` has the state of each lane, and `stack` has the entries of the
-/// machine's stack.
+/// Returns the rows of a group, starting with the innermost row. `whys` has the state of each lane, and `stack` has the
+/// entries of the machine's stack.
 pub(super) fn rows(isa: Isa, whys: &[Why], stack: &[StackRow]) -> Vec<ReportRow> {
     let mut holds = vec![Mask::NONE; stack.len()];
     for (lane, why) in whys.iter().enumerate() {
@@ -71,8 +71,8 @@ fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> 
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // This is the innermost loop that the lane has entered, because a lane that has left an outer loop does not
-        // enter an inner loop.
+        // The lane waits for the innermost loop that the lane has entered. This is correct because a lane that has left
+        // an outer loop does not enter an inner loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,
@@ -87,13 +87,13 @@ fn is_loop(isa: Isa, row: &StackRow) -> bool {
     }
 }
 
-/// Returns the lane sets of a stack entry. These are its mask and, if it is a loop, the lanes that have left the loop
-/// and the lanes that wait for the next iteration.
+/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result also has the
+/// lanes that have left the loop, and the lanes that wait for the next iteration.
 fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static str, [u32; 2])> {
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {
         Isa::R500 => ["entered", "broken", "continued"],
-        // The manual's names are IX (inactive-break) and IC (inactive-continue).
+        // The manual's names of these sets are IX (inactive-break) and IC (inactive-continue).
         Isa::R700 => ["before", "break IX", "continue IC"],
         Isa::Tesla => ["lanes", "", ""],
     };
@@ -116,8 +116,8 @@ fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     lanes
 }
 
-/// Returns R500's branch counters as rows, one per value. If a branch disabled a lane, the lane's counter is the number
-/// of branches that were opened inside this branch.
+/// Returns R500's branch counters as rows, one row per value. If a branch disabled a lane, the lane's counter is the
+/// number of branches that other lanes have opened inside this branch.
 fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     let mut values: Vec<u32> = whys
         .iter()
@@ -136,8 +136,8 @@ fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     values.into_iter().map(row).collect()
 }
 
-/// Returns Tesla's mask of the lanes that a `break` disabled, as a row. The mask is not an entry of the token stack.
-/// The lanes wait for the BREAK token.
+/// Returns a row with the lanes that a `break` disabled on Tesla. The mask of these lanes is not an entry of the token
+/// stack. The lanes wait for the BREAK token.
 fn broken_lanes(whys: &[Why]) -> Vec<ReportRow> {
     let lanes = with(whys, |why| why == Why::Break);
     let masks = vec![("", words(lanes))];

@@ -28,7 +28,8 @@ impl NamedRegisters {
             let line = line.replace('[', "");
             let words = line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '$');
             for word in words {
-                // Names of register halves and pairs on Tesla have a letter after the number, which is ignored.
+                // On Tesla, names of register halves and register pairs have a letter after the number. This function
+                // ignores the letter.
                 let start = word.find(|letter: char| letter.is_ascii_digit()).unwrap_or(word.len());
                 let digits = word[start..].bytes().take_while(u8::is_ascii_digit).count();
                 if start > 0 && digits > 0 {
@@ -44,7 +45,7 @@ impl NamedRegisters {
     }
 }
 
-/// Assigns numbers to values, so that a repeated value is stored once.
+/// Assigns numbers to values, so that each value is stored only once.
 struct Numbers<T> {
     numbers: HashMap<T, i32>,
     list: Vec<T>,
@@ -66,7 +67,7 @@ impl<T: Eq + Hash + Clone> Numbers<T> {
     }
 }
 
-/// Returns how many elements of `list` are needed for these numbers: the highest number plus one.
+/// Returns the number of elements of `list` that these indices need: the highest index plus one.
 fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
@@ -124,12 +125,12 @@ pub(super) struct Recorder {
     steps: Vec<RecordedStep>,
     /// The last step of each group.
     last: HashMap<usize, i32>,
-    /// Whether the run has more steps than the limit.
+    /// Whether the recorder stopped because the run has more steps than the limit.
     full: bool,
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// Registers of each group before its first step, stored as writes at that step.
+    /// The registers of each group before the group's first step. They are stored as writes at that step.
     initial: RegisterWrites,
     writes: RegisterWrites,
     registers_until: Option<usize>,
@@ -204,9 +205,9 @@ impl Recorder {
                 Event::Resume { .. } => events.push(3),
                 _ => {}
             });
-            // A group can switch lanes without issuing an instruction, for example if a `join` switches to the other
-            // side of a branch. The events then belong to the previous step. So steps have the same numbers as in
-            // `run`, `stats` and `trace`.
+            // A group can change its active lanes without issuing an instruction, for example if a `join` continues
+            // with the other side of a branch. The events of such a change belong to the previous step of the group. So
+            // steps have the same numbers as in the commands `run`, `stats` and `trace`.
             if issued || result.is_err() {
                 self.last.insert(group, step);
             } else {
@@ -228,8 +229,8 @@ impl Recorder {
         }
     }
 
-    /// Records the registers of a group before its first step: those that occur in the program's text, and all others
-    /// that are not 0.
+    /// Records the registers of a group before the group's first step. A register is recorded if it occurs in the
+    /// program's text, or if its value is not 0.
     fn start(&mut self, group: usize, step: i32) {
         for class in self.stepping.registers() {
             for number in 0..class.count {
@@ -262,10 +263,10 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with as much of the recorded data as the size limit allows.
+    /// Returns the report with as much of the recorded data as the limit on its size allows.
     ///
     /// # Errors
-    /// Returns an error if the report exceeds the limit even without steps.
+    /// Returns an error if the report exceeds the limit on its size even without any steps.
     pub(super) fn finish(self, report: Report, machine: &dyn Machine) -> Result<Report, Error> {
         let until = self.registers_until.unwrap_or(self.steps.len());
         let (mut steps, mut until) = (self.steps.len(), until);
@@ -275,7 +276,8 @@ impl Recorder {
             if bytes <= self.bounds.bytes {
                 return Ok(packed);
             }
-            // Reduces the count in proportion to the excess, and by another tenth, so that a few iterations suffice.
+            // Reduces the count in proportion to the size that exceeds the limit, and then by another tenth. The extra
+            // tenth keeps the number of iterations small.
             let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
             if until > 0 {
                 until = if until < 64 { 0 } else { less(until) };
@@ -290,7 +292,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with the first `steps` steps, and with registers for the first `until` steps.
+    /// Returns the report with the first `steps` steps. Only the first `until` of these steps have registers.
     fn packed(&self, report: Report, machine: &dyn Machine, steps: usize, until: usize) -> Report {
         let groups = self.stepping.groups();
         let mut notes = report.notes;
@@ -341,7 +343,7 @@ impl Recorder {
     }
 }
 
-/// Run-length encodes numbers. Each run is a pair of the number and its count.
+/// Compresses numbers by run-length encoding. Each run is a pair: the number, and how often it repeats.
 fn runs(numbers: &[i32]) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     for number in numbers {
@@ -353,7 +355,8 @@ fn runs(numbers: &[i32]) -> Vec<usize> {
     runs
 }
 
-/// Compresses a column: the differences of consecutive numbers as zigzag varints, compressed with zlib, in base64.
+/// Compresses a column of numbers. The differences of consecutive numbers are encoded as zigzag varints, then
+/// compressed with zlib, and then encoded in base64.
 fn pack(numbers: impl Iterator<Item = i32>) -> String {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
     let mut last = 0i32;

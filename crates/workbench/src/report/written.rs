@@ -1,4 +1,5 @@
-//! Finds the source text of each instruction: its lines with their comments, and the labels and comments before it.
+//! Finds the source text of each instruction. The text consists of the instruction's lines with their comments, and of
+//! the labels and comments before the instruction.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -14,7 +15,7 @@ pub(super) struct Written {
     line: usize,
     /// The lines of the instruction, without indentation.
     text: String,
-    /// The lines directly before the instruction that are labels or comments.
+    /// The labels and comments in the lines directly before the instruction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
 }

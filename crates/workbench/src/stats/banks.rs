@@ -1,13 +1,14 @@
-//! Counts bank conflicts in shared memory by the rule in the machine's manual.
+//! Counts bank conflicts in shared memory. The machine's manual defines the rule.
 //!
 //! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability 1.x. Shared
-//! memory has 16 banks, and successive 32-bit words are in successive banks. The access of each half-warp is a
-//! *request*. The memory serves a request in *passes*. A pass of a read serves all addresses in one word, which is
-//! broadcast, and one address of each other bank. A pass of a write serves one address of each bank. Lanes that write
-//! to the same address count as one write. A word of more than 32 bits causes one request for each 32 bits.
+//! memory has 16 banks, and successive 32-bit words are in successive banks. The access of one half-warp is a
+//! *request*. The memory serves a request in *passes*. In one pass of a read, the memory broadcasts one word to all
+//! lanes that read this word. In the same pass, each of the 15 banks that do not contain this word serves one address.
+//! In one pass of a write, each bank serves one address. Lanes that write to the same address count as one write. If a
+//! lane accesses more than 32 bits, each 32 bits are a separate request.
 //!
-//! The guide leaves open which word is broadcast, and which address of a bank is served. Here, the word that most of
-//! the remaining lanes read is broadcast, and the address of the lowest lane is served.
+//! The guide does not define which word is broadcast, and which address of a bank is served. Here, the memory
+//! broadcasts the word that most of the remaining lanes read, and a bank serves the address of the lowest lane.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
@@ -29,7 +30,7 @@ pub struct BankedAccess {
     pub store: bool,
     /// Number of bytes per lane.
     pub bytes: u32,
-    /// Index, from 0, of the shared-memory load among the loads that the instruction performs for a lane.
+    /// Position of the shared-memory load among all loads that the instruction performs for one lane, counted from 0.
     pub which: u8,
 }
 
@@ -38,7 +39,8 @@ pub struct BankedAccess {
 pub struct BankCounts {
     /// Number of requests. A request is the access of a half-warp in which at least one lane accesses shared memory.
     pub requests: u64,
-    /// Number of passes that serve these requests. Without conflicts, it is equal to `requests`.
+    /// Number of passes that serve these requests. Without conflicts, the number of passes is equal to the number of
+    /// requests.
     pub passes: u64,
     /// Maximum number of passes that served one request.
     pub most: u64,
@@ -58,8 +60,8 @@ pub fn read_passes(addresses: &[u32]) -> u64 {
     let mut passes = 0;
     while !left.is_empty() {
         let readers = |word: u32| left.iter().filter(|other| **other == word).count();
-        // `max_by_key` returns the last of several maxima. The iteration is reversed, so that this is the word of the
-        // lowest lane.
+        // `max_by_key` returns the last of several maxima. The iteration is reversed, so the last maximum is the word
+        // of the lowest lane.
         let broadcast = left.iter().copied().rev().max_by_key(|word| readers(*word)).unwrap_or_default();
         let mut served = 1u32 << (broadcast % BANKS);
         left.retain(|word| {
@@ -88,7 +90,7 @@ pub fn write_passes(addresses: &[u32]) -> u64 {
 pub(super) struct Banks {
     of: LiteMap<u32, BankedAccess>,
     pub(super) counts: LiteMap<u32, BankCounts>,
-    /// For each group, the accesses of its last instruction, which are not counted yet.
+    /// For each group, the accesses of its last instruction. These accesses are not counted yet.
     pending: HashMap<usize, Unsettled>,
 }
 
@@ -96,7 +98,7 @@ pub(super) struct Banks {
 struct Unsettled {
     pc: u32,
     accesses: Vec<(Lane, u32)>,
-    /// For each lane, the number of loads so far in the instruction.
+    /// For each lane, the number of loads that the instruction has performed so far.
     loads: [u8; 64],
 }
 
@@ -190,21 +192,22 @@ mod tests {
     #[test]
     fn one_word_is_broadcast_in_a_pass() {
         assert_eq!(read_passes(&[0x40; 16]), 1);
-        // Half of the lanes read word 0, and the other half read word 16 of the same bank. Each word is broadcast once.
+        // Half of the lanes read word 0, and the other half of the lanes read word 16. Both words are in the same bank.
+        // Two passes broadcast one word each.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
-        // Three lanes read one word, which is broadcast. The other lanes read other banks.
+        // Three lanes read one word, which is broadcast. Each remaining lane reads another bank.
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);
-        // A second word that several lanes read needs another pass.
+        // If several lanes read a second word, this word needs another pass.
         (some[0], some[1]) = (60, 60);
         assert_eq!(read_passes(&some), 2);
     }
 
     #[test]
     fn bytes_of_a_word_conflict_unless_the_word_is_broadcast() {
-        // Guide, 8-bit access: four lanes read different bytes of each of four banks.
+        // Guide, 8-bit access: in each of four banks, four lanes read different bytes.
         assert_eq!(read_passes(&lanes(1)), 4);
         assert_eq!(write_passes(&lanes(1)), 4);
         assert_eq!(write_passes(&[8; 16]), 1, "lanes that write to one address are one write");
@@ -215,7 +218,7 @@ mod tests {
         let access = |bytes, which| BankedAccess { store: false, bytes, which };
         let mut banks = Banks::new([(8, access(4, 1)), (16, access(8, 0))].into_iter().collect());
         for lane in 0..32u8 {
-            // The first load of the instruction accesses another memory, so it does not count.
+            // The first load of the instruction does not access shared memory, so this load does not count.
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 0 });
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
         }

@@ -1,4 +1,4 @@
-//! Counts how memory accesses of a group are coalesced, by the rule in the machine's manual.
+//! Counts how the memory coalesces the accesses of a group. The machine's manual defines the rule.
 //!
 //! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. The
 //! access of each half-warp is one request. The memory serves a request in transactions of 32, 64 or 128 bytes. The
@@ -9,17 +9,18 @@ use litemap::LiteMap;
 use reconverge_simt::{Event, Lane};
 use serde::Serialize;
 
-/// Number of lanes in a half-warp. Their accesses form one request.
+/// Number of lanes in a half-warp. The accesses of a half-warp form one request.
 pub(super) const HALF_WARP: usize = 16;
 
 /// The rule that determines the transactions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coalescing {
-    /// Compute capability 1.0 and 1.1: if lane k accesses word k of an aligned segment, the request is one transaction
-    /// (two for 16-byte words). Otherwise, it is one transaction of 32 bytes per lane.
+    /// Compute capability 1.0 and 1.1. If lane k accesses word k of an aligned segment, the request is one transaction,
+    /// or two transactions if words have 16 bytes. Otherwise, the request has one transaction of 32 bytes for each
+    /// lane.
     InSequence,
-    /// Compute capability 1.2 and 1.3: one transaction for each segment that a lane accesses. Each transaction is as
-    /// small as possible.
+    /// Compute capability 1.2 and 1.3. The request has one transaction for each segment that a lane accesses. Each
+    /// transaction is as small as possible.
     BySegment,
 }
 
@@ -34,8 +35,8 @@ impl Coalescing {
         }
     }
 
-    /// Returns the size in bytes of each transaction of a request. `addresses` has the active lanes of the half-warp
-    /// with their addresses. Each lane accesses a word of `bytes` bytes.
+    /// Returns the size in bytes of each transaction of a request. `addresses` has the active lanes of the half-warp,
+    /// each with its address. Each lane accesses a word of `bytes` bytes.
     pub fn transactions(self, bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
         match self {
             Coalescing::InSequence => in_sequence(bytes, addresses),
@@ -125,7 +126,8 @@ pub(super) struct Accesses {
     rule: Coalescing,
     of: LiteMap<u32, Access>,
     pub(super) counts: LiteMap<u32, MemoryCounts>,
-    /// For each group, the address of its last instruction and the accesses, which are not counted yet.
+    /// For each group, the address of its last instruction and the accesses of this instruction. These accesses are not
+    /// counted yet.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 
@@ -221,7 +223,7 @@ mod tests {
         let mut swapped = lanes(0x1000, 4);
         (swapped[3].1, swapped[4].1) = (swapped[4].1, swapped[3].1);
         assert_eq!(BySegment.transactions(4, &swapped), [64]);
-        // The first access crosses the middle of a 128-byte segment. The second one extends over two segments.
+        // The first access crosses the middle of a 128-byte segment. The second access extends over two segments.
         assert_eq!(BySegment.transactions(4, &lanes(0x1004, 4)), [128]);
         assert_eq!(BySegment.transactions(4, &lanes(0x1048, 4)), [64, 32]);
         assert_eq!(BySegment.transactions(4, &[(0, 0x1000), (5, 0x1000)]), [32]);

@@ -16,7 +16,7 @@ pub(super) static REDUCE: Problem = problem(
     |inputs| inputs.floats("values").chunks(1024).map(|block| block.iter().sum::<f32>().to_bits()).collect(),
 );
 
-/// Returns a pseudo-random whole number from -8 up to 7.
+/// Returns a pseudo-random whole number from -8 to 7.
 fn whole(number: u32) -> f32 {
     (mixed(number) % 16) as f32 - 8.0
 }
@@ -25,8 +25,8 @@ fn whole(number: u32) -> f32 {
 
 const ROWS: u32 = 1 << 17;
 
-/// Multiplies a sparse matrix by a vector. Rows have 0 to 31 elements, 8 on average. The inputs are small whole
-/// numbers, so products and sums are exact.
+/// Multiplies a sparse matrix by a vector. Each row of the matrix has 0 to 31 elements, and 8 on average. The inputs
+/// are small whole numbers, so products and sums are exact.
 pub(super) static SPMV: Problem = problem(
     "spmv",
     Rule::Exact,
@@ -53,7 +53,8 @@ pub(super) static SPMV: Problem = problem(
     },
 );
 
-/// Returns the index of the first element of each list in their concatenation, followed by the number of all elements.
+/// The lists are concatenated. Returns the index of the first element of each list, and then the number of all
+/// elements.
 fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0];
     for length in lengths {
@@ -66,22 +67,23 @@ fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
 
 const VERTICES: u32 = 1 << 18;
 const NO_LEVEL: u32 = u32::MAX;
-/// Level of the vertices in the frontier. Their neighbours get the next level.
+/// Level of the vertices in the frontier. In the next step, the neighbours of these vertices get the next level.
 const FRONTIER: u32 = 4;
 
 /// One step of a breadth-first search. Each vertex of the frontier sets the level of its neighbours.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// The step of [`BFS`] in the other direction: each vertex without a level searches its neighbours for a vertex of the
-/// frontier. Edges are undirected, so the result is the same.
+/// The step of [`BFS`] in the other direction. Each vertex without a level searches its neighbours for a vertex of the
+/// frontier. Edges are undirected, so the result is the same as that of [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
-/// Returns a graph as lists of neighbours. Levels up to that of the frontier are known from a search that starts at
-/// four vertices. Vertices have 0 to 46 neighbours, 8 on average. Few have more than 20.
+/// Returns a graph as lists of neighbours. A search from four vertices has set the levels of all vertices up to the
+/// frontier. A vertex has 0 to 46 neighbours, and 8 on average. Few vertices have more than 20 neighbours.
 fn searched_graph() -> Inputs {
     let edge = |edge: u32| {
         let other = mixed(2 * edge + 1) & (mixed((2 * edge + 1) ^ 0x5555_5555) | !15);
-        // Multiplication by an odd number maps vertices one to one, and spreads the vertices with many neighbours.
+        // Multiplication by an odd number maps different vertices to different vertices, and spreads the vertices that
+        // have many neighbours.
         [mixed(2 * edge) % VERTICES, other.wrapping_mul(0x9e37_79b1) % VERTICES]
     };
     let mut lists = vec![Vec::new(); VERTICES as usize];
@@ -105,8 +107,8 @@ fn next_level(inputs: &Inputs) -> Vec<u32> {
     stepped_from(FRONTIER, &starts, &neighbours, &inputs.words("levels"))
 }
 
-/// Returns the levels after one step: neighbours of the vertices with `level` get the next level if they do not have a
-/// level yet.
+/// Returns the levels after one step. If a neighbour of a vertex with `level` does not have a level yet, the neighbour
+/// gets the next level.
 fn stepped_from(level: u32, starts: &[u32], neighbours: &[u32], levels: &[u32]) -> Vec<u32> {
     let mut after = levels.to_vec();
     for vertex in (0..levels.len()).filter(|&vertex| levels[vertex] == level) {
@@ -120,7 +122,7 @@ fn stepped_from(level: u32, starts: &[u32], neighbours: &[u32], levels: &[u32]) 
 
 // ---- Grid
 
-/// One step of heat diffusion on a grid. The inputs are whole numbers and the weight is a power of two, so the results
+/// One step of heat diffusion on a grid. The inputs are whole numbers, and the weight is a power of two. So the results
 /// are exact.
 pub(super) static STENCIL: Problem = problem(
     "stencil",
@@ -129,7 +131,7 @@ pub(super) static STENCIL: Problem = problem(
     |inputs| heat(&inputs.floats("cells"), 1024, 1),
 );
 
-/// The step of [`STENCIL`] on four grids, which are the components of a texture.
+/// The step of [`STENCIL`] on four grids. Each grid is one component of a texture.
 pub(super) static STENCIL4: Problem = problem(
     "stencil4",
     Rule::Exact,
@@ -158,7 +160,7 @@ fn heat(cells: &[f32], side: usize, components: usize) -> Vec<u32> {
 const LINE: usize = 64;
 const WORD: &[u8] = b"GATTACAT";
 
-/// Finds a word in lines of text. The lines consist of the letters ACGT. About half of them contain the word at a
+/// Finds a word in lines of text. The lines consist of the letters ACGT. About half of the lines contain the word, at a
 /// random position.
 pub(super) static FIND: Problem = problem(
     "find",

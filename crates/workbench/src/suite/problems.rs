@@ -1,4 +1,5 @@
-//! The problems of the suite: inputs, which are the same in every run, and evaluations in plain Rust.
+//! The problems of the suite. Each problem has inputs, which are the same in every run, and a function in plain Rust
+//! that computes the expected outputs.
 
 use crate::array::{Array, Dtype};
 
@@ -61,8 +62,8 @@ pub(super) static MATMUL: Problem = problem(
 
 // ---- Gravity of bodies
 
-/// Positions and masses are between 0 and 1. The tolerance is needed because multiply-add truncates its product and the
-/// root is approximate. The errors add up over 2048 terms. A term can be as large as 2^15.
+/// Positions and masses are between 0 and 1. The problem needs a tolerance, because multiply-add truncates its product
+/// and the root is approximate. The errors add up over 2048 terms. A term can be as large as 2^15.
 pub(super) static NBODY: Problem = problem(
     "nbody",
     Rule::Within { abs: 0.5, rel: 1e-3 },
@@ -159,15 +160,15 @@ pub(super) static NESTED: Problem = problem("nested", Rule::Exact, Inputs::defau
 
 // ---- Tables and trees
 
-/// Searches keys in a binary tree. The sorted nodes are 1, 5, 9, …, so every fourth key is a node.
+/// Searches for keys in a binary tree. The sorted nodes are 1, 5, 9, …, so every fourth key is a node.
 pub(super) static SEARCH: Problem = problem(
     "search",
     Rule::Exact,
     || {
         let node = |at: u32| match at {
             0 => 0,
-            // The tree is full and has 16 levels. So the level of a node and its index in the level determine its index
-            // in sorted order.
+            // The tree is full and has 16 levels. So the index of a node in sorted order follows from the node's level
+            // and the node's index in this level.
             _ => {
                 let level = at.ilog2();
                 let order = (2 * (at - (1 << level)) + 1) << (15 - level);
@@ -189,7 +190,7 @@ pub(super) static SEARCH: Problem = problem(
     },
 );
 
-/// Each bit is set in a quarter of the values, so low values are more frequent.
+/// Each bit is set in a quarter of the values, so low values occur more often than high values.
 pub(super) static HISTOGRAM: Problem = problem(
     "histogram",
     Rule::Exact,
@@ -220,8 +221,8 @@ pub(super) static TABLE16: Problem = problem(
     |inputs| stepped(&inputs.words("table"), 1 << 17, 4),
 );
 
-/// Performs 64 table look-ups per lane, each of which depends on the previous one. The first one depends on the lane's
-/// number. An index of the table has `bits` bits.
+/// Performs 64 table look-ups per lane. The first look-up depends on the lane's number, and each later look-up depends
+/// on the look-up before it. An index of the table has `bits` bits.
 fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
     let steps = |lane: u32| {
         let (mut c, mut n) = (u32::MAX, lane);
@@ -236,8 +237,8 @@ fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
 
 // ---- Iteration
 
-/// Computes square roots by Newton's method. The reciprocal is approximate, so the last iteration leaves an error of a
-/// millionth.
+/// Computes square roots by Newton's method. The reciprocal is approximate, so an error of a millionth remains after
+/// the last iteration.
 pub(super) static NEWTON: Problem = problem(
     "newton",
     Rule::Within { abs: 0.0, rel: 2e-6 },
@@ -251,7 +252,7 @@ pub(super) static NEWTON: Problem = problem(
 // ---- Functions
 
 /// Prices of options by the Black-Scholes formula. The machines approximate logarithms, exponentials, reciprocals and
-/// roots, and Tesla's multiply-add truncates its product.
+/// roots. In addition, Tesla's multiply-add truncates its product.
 pub(super) static OPTIONS: Problem = problem(
     "options",
     Rule::Within { abs: 1e-4, rel: 1e-5 },
@@ -286,7 +287,7 @@ pub(super) fn picture(size: u32) -> Array {
     floats(size * size, 4, |at| (mixed(at) % 256) as f32)
 }
 
-/// Convolves an image. The inputs and weights are whole numbers, so the results are exact.
+/// Convolves an image with weights. The texels and the weights are whole numbers, so the results are exact.
 pub(super) static CONVOLVE: Problem = problem(
     "convolve",
     Rule::Exact,
@@ -308,7 +309,7 @@ pub(super) static CONVOLVE: Problem = problem(
     },
 );
 
-/// Scales an image. The weights are multiples of 1/8, so the results are exact.
+/// Scales an image. The weights of the texels are multiples of 1/8, so the results are exact.
 pub(super) static SCALE: Problem = problem(
     "scale",
     Rule::Exact,
@@ -324,8 +325,8 @@ pub(super) static SCALE: Problem = problem(
     },
 );
 
-/// Returns the weighted mean of the four texels around a position. `x` and `y` are distances from the centre of the
-/// first texel, in texels.
+/// Returns the weighted mean of the four texels around a position. `x` and `y` are the distances of the position from
+/// the centre of the first texel, in texels.
 fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: usize) -> [f32; 4] {
     let (left, top) = (x.floor(), y.floor());
     let (right_weight, bottom_weight) = (x - left, y - top);
@@ -341,8 +342,8 @@ fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: u
 
 const FRAGMENTS: u32 = 1 << 19;
 
-/// Planes of the texture coordinates, followed by planes of the normal's components. Each plane is its value at (0, 0),
-/// its change with x, and its change with y. All values are exact.
+/// Planes of the texture coordinates, followed by planes of the normal's components. Three numbers define a plane: its
+/// value at (0, 0), its change with x, and its change with y. All three numbers are exact.
 pub(super) const PLANES: [[f32; 3]; 5] = [
     [0.25, 0.004_882_812_5, 0.000_976_562_5],
     [0.125, 0.000_976_562_5, 0.007_812_5],

@@ -108,7 +108,7 @@ fn lanes_are_apart() {
 fn operations_side_by_side_read_before_any_writes() {
     let program = vec![vec![rcp()], vec![add(5, 1), add(1, 2)], vec![op("bra", Exact, &[(2, Flow)], &[])]];
     assert_eq!(straight(program).worst(Flow).unwrap().grade.fidelity, Approximate);
-    // If an instruction computes a value and also outputs it, the output is the new value.
+    // If an instruction computes a value and also outputs this value, the output is the new value.
     let exit = op("exit", Specified, &[(1, Output)], &[]);
     assert_eq!(straight(vec![vec![rcp(), exit]]).worst(Output).unwrap().grade.fidelity, Approximate);
 }
@@ -209,7 +209,7 @@ fn a_lane_that_a_condition_leaves_out_keeps_what_it_had() {
         found.worst(Flow).unwrap().grade.fidelity
     };
     assert_eq!([0, 1, 2, 3].map(reads), [Exact, Exact, Approximate, Exact]);
-    // Conversely, an inexact value remains inexact in the lanes that a conditional write leaves unchanged.
+    // A conditional write may leave the value of some lanes unchanged. If this value is inexact, it remains inexact.
     let keeps = |lane: u8| {
         let program =
             vec![vec![rcp()], vec![conditional(add(5, 1))], vec![op("bra", Exact, &[(1, Flow)], &[])]];

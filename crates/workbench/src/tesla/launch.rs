@@ -1,4 +1,4 @@
-//! Launches of Tesla: the fields of a launch file, and the sessions that run a launch.
+//! Launches of Tesla: the fields of a launch file, and the sessions that run launches.
 //!
 //! A kernel runs over a grid of blocks. Most of its parameters are the addresses of buffers. A fragment, vertex or
 //! geometry program runs over lanes with inputs.
@@ -48,15 +48,17 @@ pub struct Launch {
     pub shared_bytes: Option<u32>,
     /// Number of barriers per block (default: as stated by the container).
     pub barriers: Option<u32>,
-    /// Number of the grid. Programs read it from `s[0x0]` (default: 0).
+    /// Number of the grid (default: 0). Programs read this number from `s[0x0]`.
     #[serde(default)]
     pub grid_id: u16,
-    /// Driver whose known errors in generated programs are fixed: `nv50-compute`.
+    /// The driver that generated the program: `nv50-compute`. The launch fixes the errors that this driver is known to
+    /// make in generated programs.
     pub driver_fixes: Option<String>,
-    /// Whether to run blocks that do not fit into a multiprocessor of the chip.
+    /// Whether to run the launch even if its blocks do not fit into a multiprocessor of the chip.
     #[serde(default)]
     pub oversized: bool,
-    /// Size of a pointer in the parameter area in bytes, if the container does not state it: 4 (default) or 8.
+    /// Size of a pointer in the parameter area in bytes: 4 (default) or 8. The field applies if the container does not
+    /// state this size.
     pub pointer_bytes: Option<u32>,
     /// The kernel's parameters, in order.
     #[serde(default)]
@@ -67,51 +69,53 @@ pub struct Launch {
     /// Segments of global memory, in addition to the segments that buffers state.
     #[serde(default)]
     pub segment: Vec<SegmentValues>,
-    /// Contents of constant banks. They overwrite the contents that the container states.
+    /// Contents of constant banks. These contents overwrite the contents that the container states.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
     /// Inputs of a fragment, vertex or geometry program.
     #[serde(default)]
     pub input: Vec<InputValues>,
-    /// Whether missing lanes in the last quad of a fragment program run as helpers, so that derivatives are defined.
+    /// Whether missing lanes in the last quad of a fragment program run as helper lanes. Helper lanes are needed for
+    /// derivatives.
     #[serde(default)]
     pub helpers: bool,
-    /// Number of colours that a fragment program returns, 1 to 8 (default: 1). Each colour is in four registers,
-    /// starting at $r0.
+    /// Number of colours that a fragment program returns, 1 to 8 (default: 1). Each colour is in four registers. The
+    /// first colour starts at $r0.
     pub colors: Option<u32>,
-    /// Number of registers that a fragment program returns, starting at $r0: 0 to 128. It is an alternative to
+    /// Number of registers that a fragment program returns, starting at $r0: 0 to 128. This field is an alternative to
     /// `colors`. Registers that do not form a whole colour become the output `others`.
     pub results: Option<u32>,
-    /// Lanes of a fragment program that the primitive covers (default: all lanes). The other lanes serve only to
-    /// compute derivatives.
+    /// Lanes of a fragment program that the primitive covers (default: all lanes). Lanes that the primitive does not
+    /// cover serve only to compute derivatives.
     pub covered: Option<Values>,
     /// Whether multiplication of 0 by any value results in 0.
     #[serde(default)]
     pub mul_zero_wins: bool,
-    /// Samplers. If the list is empty, each texture also defines a sampler. Otherwise, only textures that state a
-    /// filter or a wrap mode do.
+    /// Samplers. If this list is empty, each texture also defines a sampler. If this list is not empty, a texture
+    /// defines a sampler only if the texture states a filter or a wrap mode.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
     /// Contents of p[] for a geometry program, as words.
     pub vertices: Option<Values>,
 }
 
-/// A parameter of a kernel. It is a number, or a buffer whose address is passed.
+/// A parameter of a kernel. The parameter is a number, or the address of a buffer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParamValue {
-    /// Name of the parameter. If it is a buffer, the output has the same name.
+    /// Name of the parameter. If the parameter is a buffer, the output with the buffer's contents has the same name.
     pub name: String,
     /// Initial contents of the buffer, if the parameter is a buffer.
     pub buffer: Option<Values>,
     /// Address of the buffer, a multiple of 4 (default: chosen automatically).
     pub address: Option<u32>,
-    /// Segment of g[] that maps the buffer, 0 to 15. By default, g14 maps all of memory.
+    /// Segment of g[] that maps the buffer, 0 to 15. By default, the segment g14 maps all of memory, including the
+    /// buffer.
     pub segment: Option<u8>,
     /// One number, or several consecutive numbers, if the parameter is not a buffer.
     pub value: Option<Values>,
-    /// Offset of the first byte in the parameter area. By default, the parameter follows the previous one and is
-    /// aligned to its size.
+    /// Offset of the first byte in the parameter area. By default, the parameter follows the previous parameter and is
+    /// aligned to its own size.
     pub offset: Option<u32>,
 }
 
@@ -138,14 +142,14 @@ pub struct SegmentValues {
     /// Address of the first byte.
     #[serde(default)]
     pub base: u32,
-    /// Maximum offset in the segment. For a tiled segment, the upper half is the number of the last row, and the lower
-    /// half is the offset of the last byte in a row.
+    /// Maximum offset in the segment. If the segment is tiled, the upper half of this field is the number of the last
+    /// row, and the lower half is the offset of the last byte in a row.
     pub limit: u32,
     /// Number of bytes from one row of tiles to the next, if the segment is tiled.
     pub pitch: Option<u32>,
     /// Number of rows in a tile: a power of two up to 128.
     pub tile_rows: Option<u32>,
-    /// Whether accesses beyond the limit are ignored instead of causing a trap. Such a load then returns zeros.
+    /// Whether an access beyond the limit is ignored instead of causing a trap. A load that is ignored returns zeros.
     #[serde(default)]
     pub lenient: bool,
 }
@@ -169,11 +173,12 @@ pub struct ConstantValues {
 pub struct InputValues {
     /// Number of the first word. Word n is `v[4n]` or `a[4n]`.
     pub word: u16,
-    /// One or more numbers for each lane, or one set of numbers that applies to all lanes. They fill consecutive words.
+    /// One or more numbers for each lane, or one set of numbers that applies to all lanes. The numbers are stored in
+    /// consecutive words.
     pub values: Option<Values>,
-    /// For a fragment program, a plane as an alternative to `values`: the value at (0, 0), its change with x, and its
-    /// change with y. For a perspective attribute, the plane is that of attribute / w, and the plane of word 0 is that
-    /// of 1 / w.
+    /// A plane, as an alternative to `values` in a fragment program. Its three numbers are the value at (0, 0), the
+    /// change with x, and the change with y. For a perspective attribute, the plane is that of attribute / w, and the
+    /// plane of word 0 is that of 1 / w.
     pub plane: Option<[f32; 3]>,
     /// For an input with a plane, the result of flat interpolation: the value at the provoking vertex.
     pub flat: Option<f32>,
@@ -205,7 +210,7 @@ impl MachineLaunch for Launch {
             "block" => self.block = crate::request::sizes(text)?,
             "shared" => self.shared = Some(number(option, text)?),
             "pointer-bytes" => self.pointer_bytes = Some(number(option, text)?),
-            // The order of the parameters is the order of these options.
+            // The kernel's parameters have the order in which these options occur.
             "buf" | "arg" => {
                 let (name, values) = assigned(option, text)?;
                 let (name, values) = (name.to_owned(), Some(values));
@@ -264,7 +269,8 @@ impl MachineLaunch for Launch {
     }
 }
 
-/// Returns the type of the program. The program's file takes precedence over the launch. The default is a kernel.
+/// Returns the type of the program. If the program's file states the type, returns this type. Otherwise, returns the
+/// type that the launch states. If the launch does not state a type either, the program is a kernel.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let named = request.common.stage.as_deref().map(|name| {
         let help = "expected compute, vertex, geometry or fragment";
@@ -277,7 +283,8 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     Ok(stated.transpose()?.or(named).unwrap_or(Stage::Compute))
 }
 
-/// Returns an error if the launch has fields for the other kind of program: kernels or graphics.
+/// Returns an error if the launch has fields that do not apply to this kind of program. Some fields apply only to
+/// kernels, and some only to graphics programs.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
     let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
     let of_kernels = [
@@ -325,7 +332,7 @@ impl Launch {
         Ok(setup)
     }
 
-    /// Writes the launch's constants over the constants of the container.
+    /// Stores the constants that the launch states. They overwrite the constants that the container states.
     fn own_constants(&self, setup: &mut Setup, files: &dyn Files) -> Result<(), Error> {
         for constant in &self.constant {
             let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
@@ -351,7 +358,7 @@ fn place_constants(setup: &mut Setup, bank: u32, offset: u32, bytes: &[u8]) -> R
     if fits { Ok(()) } else { Err(impossible(LaunchError::Constants { bank, offset })) }
 }
 
-/// Returns `N` sizes. Sizes that the list does not state are 1.
+/// Returns a list of `N` sizes. If `list` is shorter, the missing sizes are 1.
 fn sizes<const N: usize>(what: &str, list: &[u32]) -> Result<[u32; N], Error> {
     if list.len() > N {
         let (place, wanted) = (what.to_owned(), format!("1 to {N}"));
@@ -461,10 +468,11 @@ impl Launch {
     }
 }
 
-/// Returns the words of an input. Each column has the number of a word, and its values in all lanes. An array with
-/// several rows has one row per lane, and a single row applies to all lanes. If an array without rows has as many
-/// numbers as lanes, each lane gets one number. Otherwise, its numbers, up to four, apply to all lanes. A file without
-/// rows is divided evenly among the lanes.
+/// Returns the words of an input. Each element of the result has the number of a word, and the values of this word in
+/// all lanes. If an array has several rows, it has one row per lane. If an array has a single row, this row applies to
+/// all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one number. Any
+/// other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of a file
+/// without rows are divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {

@@ -33,7 +33,7 @@ pub use launch::Launch;
 #[derive(Clone, Copy, Debug)]
 pub struct Tesla;
 
-/// Returns the type of a program, which determines how its words are interpreted.
+/// Returns the type of a program. This type affects the meaning of the program's words.
 fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
     let stage = program.stage.or(target.stage).unwrap_or(Any::Compute);
     let known = "compute, vertex, geometry and fragment";
@@ -45,14 +45,15 @@ fn code(target: &Target, program: &Program) -> Result<Code, TargetError> {
     Ok(Code::new(&program.words, program.base, stage(target, program)?, target.tesla()))
 }
 
-/// Returns an error if the constructs of a program nest deeper than the limit.
+/// Returns an error if the flow constructs of a program are nested deeper than the limit.
 fn nesting(target: &Target, program: &Program) -> Result<(), TargetError> {
     let stage = stage(target, program)?;
     check_nesting(text::nesting(&program.words, program.base, target.tesla(), stage))
 }
 
 /// Returns the first field in which `program` and `back` differ. `back` is the result of assembling the text of
-/// `program`. A text always states the program type, so a missing program type is not a difference.
+/// `program`. A text always states the program type. So if `program` does not state a program type, this is not a
+/// difference.
 fn difference(program: &Program, back: &Program) -> Option<&'static str> {
     let fields = [
         ("name", program.name == back.name),
@@ -80,9 +81,9 @@ fn about<'a>(module: Option<&'a Module>, program: &Program) -> About<'a> {
     About { demangled: names::demangled(name), params: named_params(module, program), module }
 }
 
-/// Returns the parameters of a program with labels for comments. If the container does not list parameters, their
-/// offsets are computed from the types in the kernel's name. The result is used only if the types exactly fill the
-/// shared memory that the container states.
+/// Returns the parameters of a program with labels for comments. If the container does not list parameters, the
+/// function computes the offsets of parameters from the types in the kernel's name. It uses these offsets only if the
+/// types exactly fill the shared memory that the container states.
 fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
     let types = names::params_of_mangled(program.name.as_deref().unwrap_or_default());
     let fits = |types: &Vec<_>| program.params.is_empty() || types.len() == program.params.len();
@@ -162,7 +163,7 @@ impl Machine for Tesla {
         let assembled = text::assemble(source, target.tesla(), stage)?;
         let chip = match &assembled.chip_name {
             Some(name) => Some(name.as_str()),
-            // If a source has modules without a common chip, the target has no chip.
+            // If the modules of a source do not have a common chip, the target has no chip.
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
         let mut back = Assembled::of(target.isa, chip, assembled.programs, assembled.lines)?;
@@ -190,8 +191,8 @@ impl Machine for Tesla {
         difference(program, &known).is_none()
     }
 
-    /// The format and the notes are not compared. A chip, machine or program type is compared only if the container
-    /// states it.
+    /// The comparison does not include the format and the notes. It includes a chip, machine or program type only if
+    /// the container states this property.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         let counts = |image: &Image| (image.modules.len(), image.programs.len());
         if counts(image) != counts(back) {
@@ -294,7 +295,8 @@ impl Machine for Tesla {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        // The time of some lint rules grows with the square of the stack depth, so the depth is checked first.
+        // The run time of some lint rules grows with the square of the stack depth, so the depth is checked before
+        // these rules run.
         nesting(target, program)?;
         Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, target.tesla()))
     }
@@ -324,7 +326,8 @@ impl Machine for Tesla {
             let own = module.chip.as_deref().and_then(Chip::from_name);
             module.chip = own.map(|own| own.cuda_target().to_owned()).or(module.chip.take());
         }
-        // If the container does not state the pointer size, it is 64 bits if any parameter has 64 bits.
+        // The container may not state the size of a pointer. In this case, pointers have 64 bits if any parameter has
+        // 64 bits.
         let wide = || {
             let stated = image.modules.iter().find_map(|module| module.pointer_bytes);
             let mut params = image.programs.iter().flat_map(|program| &program.params);
@@ -356,7 +359,8 @@ impl Machine for Tesla {
     }
 }
 
-/// Returns each run of set bits as its highest and lowest bit. A run that crosses a 32-bit boundary is split there.
+/// Returns the highest and the lowest bit of each run of set bits. If a run crosses a 32-bit boundary, the function
+/// splits the run at the boundary.
 fn runs(bits: u64) -> impl Iterator<Item = (u8, u8)> {
     let starts =
         (0..64u8).filter(move |bit| bits >> bit & 1 != 0 && (bit % 32 == 0 || bits >> (bit - 1) & 1 == 0));

@@ -1,4 +1,5 @@
-//! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them), and the parameter types that they state.
+//! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them). Such a name states the types of the kernel's
+//! parameters.
 
 use std::fmt;
 
@@ -25,7 +26,8 @@ pub enum ParamType {
 }
 
 impl ParamType {
-    /// Returns the size in bytes, or `None` if the type does not determine it. Pointers have `pointer_bytes` bytes.
+    /// Returns the size in bytes. Returns `None` if the type does not determine the size. Pointers have `pointer_bytes`
+    /// bytes.
     pub fn bytes(self, pointer_bytes: usize) -> Option<usize> {
         match self {
             ParamType::Pointer(_) => Some(pointer_bytes),
@@ -35,10 +37,11 @@ impl ParamType {
         }
     }
 
-    /// Returns the alignment in the parameter area in bytes, or `None` if the type does not determine it.
+    /// Returns the alignment in the parameter area in bytes. Returns `None` if the type does not determine the
+    /// alignment.
     pub fn align(self, pointer_bytes: usize) -> Option<usize> {
         match self {
-            // Vectors of three elements are aligned like their elements.
+            // A vector of three elements has the alignment of one element.
             ParamType::Vector(dtype, 3) => Some(dtype.bytes()),
             kind => kind.bytes(pointer_bytes),
         }
@@ -59,7 +62,7 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Returns the C++ name of a mangled name, as written in the source. Returns `None` if the name is not mangled.
+/// Returns the name that the source has for a mangled name, in C++ notation. Returns `None` if the name is not mangled.
 ///
 /// ```
 /// use reconverge_workbench::tesla::names::demangled;
@@ -73,7 +76,8 @@ pub fn demangled(name: &str) -> Option<String> {
     Symbol::new(name).ok()?.demangle().ok()
 }
 
-/// Returns the types of a kernel's parameters, in order, or `None` if its name is not that of a C++ function.
+/// Returns the types of a kernel's parameters, in order. Returns `None` if the kernel's name is not the mangled name of
+/// a C++ function.
 ///
 /// ```
 /// use reconverge_workbench::array::Dtype;

@@ -40,8 +40,8 @@ fn class(op: &Op) -> Class {
     }
 }
 
-/// Returns how an instruction accesses g[], if it is a load or store. The guide does not define coalescing for atomic
-/// operations.
+/// Returns how an instruction accesses g[]. Returns `None` unless the instruction is a load or store, because the guide
+/// does not define coalescing for atomic operations.
 fn access(inst: &Inst) -> Option<Access> {
     let store = match inst.op {
         Op::Memory(Memory::Ld) => false,
@@ -56,15 +56,15 @@ fn access(inst: &Inst) -> Option<Access> {
     }
 }
 
-/// Returns how an instruction accesses s[]: it is a store, or loads an operand. An instruction has up to one operand in
-/// s[].
+/// Returns how an instruction accesses s[]. The instruction is a store to s[], or loads an operand from s[]. An
+/// instruction has at most one operand in s[].
 fn banked(inst: &Inst) -> Option<BankedAccess> {
     let store = matches!(inst.op, Op::Memory(Memory::St | Memory::StUnlock));
     let operands = inst.src.iter().enumerate().filter_map(|(place, operand)| match operand {
         Operand::Mem(mem) => Some((place, mem)),
         _ => None,
     });
-    // The first operand of a store is its destination, so it is not a load.
+    // The first operand of a store is the destination of the store. So the store does not load this operand.
     let loads = operands.clone().filter(|(place, _)| !(store && *place == 0));
     let is_shared = |mem: &Mem| mem.space == Space::Shared;
     if store && let Some((_, mem)) = operands.clone().find(|(place, mem)| *place == 0 && is_shared(mem)) {

@@ -10,7 +10,7 @@ use crate::debugger::{Debugger, Halt};
 /// The reason why a command line is not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandError {
-    /// The command does not exist. Contains its name, and a suggestion for the message.
+    /// The command does not exist. Contains the command's name, and a suggestion of another command for the message.
     #[error("unknown command `{0}`{1}; `help` lists the commands")]
     Unknown(String, String),
     /// The command does not accept these arguments.
@@ -83,7 +83,7 @@ impl Call<'_> {
         self.words.get(word).map_or(Ok(self.debugger.lane()), |word| lane_of(self.debugger, word))
     }
 
-    /// Performs a movement and describes why it stopped.
+    /// Runs `movement`, and returns an answer that describes why the movement stopped.
     pub(super) fn moved(&mut self, movement: impl FnOnce(&mut Debugger) -> Halt) -> Done {
         let halt = movement(self.debugger);
         let logs = self.debugger.take_logs().into_iter().map(|line| line + "\n");
@@ -96,7 +96,7 @@ pub(super) fn text(text: String) -> Done {
     Ok(Answer { text, ..Answer::default() })
 }
 
-/// Returns the lines as an answer, or the text `none` if the iterator is empty.
+/// Returns the lines as an answer. If the iterator is empty, the answer is the text `none`.
 pub(super) fn lines(lines: impl Iterator<Item = String>, none: &str) -> Done {
     let lines: Vec<String> = lines.collect();
     text(if lines.is_empty() { format!("{none}\n") } else { lines.join("\n") + "\n" })
@@ -107,7 +107,8 @@ pub(super) fn shortened(text: &str) -> String {
     brief(&format!("`{text}`")).trim_matches('`').to_owned()
 }
 
-/// Parses a memory space, an address in it, and a number of bytes. The number is `otherwise` if it is absent.
+/// Parses a memory space, an address in the space, and a number of bytes. If the number is absent, returns `otherwise`
+/// as the number.
 pub(super) fn range(
     debugger: &Debugger,
     words: &[&str],
@@ -124,8 +125,8 @@ pub(super) fn range(
     Ok((space, at, bytes))
 }
 
-/// Parses a memory space and an address in it, and returns the remaining words as well. The form is `SPACE ADDRESS`, or
-/// `SPACE[ADDRESS]` as in formulas.
+/// Parses a memory space and an address in the space. Also returns the words after the address. The form is `SPACE
+/// ADDRESS`, or `SPACE[ADDRESS]` as in formulas.
 pub(super) fn space_and_address<'a, 'w>(
     debugger: &Debugger,
     words: &'a [&'w str],

@@ -1,4 +1,5 @@
-//! Completes the last word of a line. The candidates depend on the arguments that the table of commands states.
+//! Completes the last word of a command line. The table of commands states the arguments of each command, and these
+//! arguments determine the candidates.
 
 use super::{COMMANDS, Command};
 use crate::debugger::{Debugger, flow};
@@ -6,8 +7,9 @@ use crate::debugger::{Debugger, flow};
 /// Maximum number of completions.
 const MOST_COMPLETIONS: usize = 200;
 
-/// Returns the texts that complete the last word of a line. The first word of a line is completed as a command's name,
-/// and later words as its arguments. If the line does not start with a command, the line is a formula.
+/// Returns the texts that complete the last word of a line. The first word of a line is completed as the name of a
+/// command. Later words are completed as arguments of this command. If the first word is not a command, the whole line
+/// is a formula.
 pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     let word = last_word(line);
     let fits = |name: &str| name.starts_with(word);
@@ -41,8 +43,8 @@ pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     found
 }
 
-/// Returns the candidates for an argument. `argument` is its name in the table of commands. A name in lower case is a
-/// literal word.
+/// Returns the candidates for an argument of a command. `argument` is the argument's name in the table of commands. If
+/// this name is in lower case, the user must type the name itself.
 fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let spaces =

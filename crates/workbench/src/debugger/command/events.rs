@@ -18,11 +18,12 @@ pub(super) fn events(call: &mut Call<'_>) -> Done {
 }
 
 /// Finds the name of the memory that each event in a list accesses. The name depends on the instruction that was issued
-/// last. If that instruction loads several operands from memory, the name also depends on the index of the load.
+/// last before the event. If that instruction loads several operands from memory, the name also depends on the position
+/// of the load among the loads of its lane.
 #[derive(Default)]
 struct MemoryNames {
     pc: u32,
-    /// The lanes of the loads since the last issue, one entry per load.
+    /// The lanes of the load events since the last issue event, one entry per load.
     loads: Vec<Lane>,
 }
 
@@ -47,7 +48,8 @@ impl MemoryNames {
     }
 }
 
-/// Describes an event. Registers have the machine's names, and `space` is the memory that the event accesses.
+/// Describes an event. The description uses the machine's names of registers. `space` is the name of the memory that
+/// the event accesses.
 fn event_text(debugger: &Debugger, event: &Event, space: Option<&str>) -> String {
     match event {
         Event::Issue { pc, mask } => format!("issue {} for lanes {mask}", debugger.named(*pc)),

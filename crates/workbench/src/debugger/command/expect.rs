@@ -1,4 +1,4 @@
-//! The commands `state`, `mark` and `expect`, with which scripts check the state of a run.
+//! The commands `state`, `mark` and `expect`. Scripts use these commands to check the state of a run.
 
 use super::call::{Answer, Call, Done, Refused, text};
 use crate::debugger::formula::Formula;
@@ -60,8 +60,8 @@ pub(super) fn expect(call: &mut Call<'_>) -> Done {
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
 }
 
-/// Returns whether a reason starts with the expected words, or contains them directly after a colon. Only whole words
-/// match. An `it` or `it has` at the start is skipped.
+/// Returns whether one of `reasons` starts with the words `wanted`, or contains them directly after a colon. Only whole
+/// words match. The function skips the words `it` or `it has` at the start of a reason.
 fn is_said(wanted: &str, reasons: &[&str]) -> bool {
     let begins = |part: &str| {
         let rest = part.strip_prefix(wanted);

@@ -1,4 +1,4 @@
-//! The help of all commands.
+//! The help text of all commands.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Commands that show the groups, the state of each lane with its reason, and the stack.
+//! Commands that show the groups, the stack, and the state of each lane with the reason for this state.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub(super) fn why(call: &mut Call<'_>) -> Done {
     described(call.debugger, lane)
 }
 
-/// Returns the reason why a lane runs or does not run.
+/// Describes the reason why a lane runs or does not run.
 fn described(debugger: &Debugger, lane: Lane) -> Done {
     text(format!("lane {}: {}\n", lane.0, debugger.why(lane)))
 }
@@ -58,7 +58,7 @@ pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<Str
     [Some(row.kind.to_owned()), pc, mask, count].into_iter().flatten().collect()
 }
 
-/// Lists the running groups with their next instructions.
+/// Lists the running groups and the next instruction of each.
 pub(super) fn groups(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let stepping = debugger.stepping();

@@ -1,8 +1,8 @@
 //! The debugger's command line. Each line is a command, and its answer is text.
 //!
 //! [`COMMANDS`] is the table of commands, with their names, arguments and help. `help.rs` prints the table, and
-//! `completion.rs` completes words from it. `call.rs` defines the arguments and the answer of a command. Each of the
-//! other modules implements the commands of one subject.
+//! `completion.rs` completes words with the names and arguments in the table. `call.rs` defines the arguments and the
+//! answer of a command. Each remaining module implements the commands of one subject.
 
 mod call;
 mod completion;
@@ -43,7 +43,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// Returns whether the command changes flow state. The arguments of such a command depend on the machine.
+    /// Returns whether the command changes flow state. The arguments of a command that changes flow state depend on the
+    /// machine.
     fn sets_flow(&self) -> bool {
         self.takes.contains(" …")
     }

@@ -1,4 +1,4 @@
-//! Describes the next instruction, and why a movement ended.
+//! Describes the next instruction, and the reason why a movement of the debugger ended.
 
 use crate::debugger::{Debugger, Halt};
 use crate::error::counted;
@@ -7,7 +7,7 @@ use crate::session::GroupState;
 /// Default maximum number of instructions that one command executes.
 pub const BUDGET: u64 = 100_000_000;
 
-/// Describes why a movement ended, and the next instruction.
+/// Describes the reason why a movement ended, and then the next instruction.
 pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
     let what = match halt {
         Halt::There => String::new(),

@@ -29,11 +29,11 @@ pub(super) fn source(call: &mut Call<'_>) -> Done {
 /// A line of the listing or the source, with marks for the display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// The address of the line's first instruction, if it has one.
+    /// The address of the line's first instruction, if the line has an instruction.
     pub address: Option<u32>,
-    /// Whether the next instruction is on the line.
+    /// Whether the line contains the next instruction.
     pub is_next: bool,
-    /// Whether a stop is on the line.
+    /// Whether a stop is set on the line.
     pub has_stop: bool,
     /// The displayed text. It starts with the line number or the address.
     pub text: String,
@@ -43,7 +43,7 @@ impl std::fmt::Display for ProgramLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mark = |is: bool, mark: char| if is { mark } else { ' ' };
         match self.address {
-            // A label or a source line without an instruction does not have marks.
+            // The display does not show marks for a label, or for a source line without an instruction.
             None if !self.is_next => f.write_str(&self.text),
             _ => write!(f, "{}{}{}", mark(self.is_next, '>'), mark(self.has_stop, '*'), self.text),
         }
@@ -95,8 +95,8 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     lines
 }
 
-/// Returns the lines of the listing around an address: up to `many` instructions before it and after it, with their
-/// labels.
+/// Returns the part of the listing around an address: up to `many` instructions before the address and up to `many`
+/// instructions after the address. The labels of these instructions are included.
 fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let lines = program_lines(debugger);
     let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();
@@ -105,7 +105,7 @@ fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let at = at.unwrap_or(0);
     let part = &instructions[at.saturating_sub(many)..instructions.len().min(at + many + 1)];
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return String::new() };
-    // If the line before the first instruction is a label, it is also shown.
+    // If the line before the first instruction is a label, this label is also shown.
     let labelled = first.checked_sub(1).filter(|before| lines[*before].address.is_none());
     lines[labelled.unwrap_or(*first)..=*last].iter().map(|line| format!("{line}\n")).collect()
 }

@@ -20,7 +20,8 @@ pub(super) fn break_at(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn log_at(call: &mut Call<'_>) -> Done {
-    // The added spaces ensure that ` : ` is found even if the place or the text is missing.
+    // `format!` adds a space at both ends of the line. So the line contains ` : ` even if nothing precedes or follows
+    // the colon.
     let line = format!(" {} ", call.rest);
     let (head, text_of) = line.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
     if text_of.trim().is_empty() {
@@ -121,8 +122,8 @@ fn no_narrowing(word: &str) -> String {
     format!("expected `if CONDITION`, `group NUMBER` or `hits 3`, found `{word}`")
 }
 
-/// Splits the words of a command. Returns the words before the first `if`, `hits` or `group`, and the parsed
-/// restrictions.
+/// Splits the words of a command. Returns the words before the first `if`, `hits` or `group`. Parses the remaining
+/// words as restrictions, and returns the restrictions.
 fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Only), String> {
     const BEGINS: [&str; 3] = ["if", "hits", "group"];
     let first = words.iter().position(|word| BEGINS.contains(word)).unwrap_or(words.len());

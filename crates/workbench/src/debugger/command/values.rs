@@ -16,7 +16,7 @@ pub(super) fn print(call: &mut Call<'_>) -> Done {
     text(printed(call.debugger, &formula)?)
 }
 
-/// Parses a word of a list as a register.
+/// Parses one word of a list of registers.
 fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     match word.contains(',') {
         true => Err(format!("expected spaces between registers, found a comma in `{word}`")),

@@ -1,4 +1,5 @@
-//! The arguments of a launch request. One table serves to parse requests and to generate the JSON schema for editors.
+//! The arguments of a launch request. The same table is used to parse requests and to generate the JSON schema for
+//! editors.
 
 use reconverge_isa::source::closest;
 use serde_json::{Map, Value, json};
@@ -41,7 +42,7 @@ impl ArgumentType {
         }
     }
 
-    /// Converts a JSON value to words of a command line. Returns `None` if the value has another type.
+    /// Converts a JSON value to words of a command line. Returns `None` if the JSON value does not have this type.
     fn words(self, value: &Value) -> Option<Vec<String>> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let number = |value: &Value| value.as_u64().map(|number| number.to_string());
@@ -106,8 +107,8 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
     ]
 };
 
-/// Attributes that editors use themselves but also send in the request. Names that begin with `__` are also attributes
-/// of editors. Source: Visual Studio Code, "Launch.json attributes".
+/// Attributes that editors use themselves but also send in the launch request. Editors also use all attributes whose
+/// names begin with `__`. Source: Visual Studio Code, "Launch.json attributes".
 const OF_EDITORS: [&str; 10] = [
     "type",
     "request",
@@ -124,7 +125,7 @@ const OF_EDITORS: [&str; 10] = [
 /// A parsed launch request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchRequest {
-    /// Path of the file, if the request names one.
+    /// Path of the program file, if the request states a path.
     pub program: Option<String>,
     /// The options of `run`, as words of a command line.
     pub options: Vec<String>,
@@ -153,7 +154,8 @@ impl LaunchRequest {
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             return Err(unknown(name));
         }
-        // The options are in the order of the table, so the words of `args` follow the named options.
+        // The options are appended in the order of the table, so the words of the argument `args` come after the
+        // options of all other arguments.
         for row in &ARGUMENTS {
             let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };
             let words = row.kind.words(value);
@@ -168,7 +170,7 @@ impl LaunchRequest {
     fn take(&mut self, row: &LaunchArgument, words: Vec<String>) {
         let is_set = words.first().is_some_and(|word| word == "true");
         match (row.option, row.name) {
-            // The form `OPTION=VALUE` also works if the value begins with `-`.
+            // The form `OPTION=VALUE` is also correct if the value begins with `-`.
             (Some(option), _) => self.options.extend(words.iter().map(|word| format!("{option}={word}"))),
             (None, "program") => self.program = words.into_iter().next(),
             (None, "stopOnEntry") => self.stop_on_entry = is_set,
@@ -217,7 +219,8 @@ pub fn schema() -> Value {
         property["description"] = json!(row.help);
         (row.name.to_owned(), property)
     };
-    // Users do not write `noDebug`. The editor adds it for the command "run without debugging".
+    // Users do not write `noDebug` in a launch configuration. The editor adds `noDebug` for the command "run without
+    // debugging".
     let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
     json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
 }

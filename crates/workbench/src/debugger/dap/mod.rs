@@ -1,9 +1,10 @@
-//! Implements the Debug Adapter Protocol for a [`Debugger`]. It receives one message at a time and returns messages.
-//! The caller does the input and output.
+//! Implements the Debug Adapter Protocol for a [`Debugger`]. The adapter receives one message at a time and returns
+//! messages. The caller of the adapter does the input and output.
 //!
-//! Each group is a thread, and each lane is a scope of a frame. A frame refers to the user's source if it is known. For
-//! editors without a disassembly view, the program's listing is a second source (`sourceReference` 1). Addresses are
-//! byte addresses in the program. They always have the form `0x…`, because clients compare them as text.
+//! In the protocol, each group of lanes is a thread, and each lane is a scope of a frame. If the user's source is
+//! known, a frame refers to this source. Editors without a disassembly view can show the program's listing as a second
+//! source (`sourceReference` 1). Addresses are byte addresses in the program. Addresses always have the form `0x…`,
+//! because clients compare addresses as text.
 //!
 //! [`launch`] has the arguments of a launch request. `show.rs` answers requests for data. `stops.rs` sets the client's
 //! breakpoints.
@@ -37,7 +38,7 @@ pub type Open<'a> = dyn FnMut(&LaunchRequest) -> Result<Debugger, String> + 'a;
 enum Shown {
     /// The registers of one lane.
     Lane(usize, Lane),
-    /// All registers. Each expands to its values in all lanes.
+    /// All registers. Each register expands to its values in all lanes.
     Lanes(usize),
     /// A table of all lanes with their registers.
     Table(usize),
@@ -60,11 +61,11 @@ pub struct Adapter {
     shown: Vec<Shown>,
     /// The arguments of the last launch request. A restart uses them again.
     launched: LaunchRequest,
-    /// The answer to the last `gotoTargets` request. Each target has an address and a flag, which is true if the launch
-    /// runs forward to the address.
+    /// The answer to the last `gotoTargets` request. Each target is an address with a flag. The flag is true if the
+    /// launch must run forward to the address, and false if the launch must run backward.
     targets: Vec<(u32, bool)>,
-    /// Numbers of the stops that belong to breakpoints, one list per kind of breakpoint. A request replaces all stops
-    /// of its kind.
+    /// Numbers of the stops that belong to breakpoints, one list per kind of breakpoint. A request of the client
+    /// replaces all stops of one kind.
     of_source: Vec<usize>,
     of_listing: Vec<usize>,
     of_other: Vec<usize>,
@@ -99,7 +100,7 @@ enum Phase {
 /// A function that performs a movement of the debugger.
 type Go = fn(&mut Debugger, &Movement) -> Halt;
 
-/// A movement of the debugger. It runs after the response to its request was sent.
+/// A movement of the debugger. The movement starts after the adapter has sent the response to the request.
 struct Movement {
     /// The reason in the `stopped` event if the movement does not end at a stop.
     reason: &'static str,
@@ -129,8 +130,9 @@ impl Movement {
         }
     }
 
-    /// Returns a movement to an instruction. If `is_ahead` is true, the launch runs forward until the group reaches the
-    /// instruction again. Otherwise, it runs back to the last time that the group reached the instruction.
+    /// Returns a movement to the instruction at an address. If `is_ahead` is true, the launch runs forward until the
+    /// selected group reaches the instruction again. Otherwise, the launch runs back to the last time that the selected
+    /// group reached the instruction.
     fn to(address: u32, is_ahead: bool) -> Movement {
         let go: Go = match is_ahead {
             true => |debugger, movement| debugger.until(movement.address, BUDGET),
@@ -206,8 +208,8 @@ const REQUESTS: [&str; 35] = [
 ];
 
 impl Adapter {
-    /// Handles a message from the client, and sends the response and then events. If the request starts a movement, the
-    /// movement runs after the response is sent and before the events are sent.
+    /// Handles a request from the client: sends the response, and then sends events. If the request starts a movement,
+    /// the movement runs between the response and the events.
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {
@@ -233,7 +235,7 @@ impl Adapter {
         }
     }
 
-    /// Returns the response to bytes that are not a message.
+    /// Returns the response to received bytes that are not a valid message.
     pub fn malformed(&mut self, why: &str) -> Value {
         self.response(&Value::Null, Err(why.to_owned()))
     }
@@ -313,7 +315,7 @@ impl Adapter {
             "attach" => return Err("cannot attach; use `launch` with a program".to_owned()),
             "configurationDone" => return self.begin(events),
             "restart" => {
-                // `open` reads the file again, so changes to a source take effect.
+                // `open` reads the program's file again, so the restarted launch runs the changed source.
                 let changed = &arguments["arguments"];
                 let launched = match changed.is_object() {
                     true => LaunchRequest::read(changed)?,
@@ -387,7 +389,8 @@ impl Adapter {
 
     // ---- Movements
 
-    /// Starts the launch. It stops at the first instruction if the launch request requires this, and otherwise runs.
+    /// Starts the launch. If the launch request demands a stop at the entry, the launch stops at its first instruction.
+    /// Otherwise, the launch runs.
     fn begin(&mut self, events: &mut Vec<Event>) -> Result<(Value, Option<Movement>), Refused> {
         self.phase = Phase::Stopped;
         if self.launched.no_debug {
@@ -403,15 +406,15 @@ impl Adapter {
         Ok((Value::Null, None))
     }
 
-    /// Discards all references to variables and memory. They are valid only until the launch continues.
+    /// Discards all references to variables and memory. Such a reference is valid only until the launch continues.
     fn forget(&mut self) {
         self.shown.clear();
         self.memory.clear();
     }
 
-    /// Returns two targets for the instruction of a line: one forward and one backward. In the protocol, a jump may
-    /// skip the code in between. The machines cannot skip code, so the launch runs to the target, and the labels of the
-    /// targets say so.
+    /// Returns two targets for the instruction of a line: one for running forward to the instruction, and one for
+    /// running backward. In the protocol, a jump may skip the code before the target. The machines cannot skip code, so
+    /// the launch runs all code up to the target. The labels of the targets state this.
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];
@@ -425,7 +428,7 @@ impl Adapter {
         Ok(json!({ "targets": [target(1, "run on"), target(2, "go back")] }))
     }
 
-    /// Selects the group of a movement's thread, and checks its lane.
+    /// Selects the group of the thread that a request names, and checks that the requested lane exists.
     fn turn_to(&mut self, arguments: &Value) -> Result<(), Refused> {
         if !arguments["threadId"].is_null() {
             let group = self.group_of(&arguments["threadId"])?;
@@ -450,7 +453,7 @@ impl Adapter {
         }
     }
 
-    /// Reports to the client why a movement ended.
+    /// Reports to the client the reason why a movement ended.
     fn report(&mut self, halt: &Halt, reason: &str, events: &mut Vec<Event>) -> Result<(), Refused> {
         let (reason, text) = match halt {
             Halt::There if reason == "goto" => ("goto", None),
@@ -498,7 +501,7 @@ impl Adapter {
         self.lanes_event(events)
     }
 
-    /// Sends the state of each lane in the event `reconvergeLanes`. The event is not part of the protocol, which allows
+    /// Sends the state of each lane in the event `reconvergeLanes`. The protocol does not define this event, but allows
     /// adapters to define their own events.
     fn lanes_event(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         let debugger = self.debugger()?;
@@ -534,8 +537,9 @@ impl Adapter {
                 }
                 Ok(json!({ "result": answer.text, "variablesReference": 0 }))
             }
-            // If the text is a formula, returns its value. If the text is not a formula but looks like a command,
-            // reports an unknown command instead of an invalid formula.
+            // The text is not a command. If the text is a formula, the answer is the value of the formula. If the text
+            // is not a formula but looks like a command, the error message reports an unknown command instead of an
+            // invalid formula.
             Err(command::CommandError::Unknown(name, more)) => {
                 let is_word = name.chars().all(|letter| letter.is_alphabetic() || letter == '-');
                 let is_command = is_word && (!more.is_empty() || name == expression);

@@ -1,4 +1,4 @@
-//! Answers requests for data: threads, frames, scopes, registers, memory, the listing and its disassembly.
+//! Answers requests for data: threads, frames, scopes, registers, memory, the listing and the disassembly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,8 +15,8 @@ use crate::session::GroupState;
 /// Maximum number of threads in an answer.
 const MOST_THREADS: usize = 256;
 
-/// Returns `count` elements of a list from index `first` on. The default of `first` is 0. A missing or zero `count`
-/// means all elements.
+/// Returns up to `count` elements of a list, starting at index `first`. If `first` is missing, the index is 0. If
+/// `count` is missing or zero, returns all elements from `first` on.
 fn part(list: Vec<Value>, first: &Value, count: &Value) -> Vec<Value> {
     let first = first.as_u64().unwrap_or(0) as usize;
     let count = count.as_u64().filter(|count| *count > 0).map_or(list.len(), |count| count as usize);
@@ -27,7 +27,8 @@ impl Adapter {
     pub(super) fn threads(&mut self) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let stepping = debugger.stepping();
-        // After the launch has ended, all groups are listed, because their last state can be inspected.
+        // After the launch has ended, the answer lists all groups, because users can inspect the last state of each
+        // group.
         let ended = stepping.current().is_none();
         let listed = |group: &usize| {
             ended || stepping.state(*group) == GroupState::Running || *group == debugger.group()
@@ -55,7 +56,7 @@ impl Adapter {
                 places.push(("called from ", pc));
             }
         }
-        // Frame numbers leave eight bits for the depth, so a group has fewer than 256 frames.
+        // A frame number has eight bits for the depth of the frame, so a group can show at most 255 frames.
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
@@ -92,7 +93,8 @@ impl Adapter {
         let width = debugger.width();
         let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
         let mut scopes = Vec::new();
-        // The selected lane is the first scope. The scopes that cover all lanes follow, and then the other lanes.
+        // The selected lane is the first scope. The scopes that cover all lanes come second. The remaining lanes come
+        // last.
         let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
         let mut lanes = Vec::new();
         for lane in order {
@@ -228,7 +230,8 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // A number of instructions that no program reaches. It is small enough that sums do not overflow.
+        // A number of instructions that is larger than the length of any program. It is so small that adding other
+        // numbers to it does not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -259,8 +262,8 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Clients require unique addresses, also for entries outside the program. The addresses of entries
-                // before the program count down from the end of the address space.
+                // Clients require that each entry has its own address, also for entries outside the program. Entries
+                // before the program get negative addresses.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
                     json!({ "address": spelled(address), "instruction": "outside the program", "presentationHint": "invalid" })
@@ -316,8 +319,8 @@ impl Adapter {
         Ok(json!({ "value": shown_in(register, value) }))
     }
 
-    /// Evaluates an expression of a watch, a hover or the console. The expression is a formula, or the word `lanes` for
-    /// the table of lanes.
+    /// Evaluates the expression of a watch, a hover or the console. The expression is a formula, or the word `lanes`,
+    /// which stands for the table of lanes.
     pub(super) fn value_of(&mut self, expression: &str) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let (group, lane) = (debugger.group(), debugger.lane());
@@ -366,7 +369,7 @@ impl Adapter {
         let mut value = wanted.value(&here, lane)?.bits();
         let change = match (formula.register(), formula.place(&here, lane)) {
             (Some((register, of)), _) => {
-                // A single number has the same meaning as in the command `set`: without a decimal point, it is an
+                // A single number has the same meaning as in the command `set`: a number without a decimal point is an
                 // integer.
                 value = names::bits(text.trim()).unwrap_or(value);
                 Change::Register { group, register, lane: of.unwrap_or(lane), value }
@@ -409,7 +412,8 @@ impl Adapter {
         Ok(json!({ "offset": 0, "bytesWritten": count }))
     }
 
-    /// Returns the lanes of the frame's group as targets of `stepIn`. Such a step continues until the lane is active.
+    /// Returns the lanes of the frame's group as targets of the request `stepIn`. A step into a lane continues until
+    /// this lane is active.
     pub(super) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let group = self.group_of_frame(arguments)?;
         let debugger = self.debugger()?;

@@ -1,4 +1,4 @@
-//! Sets breakpoints as stops of the debugger. A request replaces all breakpoints of its kind.
+//! Converts the breakpoints of the client to stops of the debugger. A request replaces all breakpoints of one kind.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::debugger::log::LogText;
 use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
 use crate::debugger::{Debugger, names};
 
-/// A requested breakpoint: where to stop, its text for the list of stops, and the fields of the answer except the
-/// number.
+/// A requested breakpoint: the event at which to stop, the text for the list of stops, and all fields of the answer
+/// except the number.
 type Wanted = (On, String, Value);
 
 /// Adds a stop for a breakpoint, with the breakpoint's `condition`, `hitCondition` and `logMessage`.
@@ -24,8 +24,8 @@ fn add(debugger: &mut Debugger, on: On, wanted: &Value, text: &str) -> Result<us
 }
 
 impl Adapter {
-    /// Replaces the stops in the list `of` by the breakpoints in `list`. `read` parses one breakpoint. Returns an
-    /// answer for each breakpoint.
+    /// Removes the stops in the list `of`, and adds a stop for each breakpoint in `list`. `read` parses one breakpoint.
+    /// Returns an answer for each breakpoint.
     fn replace(
         &mut self,
         of: fn(&mut Adapter) -> &mut Vec<usize>,
@@ -52,8 +52,8 @@ impl Adapter {
         Ok(json!({ "breakpoints": answers }))
     }
 
-    /// Sets the breakpoints of the listing or of a source file. The listing, the user's source and other files have
-    /// separate lists.
+    /// Sets the breakpoints of the listing or of a source file. The adapter keeps separate lists of stops for the
+    /// listing, for the user's source, and for other files.
     pub(super) fn set_breakpoints(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let list = &arguments["breakpoints"];
         if is_listing(&arguments["source"]) {
@@ -71,7 +71,8 @@ impl Adapter {
         let path = arguments["source"]["path"].as_str().unwrap_or("").to_owned();
         let same = self.debugger()?.source().is_some_and(|source| source.is_at(&path));
         if !same {
-            // Breakpoints in another file must not replace those in the program's source.
+            // Breakpoints in a file that is not the program's source must not replace the breakpoints in the program's
+            // source.
             return self.replace(
                 |adapter| &mut adapter.of_other,
                 list,
@@ -105,8 +106,8 @@ impl Adapter {
         Ok(answer)
     }
 
-    /// Moves the stops of the user's source to the new addresses of their lines after a restart has read the source
-    /// again. Reports the new positions to the client.
+    /// Moves the stops of the user's source after a restart. The restart has read the source again, so lines may have
+    /// new addresses. Reports the new positions to the client.
     pub(super) fn bind_again(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         for (number, line) in self.lines_wanted.clone() {
             let debugger = self.debugger()?;

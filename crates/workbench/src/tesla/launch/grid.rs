@@ -1,4 +1,4 @@
-//! Sessions of Tesla launches: running and stepping them, and their results.
+//! Sessions of Tesla launches. This file runs launches, steps launches, and creates their results.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -79,7 +79,8 @@ impl error::Cause for Cause {
         let space = match space {
             MemorySpace::Shared => "s",
             MemorySpace::Local => "l",
-            // Segment 14 covers all of memory. Other segments map a part of it, so their addresses differ.
+            // Segment 14 covers all of memory. Each other segment covers only a part of memory, so its addresses are
+            // not addresses of the memory space `g`.
             MemorySpace::Global(14) => "g",
             _ => return None,
         };
@@ -115,7 +116,8 @@ impl Ready for Grid {
                     Varying::Plane { .. } => {}
                 });
                 part(&mut fragment.covered, &lanes);
-                // Without a stated centre, the position of a fragment depends on its number, which would change.
+                // The launch may not state the centre of a fragment. In this case, the position of the fragment depends
+                // on the fragment's number. The number would change in the smaller launch.
                 let numbered = fragment.centres.len() < lanes.end
                     && fragment.varyings.values().any(|varying| matches!(varying, Varying::Plane { .. }));
                 if numbered {
@@ -164,10 +166,11 @@ impl Ready for Grid {
 /// A launch that is executed step by step.
 #[derive(Clone)]
 struct GridSteps {
-    /// The launch. Copies share it, because it holds the initial memory.
+    /// The launch. Copies of this value share the launch, because the launch holds the initial memory.
     grid: Arc<Grid>,
     run: Run,
-    /// The final states of blocks that have ended. The last block of the launch remains in `run`.
+    /// The final states of blocks that have ended. The last block of the launch is not in this list, but remains in
+    /// `run`.
     ended: EndedGroups<Block>,
     done: bool,
     /// Number of warps per block.
@@ -175,7 +178,7 @@ struct GridSteps {
     blocks: usize,
     /// Number of blocks in the grid's x direction.
     width: usize,
-    /// Number of threads per block. For graphics programs, number of lanes of the launch.
+    /// Number of threads per block. In a graphics launch, number of lanes of the launch.
     lanes: usize,
     graphics: bool,
 }
@@ -191,7 +194,7 @@ impl GridSteps {
         if self.graphics { x as usize } else { y as usize * self.width + x as usize }
     }
 
-    /// Returns the block of a group that is running or has ended.
+    /// Returns the block of a group that is running, or of a group that has ended and is still stored.
     fn block_of(&self, group: usize) -> Option<&Block> {
         let number = group / self.warps;
         match number == self.block() {
@@ -222,7 +225,7 @@ impl GridSteps {
         u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)
     }
 
-    /// Updates the state after a step, and converts a trap.
+    /// Updates the state after a step. If the step trapped, converts the trap to an error.
     fn stepped(&mut self, step: Result<Step, Trap<Cause>>) -> Result<(), Error> {
         self.keep_ended();
         let step = step.map_err(|trap| Error::Trap(Box::new(Trapped::from(&self.run.locate(trap)))))?;
@@ -265,7 +268,7 @@ impl Inspect for GridSteps {
         let from = |bytes: &[u8]| part(bytes, address);
         match space {
             "g" => {
-                // The read ends at the end of the buffer that contains the address.
+                // A read ends where the buffer that contains the address ends.
                 let buffer = self.run.memory().buffers().iter().rfind(|buffer| buffer.address <= address);
                 buffer.map_or(Vec::new(), |buffer| part(&buffer.bytes, address - buffer.address))
             }
@@ -316,7 +319,8 @@ impl Inspect for GridSteps {
                 let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
-            // All blocks share the constants, which cannot be changed.
+            // The remaining spaces are constant banks. All blocks share the constants, so the constants cannot be
+            // changed.
             _ => false,
         }
     }
@@ -423,7 +427,8 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp. The warp's own number counts all warps of the launch.
+        // In a graphics launch, each block is one warp. So the warp's own number is its number in the launch, and not
+        // its number in a block.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }

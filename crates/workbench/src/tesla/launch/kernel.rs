@@ -24,8 +24,8 @@ use crate::values::{Files, Loaded, Stated, Values};
 const MOST_THREADS: u64 = 512;
 
 /// Returns an error if a block does not fit into a multiprocessor of the chip. (CUDA C Programming Guide 3.1, G.1 and
-/// 4.2: 8192 registers up to compute capability 1.1, 16384 from 1.2 on. A block allocates registers for an even number
-/// of warps, in units of 256 or 512 registers.)
+/// 4.2: A multiprocessor has 8192 registers up to compute capability 1.1, and 16384 registers from 1.2 on. A block
+/// allocates registers for an even number of warps, in units of 256 or 512 registers.)
 fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<(), Error> {
     let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
     if threads > MOST_THREADS {
@@ -53,7 +53,7 @@ fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<
 /// Default address of the first buffer. No buffer has address 0.
 const FIRST_ADDRESS: u32 = 0x1_0000;
 /// Alignment of buffers, and minimum gap between two buffers. Because of the gap, an access just beyond the end of a
-/// buffer does not hit the next one.
+/// buffer does not access the next buffer.
 const BUFFER_GAP: u32 = 0x1000;
 
 impl Placed {
@@ -80,7 +80,8 @@ impl Launch {
         compute.shared_bytes = most("shared_bytes", self.shared_bytes, MOST_SHARED)?.or(compute.shared_bytes);
         compute.barriers = most("barriers", self.barriers, BARRIERS as u32)?.or(compute.barriers);
         compute.grid_id = self.grid_id;
-        // If no chip is stated, G80 is only a default, so registers are not checked against its limit.
+        // If neither the file nor the launch states a chip, the chip is the default G80. In this case, the number of
+        // registers is not checked against the limit of the chip.
         let stated = target.chip.as_ref().and(self.registers.or(program.resources.registers));
         if !self.oversized {
             fits_the_chip(compute.setup.chip, compute.block, stated)?;
@@ -186,7 +187,7 @@ fn parameters(
             (_, Some(offset)) => offset as usize,
             (None, None) => area.len().next_multiple_of(align),
         };
-        // s[] has 16 KiB. The check comes before memory for the parameter is allocated.
+        // The space s[] has 16 KiB. The check must precede the allocation of memory for the parameter.
         if offset + bytes.len() > reconverge_tesla::launch::MOST_SHARED as usize {
             return Err(impossible(LaunchError::SharedBytes((offset + bytes.len()) as u64)));
         }
@@ -198,7 +199,7 @@ fn parameters(
     Ok(placed)
 }
 
-/// Maps a buffer in the segment that the launch states for it.
+/// Maps a buffer in the segment that the launch states for this buffer.
 fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segments) -> Result<(), Error> {
     let Some(number) = segment else { return Ok(()) };
     let Some(limit) = placed.bytes.checked_sub(1) else {
@@ -207,7 +208,7 @@ fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segme
     bind(what, number, Segment::linear(placed.address, limit as u32), segments)
 }
 
-/// Sets a segment, and returns an error if it is already set.
+/// Sets a segment. Returns an error if this segment is already set.
 fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Result<(), Error> {
     let Some(place) = segments.0.get_mut(usize::from(number)) else {
         return Err(Error::name(what, number, "expected 0 to 15"));
@@ -236,7 +237,7 @@ fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
     Ok(Segment { base, limit, tiling, lenient })
 }
 
-/// Adds a buffer at an address. `next` is updated to the first address for later buffers.
+/// Adds a buffer at an address. Sets `next` to the first address that later buffers can have.
 fn place(
     what: &str,
     name: &str,
@@ -258,14 +259,15 @@ fn place(
     Ok(output)
 }
 
-/// Returns the parameters of a launch in the order of the program's declarations, each with its declaration.
+/// Returns the parameters of a launch, each with its declaration in the program. The order is that of the declarations.
 ///
-/// A parameter with a declared name belongs to that declaration. Other parameters belong to the remaining declarations,
-/// in order. If the launch states the offset of a parameter, declarations are ignored.
+/// A parameter whose name is declared belongs to the declaration with this name. The other parameters belong to the
+/// remaining declarations, in order. If the launch states the offset of a parameter, the function ignores all
+/// declarations.
 ///
 /// # Errors
-/// Returns an error if a name is not declared, if a declared parameter has no value or two values, or if the number of
-/// parameters differs.
+/// Returns an error if a name is not declared, or if a declared parameter has no value or two values. Also returns an
+/// error if the launch and the program have different numbers of parameters.
 fn assigned<'a>(
     file: &'a Launch,
     program: &'a Program,
@@ -307,7 +309,7 @@ fn assigned<'a>(
     declared.iter().map(value).collect()
 }
 
-/// Returns the message that the program does not have a parameter.
+/// Returns the message that the program does not have the parameter `found`.
 fn unknown_param(found: &str, names: &[&str]) -> String {
     let meant = closest(found, names.iter().copied());
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
@@ -326,11 +328,12 @@ fn without_value(param: &Param) -> String {
     }
 }
 
-/// If a program without declared parameters reads unwritten shared memory, the word may be a parameter that the launch
-/// does not state. Returns a message for this case if the address is not far beyond the parameters of the launch.
+/// A program without declared parameters may read a word of shared memory that was never written. This word may be a
+/// parameter that the launch does not state. Returns a message about this possibility if the address of the word is not
+/// far beyond the parameters of the launch.
 pub(super) fn parameter_without_value(file: &Launch, program: &Program, address: u32) -> Option<String> {
     let undeclared = program.params.is_empty() && file.param.iter().all(|param| param.offset.is_none());
-    // A word at a higher offset is more likely to be the program's own shared memory.
+    // A word at a higher offset is probably shared memory that the program uses itself, and not a parameter.
     let is_next =
         (PARAMETERS..PARAMETERS + 4 * (file.param.len() as u32 + MOST_UNDECLARED)).contains(&address);
     (undeclared && is_next).then(|| {
@@ -346,11 +349,12 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
     })
 }
 
-/// Maximum distance in words beyond the parameters of a launch at which a word may still be a parameter, if the program
-/// does not declare parameters.
+/// The maximum distance, in words, between the end of the launch's parameters and a word that may still be a parameter.
+/// It applies to programs that do not declare parameters.
 const MOST_UNDECLARED: u32 = 16;
 
-/// Returns the error that the launch has another number of parameters than the container, which does not name them.
+/// Returns the error that the launch and the container have different numbers of parameters. The container does not
+/// name its parameters.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];
     let list: Vec<String> = declared
@@ -366,8 +370,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     ))
 }
 
-/// Returns the bytes and the alignment of one or more numbers. A number without a stated type is converted to the size
-/// that the container declares.
+/// Returns the bytes and the alignment of one or more numbers. If the type of a number is not stated, the number is
+/// converted to a type of the size that the container declares.
 fn number_bytes(
     what: &str,
     values: &Values,
@@ -388,8 +392,8 @@ fn number_bytes(
         true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    // The number might not have the declared size. It is loaded again, because a type of that size may be able to hold
-    // it.
+    // The number may have another size than the declared size. The function loads the number again, because a type of
+    // the declared size may be able to hold the number.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
@@ -413,12 +417,14 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
     }
 }
 
-/// Returns the types of the parameters, if the kernel's name is mangled and states them.
+/// Returns the types of the parameters. Only a mangled kernel name states these types, so the result is `None` for
+/// other names.
 ///
 /// # Errors
-/// Returns an error if the name states a different number of parameters than the launch.
+/// Returns an error if the launch does not have as many parameters as the kernel's name states.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
-    // Parameters with stated offsets may be in any order, so they cannot be matched with types.
+    // Parameters with stated offsets may be in any order, so the function cannot match them with the types in the
+    // kernel's name.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
     let name = program.name.as_deref().filter(|_| !by_hand);
     let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
@@ -461,11 +467,11 @@ impl Typed<'_> {
         }
     }
 
-    /// Returns the contents of a buffer, with the element type that the kernel's name states.
+    /// Returns the contents of a buffer. Their element type is the type that the kernel's name states.
     fn buffer(&self, values: &Values, files: &dyn Files) -> Result<Array, Error> {
         let element = match self.is {
             ParamType::Pointer(Some(element)) => element,
-            // The name does not state an element type.
+            // The kernel's name does not state an element type.
             ParamType::Pointer(None) | ParamType::Unknown => return Ok(values.load_plain(self.what, files)?),
             _ => return Err(self.refused("a buffer", "give a number with --arg")),
         };
@@ -485,8 +491,8 @@ impl Typed<'_> {
         }
     }
 
-    /// Returns a number, or the components of a vector. Returns `None` if the kernel's name does not state the type.
-    /// `bytes` is the size that the container declares, or the size of a pointer.
+    /// Returns a number, or the components of a vector. Returns `None` if the kernel's name does not state the type of
+    /// the parameter. `bytes` is the size that the container declares, or the size of a pointer.
     fn number(&self, values: &Values, bytes: usize, files: &dyn Files) -> Result<Option<Array>, Error> {
         let (element, count) = match self.is {
             ParamType::Scalar(element) => (Some(element), 1),
