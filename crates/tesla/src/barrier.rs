@@ -47,7 +47,7 @@ pub struct Barriers {
     value: [u32; BARRIERS],
     /// The count of the latest increment of each barrier.
     expected: [Count; BARRIERS],
-    /// Barrier for which each warp waits.
+    /// For each barrier, the count of the latest `bar` that incremented its counter.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
     /// Number of warps that have not ended.
@@ -66,7 +66,7 @@ impl Barriers {
         }
     }
 
-    /// Resets to the state after [`Barriers::new`] for the same number of warps.
+    /// Resets the barriers to their state after [`Barriers::new`] for the same number of warps.
     pub fn begin(&mut self) {
         let Barriers { value, expected, waiting, finished, running } = self;
         (*value, *expected) = ([0; BARRIERS], [Count::All; BARRIERS]);
@@ -89,8 +89,8 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // If the warp does not wait, its accesses are released here. If it waits, its accesses are ordered when the
-            // barrier is complete.
+            // If the warp does not wait, the call below records its earlier accesses as released to the warps that
+            // wait. If the warp waits, `races` orders its accesses when the barrier is complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -161,7 +161,7 @@ impl Barriers {
 }
 
 impl Barriers {
-    /// Reports to `races` that a barrier orders the accesses of its warps.
+    /// Reports to `races` that a barrier orders the accesses of the warps that meet at the barrier.
     fn order(&self, place: usize, arrives: Option<usize>, races: &mut Races) {
         let meets = |warp: usize| self.waiting[warp] == Some(place as u8) || arrives == Some(warp);
         let counts_ended = self.expected[place] == Count::All;

@@ -1,22 +1,23 @@
-//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. Fixed programs have the intended
-//! addresses. Fault numbers such as F2 refer to docs/mesa.md.
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. In a fixed program, the addresses are
+//! those that the compiler intends. Fault numbers such as F2 refer to docs/mesa.md.
 //!
 //! s[] begins with 0x14 bytes that the hardware and the driver write. The arguments of the kernel follow, then its
-//! variables. The compiler counts both arguments and variables from 0 (F2). If it does not fold the load of an argument
-//! into another instruction, it encodes the load like that of a shader's input. Such a load has no access type, and its
-//! offset is divided by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`:
-//! `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
-//! (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
+//! variables. The compiler counts both arguments and variables from 0 (F2). If the compiler does not fold the load of
+//! an argument into another instruction, it encodes the load like a load of a shader's input. Such a load has no access
+//! type, and its offset is divided by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7,
+//! `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add `inputOffset`),
+//! `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp`
+//! (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. First, a load without a type has five bits for an offset, and so does an operand in s[]
-//! of another instruction. The compiler writes seven bits, and two of them overlap the bits of the type (`setSrc`,
-//! `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit
-//! registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers of these registers to fields that hold
-//! the number of a half register (F6).
+//! Two more faults lose bits. First, a load without a type has five bits for an offset. An operand in s[] of an
+//! instruction that is not a load has five bits as well. The compiler writes seven bits, and two of them overlap the
+//! bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of
+//! 8 and 16 bits in 32-bit registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers of these
+//! registers to fields that hold the number of a half register (F6).
 //!
 //! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`). It also assumes that conversions to 8 and 16
-//! bits drop bits, while the chip saturates (F10). It encodes comparisons and shifts of 64 bits as those of 16 bits
-//! (F17).
+//! bits drop the upper bits, while the conversions of the chip saturate (F10). It encodes comparisons and shifts of 64
+//! bits as comparisons and shifts of 16 bits (F17).
 
 mod layout;
 mod values;
@@ -267,8 +268,8 @@ mod tests {
         assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
     }
 
-    /// Captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments. It also has a
-    /// variable with the same offset.
+    /// Captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments. The kernel also
+    /// has a variable at byte 0x10 of its variables.
     #[test]
     fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
         let code = code(

@@ -41,7 +41,7 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
 
 // ---- Results
 
-/// Returns the computation of `inst`, in sentences with its operands.
+/// Returns sentences that describe the computation of `inst` with its operands.
 pub fn meaning(inst: &Inst) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match &inst.op {

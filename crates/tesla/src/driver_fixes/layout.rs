@@ -33,13 +33,14 @@ pub(super) enum Meaning {
     /// A word that the hardware or the driver writes.
     Header,
     /// An argument whose load is folded into another instruction, at byte `at` of the arguments. `sure` means that no
-    /// other address fits the bits.
+    /// other address fits the bits of the operand.
     Argument { at: i32, access: Access, sure: bool },
     /// An argument that is loaded in the form of a shader's input. `number` is its offset divided by its size.
     Input { number: i32 },
-    /// An argument that is read with an index. Its address is already the intended one.
+    /// An argument that the program reads with an index. The fix does not change the address, because the compiler has
+    /// encoded it correctly.
     Indexed,
-    /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits.
+    /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits of the operand.
     Variable { at: i32, access: Access, sure: bool },
 }
 
@@ -66,8 +67,8 @@ impl<'a> SharedLayout<'a> {
             code,
             fixes,
             indexed,
-            // Without arguments, variables begin at 0. Otherwise rusticl leaves as many bytes before the variables
-            // as the arguments have.
+            // If the kernel has no arguments, its variables begin at 0. Otherwise, rusticl leaves a gap before the
+            // variables, of as many bytes as the arguments have.
             lowest: (fixes.argument_bytes == 0).then_some(0),
             stored: HashSet::new(),
             loaded: HashSet::new(),
@@ -299,7 +300,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
 }
 
 /// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
-/// load. In a compute program, the compiler intends an argument with an index (F5).
+/// load. In a compute program, the compiler means by it the load of an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {

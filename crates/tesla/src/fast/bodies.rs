@@ -23,8 +23,8 @@ pub(super) static CONDITIONS: [Table; 32] = {
     tables
 };
 
-/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, only
-/// the lanes whose bits are set in `shift[0]` remain. (2.2, 3.4)
+/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, keeps
+/// only the lanes whose bits are set in `shift[0]`. (2.2, 3.4)
 pub(super) struct Predicate;
 
 impl Body for Predicate {
@@ -129,7 +129,7 @@ impl Body for ToA {
 }
 
 /// Any arithmetic instruction, executed lane by lane with the functions that all engines share. `number` is the index
-/// of its operands in the tables. If `FLAGS` is set, the instruction writes a `$c`.
+/// of the instruction's operands in the tables. If `FLAGS` is set, the instruction writes a `$c`.
 pub(super) struct General<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for General<FLAGS> {

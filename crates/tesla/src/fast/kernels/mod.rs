@@ -135,8 +135,8 @@ mod float;
 mod integer;
 mod zero_wins;
 
-/// Returns the code of an operation, or `None` if it has no kernel. The operation has no modifiers: all modifiers,
-/// including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
+/// Returns the code of an operation, or `None` if the operation has no kernel. `op` itself has no modifiers: all
+/// modifiers, including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     // Modes that change these operations are rare and have no kernel.
     let (by_mode, is_product) = match *op {
