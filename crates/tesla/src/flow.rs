@@ -1,17 +1,17 @@
 //! The divergence and reconvergence of the lanes of a warp, by means of its token stack.
 //!
-//! This file follows docs/tesla.md, section 9: the field layout and limits of the hardware stack \[mp.xml,
-//! compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If these
-//! sources leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**. A reader
-//! with the hardware can then correct it at a single position. Open interpretations of this file:
+//! This file follows docs/tesla.md, section 9. The sources are the field layout and limits of the hardware stack
+//! \[mp.xml, compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If
+//! these sources leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**. A
+//! reader with the hardware can then correct an interpretation at a single position. Open interpretations of this file:
 //! [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
 //! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`], `Flow::control_inside_quadon`,
 //! `Flow::call_beyond_limit`.
 //!
-//! The flow state does not access registers, memory or predicates. For a predicated instruction (`bra`, `ret`, `break`,
-//! `discard`), the method takes the lanes whose predicate holds. For other instructions, it acts on all active lanes.
-//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp
-//! (`barrier.rs`).
+//! The flow state does not access registers, memory or predicates. The method for a predicated instruction (`bra`,
+//! `ret`, `break`, `discard`) has a parameter for the lanes whose predicate holds. The method for any other instruction
+//! acts on all active lanes. Addresses are byte addresses in the stage's code window. Barriers belong to the block, not
+//! to the warp (`barrier.rs`).
 
 use std::fmt;
 
@@ -62,7 +62,7 @@ pub struct Token {
     pub mask: Mask,
 }
 
-/// An error in a program that the stack detects. (`ERROR_CODE` bits and MPC traps; section 10.)
+/// An error of a program, detected by means of the token stack. (`ERROR_CODE` bits and MPC traps; section 10.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// An entry was needed, but the stack was empty.
@@ -108,8 +108,8 @@ impl Default for Limits {
 
 impl Limits {
     /// Returns the number of stack entries for a `STACK_SIZE_LOG` value. The value is 1 plus the binary logarithm of
-    /// the number of entries in memory. There are at least 4 of them, or none for the value 0. Values above 13 are
-    /// clamped to 13 (9.1).
+    /// the number of entries in memory. Memory has at least 4 entries, or no entries for the value 0. Values above 13
+    /// are clamped to 13 (9.1).
     ///
     /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets 4 (8 entries)
     /// for all programs, and compiled fragment programs need up to 20 entries.
@@ -120,8 +120,9 @@ impl Limits {
         }
     }
 
-    /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. 0 allows none, 1 to 8
-    /// allow 2^(n-1), and 15 sets no limit (`None`). The meaning of 9 to 14 is unknown. They also return `None`. (9.1)
+    /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. The value 0 allows no
+    /// calls, 1 to 8 allow 2^(n-1), and 15 sets no limit (`None`). The meaning of the values 9 to 14 is unknown. For
+    /// these values, the function also returns `None`. (9.1)
     pub fn call_limit_log(value: u32) -> Option<u32> {
         match value {
             0 => Some(0),
@@ -187,7 +188,7 @@ impl Flow {
         }
     }
 
-    /// Resets to the state after [`Flow::new`] with the same limits and mode.
+    /// Resets this value to the state after [`Flow::new`] with the same limits and mode.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
@@ -206,8 +207,8 @@ impl Flow {
         self.active
     }
 
-    /// Returns the lanes that were never launched, helper lanes and discarded lanes. This is the inverse of the texture
-    /// unit's "live" mask.
+    /// Returns the dead lanes: helper lanes, discarded lanes, and lanes that were never launched. The texture unit's
+    /// "live" mask is the inverse of this set.
     pub fn dead(&self) -> Mask {
         self.dead
     }
@@ -290,9 +291,9 @@ impl Flow {
         true
     }
 
-    /// Applies branches on which some lanes continued and others left. The lanes `broke` executed `break`, and the
-    /// lanes `returned` executed `ret`. All other lanes that are no longer active wait at a join or in a stack entry of
-    /// their own.
+    /// Updates the flow state after branches on which some lanes continued and others left. The lanes `broke` executed
+    /// `break`, and the lanes `returned` executed `ret`. All other lanes that are no longer active wait at a join or
+    /// belong to a stack entry.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;
@@ -390,7 +391,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `preret lim`. It pushes nothing if too many limited calls are outstanding.
+    /// Executes `preret lim`. The instruction pushes nothing if too many limited calls are outstanding.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -429,7 +430,8 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// Executes the exit modifier. After its instruction, all active lanes end, whatever the predicate.
+    /// Executes the exit modifier. After the instruction with this modifier, all active lanes end, whatever the
+    /// predicate.
     ///
     /// # Errors
     /// [`Fault::QuadonActive`] and the faults of unwinding.
@@ -442,8 +444,9 @@ impl Flow {
         self.unwind(ran, o)
     }
 
-    /// Executes the join modifier, before its instruction. If a side of a branch still waits, an arrival switches the
-    /// warp to that side. If the JOINAT entry is on top, the arrival reconverges all lanes. (9.4)
+    /// Executes the join modifier, before the instruction that has it. If a side of a branch still waits, the arrival
+    /// at the join switches the warp to that side. If the JOINAT entry is on top, the arrival reconverges all lanes.
+    /// (9.4)
     ///
     /// # Errors
     /// [`Fault::StackMismatch`], and in strict mode [`Fault::StackUnderflow`].
@@ -489,7 +492,7 @@ impl Flow {
     }
 
     /// Executes the join of the next instruction without the instruction, if the join reconverges lanes. Front ends use
-    /// this to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
+    /// this function to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
     ///
     /// # Errors
     /// Returns no error if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise, returns the errors of [`Flow::join`].
@@ -515,7 +518,7 @@ impl Flow {
     /// Executes `quadon`: activates every lane of each quad with an active lane, whatever the state of the lane. (9.8)
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`] if nested, [`Fault::StackLimit`].
+    /// [`Fault::QuadonActive`] inside another `quadon`, [`Fault::StackLimit`].
     pub fn quadon<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
         if self.stack.last().is_some_and(|top| top.token == TokenType::Quadon) {
             return Err(Fault::QuadonActive); // "nesting is not supported"
@@ -603,8 +606,8 @@ impl Flow {
     }
 
     /// **Open** (9.8): "No other control instruction may run in between". In strict mode, any such instruction is
-    /// [`Fault::QuadonActive`]. In lenient mode, only instructions that would change the QUADON entry are such a fault
-    /// (unwinding, joining, nesting).
+    /// [`Fault::QuadonActive`]. In lenient mode, only unwinding, joining and nesting are this fault, because they would
+    /// change the QUADON entry.
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
@@ -752,7 +755,7 @@ pub(crate) fn announce_arrival<O: Observer>(
     announce_active(o, arrived, active);
 }
 
-/// Emits the event for the lanes that run next, if they are not the lanes `before` that ran last.
+/// Emits the event for the lanes that run next, if these lanes differ from `before`, the lanes that ran last.
 #[inline(always)]
 fn announce_active<O: Observer>(o: &mut O, before: Mask, active: Mask) {
     if O::ENABLED

@@ -24,8 +24,8 @@ pub(crate) enum At {
     Before(u32),
     /// At an address. The join of the instruction is done, and the instruction is the next step.
     Joined(u32),
-    /// The lane, or all lanes of the warp's current path, left by the instruction at an address. The next step is to
-    /// unwind the stack.
+    /// The instruction at an address has removed the lane, or all active lanes of the warp, from the current path. The
+    /// next step is to unwind the stack.
     Left(Leave, u32),
 }
 
@@ -68,11 +68,11 @@ pub(crate) struct Token {
     pub(crate) by: u32,
     /// Address of the token, see [`crate::flow::Token`].
     pub(crate) to: u32,
-    /// The facts about waiting lanes at the push.
+    /// The facts about waiting lanes at the time when the instruction pushed the token.
     pub(crate) then: Waiting,
 }
 
-/// The possible next states of a state, with their effects on the stack.
+/// The states that can follow a state. Each move has the next state and the effect of the move on the stack.
 pub(crate) type Moves = Vec<Move<State, Token>>;
 
 /// The lanes for which a guard holds.
@@ -288,8 +288,8 @@ impl Walk<'_> {
     }
 
     /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
-    /// token's address. Usually both are the instruction at which the lane waited. If not, the lane continues without
-    /// executing that instruction.
+    /// token's address. Usually, both of these are the instruction at which the lane waited. If they are not, the lane
+    /// continues without executing that instruction.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {

@@ -107,8 +107,8 @@ impl<'a> Lanes<'a> {
         (self.warp, self.dead, self.sets) = (warp, dead, [0; 2]);
     }
 
-    /// Returns a row by value. Operations read all their rows before they write one, because the written row may be one
-    /// of them.
+    /// Returns a row by value. Operations read all their rows before they write a row, because the written row may also
+    /// be one of the rows that they read.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
         *self.rows.row(place)
@@ -225,7 +225,7 @@ pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
 /// An operation that is known at compile time, with the functions that [`Lanewise`] calls.
 pub(super) trait Kernel {
-    /// The operation. [`Lanewise`] applies the modifiers of the sources before it.
+    /// The operation. [`Lanewise`] applies the modifiers of the sources before this operation.
     const OP: Arith;
     /// The modes of the launch that the results depend on.
     const MODES: Modes = Modes::NONE;
@@ -258,8 +258,8 @@ pub(super) trait Kernel {
     }
 }
 
-/// Applies a 32-bit kernel to every lane. `DST` means that it writes a row, and `FLAGS` that it writes a `$c`. `HALVES`
-/// means that some operand is a half register, and `MODIFIED` that some source has a modifier.
+/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that it writes
+/// a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source has a modifier.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );
@@ -362,7 +362,8 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Returns `old` with 16 bits (if `narrow` is set) or all bits replaced by the bits of `new`, shifted left by `shift`.
+/// Shifts `new` left by `shift`, and returns `old` with some bits replaced by the shifted bits: with 16 bits if
+/// `narrow` is set, otherwise with all bits.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

@@ -104,7 +104,7 @@ pub(super) enum Template {
 }
 
 impl Last {
-    /// Returns the predicate of control flow that has one.
+    /// Returns the predicate, if this is a control-flow instruction with a predicate.
     pub(super) fn guard(&self) -> Option<&Test> {
         match self {
             Last::Bra { guard, .. }
@@ -139,7 +139,7 @@ pub(super) struct Block {
     /// Number of instructions, including the last one.
     pub(super) size: u32,
     /// Equal to [`Block::size`] if the block can run in a chain of blocks. [`NONE`] if the reference interpreter
-    /// executes its last instruction.
+    /// executes the last instruction of the block.
     pub(super) chained: u32,
     /// Byte address after the block.
     pub(super) next: u32,
@@ -151,7 +151,7 @@ pub(super) struct Block {
     pub(super) exit: bool,
     pub(super) last: Last,
     /// Numbers of the next block in the code and of the target block of a branch (`jump`). [`NONE`] if there is no such
-    /// block, or if it begins with a join.
+    /// block, or if that block begins with a join.
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
@@ -200,7 +200,7 @@ pub(super) struct Side {
 /// JOINAT entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
-    /// The block with the branch, and its predicate.
+    /// The block with the branch, and the predicate of the branch.
     pub(super) branch: u32,
     pub(super) guard: Test,
     pub(super) diamond: Diamond,
@@ -229,16 +229,18 @@ pub(super) struct Lowered {
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
     pub(super) starts: Vec<u32>,
-    /// For every word of the code, its block and the number of its instruction in that block.
+    /// For every word of the code, the block of the instruction that starts there, and the number of that instruction
+    /// in the block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// Number of bytes of s[] per block of threads.
     pub(super) shared: u32,
     /// Whether accesses to s[] are checked for races.
     pub(super) checked: bool,
-    /// The number of registers. Their rows come before all others.
+    /// The number of registers. The rows of the registers come before all other rows.
     registers: usize,
-    /// For each row after the [`FIXED`] rows of the room, its word if that depends only on the program.
+    /// For each row after the [`FIXED`] rows of the room, the word that the row holds, if this word depends only on the
+    /// program.
     constants: Vec<Option<u32>>,
     /// The initial values of the rows after the registers (the room). The rows of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
@@ -250,7 +252,7 @@ impl Lowered {
     /// The number of rows for the intermediate results of an instruction.
     pub(super) const TEMPORARY_ROWS: usize = FIXED - TEMPORARIES;
 
-    /// Adds a row after all others.
+    /// Adds a row after all other rows.
     pub(super) fn add_row(&mut self) {
         self.tables.layout.add();
         self.room.push(Row::ZERO);
@@ -267,7 +269,7 @@ impl Lowered {
         (number < Self::TEMPORARY_ROWS).then_some(number)
     }
 
-    /// Returns the word that a row holds in all lanes, if it depends only on the program.
+    /// Returns the word that a row holds in all lanes, if this word depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         match place.number().checked_sub(self.registers)? {
             ZERO => Some(0),
@@ -513,7 +515,7 @@ impl Lower<'_> {
         Some(self.lowered.tables.layout.add())
     }
 
-    /// Returns the row for reading a register. It is zeros if the program does not have the register. (1.4)
+    /// Returns the row for reading a register. If the program does not have the register, the row holds zeros. (1.4)
     fn register(&self, register: u8) -> Place {
         match usize::from(register) {
             register if register < self.lowered.registers => self.lowered.tables.layout.place(register),

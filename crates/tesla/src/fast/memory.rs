@@ -138,8 +138,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(values)
     }
 
-    /// Loads words and takes their locks lane by lane, in ascending order, so that the first of several lanes gets a
-    /// lock. Changes nothing unless the words of all lanes exist.
+    /// Loads words and takes their locks lane by lane, in ascending order. So the first of several lanes with the same
+    /// word gets the lock. Changes nothing unless the words of all lanes exist.
     fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;
@@ -234,7 +234,7 @@ pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Opt
 #[derive(Clone, Copy)]
 struct Warp {
     addresses: Row,
-    /// All ones for the lanes of the set, zeros for the others.
+    /// All ones for the lanes of the set, zeros for the other lanes.
     members: Row,
     bits: u32,
 }
@@ -251,7 +251,7 @@ impl Warp {
         (lowest, highest)
     }
 
-    /// Returns the offset of each lane's address from the lowest address. It is 0 for lanes outside the set.
+    /// Returns the offset of each lane's address from the lowest address. For lanes outside the set, the offset is 0.
     #[inline(always)]
     fn offsets(&self, lowest: u32) -> Row {
         let mut offsets = [0; WARP];

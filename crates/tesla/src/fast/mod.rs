@@ -22,7 +22,7 @@
 //! executes it.
 
 // Code that is compiled for extensions of the processor is unsafe to call, and blocks are accessed without a bounds
-// check. Each use states why it is sound.
+// check. A comment at each use states why the use is sound.
 #![allow(unsafe_code)]
 
 mod announce;

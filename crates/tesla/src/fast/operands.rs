@@ -15,7 +15,7 @@ use crate::texture::Compared;
 /// The index of a row. The registers come first, then the room (constants and intermediate results).
 pub(super) type Place = place::Place<WARP>;
 
-/// Operands of an operation. The body defines which of them it uses.
+/// Operands of an operation. The body of the operation defines which of these operands it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// The rows of the sources.
@@ -28,7 +28,7 @@ pub(super) struct Operation {
     pub(super) c: u8,
     /// The `$c` that is written.
     pub(super) cdst: u8,
-    /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after it
+    /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after the shift
     /// (`narrow`).
     pub(super) shift: [u8; 3],
     pub(super) narrow: [bool; 3],

@@ -1,11 +1,12 @@
 //! Runs blocks on several threads of the host. The results are the same as if the blocks ran in order.
 //!
-//! The blocks of a batch run at the same time, before it is known whether they depend on each other: they run ahead. A
-//! batch consists of parts, and each part has its own view of the memory ([`reconverge_simt::memory`]). Then the parts
-//! are accepted in order. A part that has read old bytes runs again, after the parts before it. Batches begin small, so
-//! that blocks which depend on each other are detected at little cost. Such blocks run in order, on the memory itself,
-//! and from time to time another batch is attempted. A block that runs ahead much longer than other blocks may wait for
-//! a write of an earlier block. Such a block is stopped, and runs again after the earlier blocks.
+//! The blocks of a batch run ahead: they run at the same time, before it is known whether they depend on each other. A
+//! batch consists of parts, and each part has its own view of the memory ([`reconverge_simt::memory`]). After the batch
+//! has run, its parts are accepted in order. A part that has read old bytes runs again, after the parts before it.
+//! Batches begin small, so that blocks which depend on each other are detected at little cost. Such blocks run in
+//! order, on the memory itself, and from time to time another batch is attempted. A block that runs ahead much longer
+//! than other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the
+//! earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -33,8 +34,8 @@ const PAGES: usize = 1 << 16;
 const TOGETHER: usize = 16;
 
 /// Number of blocks per thread that run in order before the next batch is attempted. The number is multiplied by four
-/// each time. So in a launch whose blocks depend on each other, all attempts together cost a few hundredths of the
-/// time.
+/// after each attempt. So in a launch whose blocks depend on each other, all attempts together cost a few hundredths of
+/// the time.
 const IN_ORDER: usize = 32;
 
 /// Number of instructions that a block which runs ahead may issue in any case. A block that also exceeds [`LONGER`] is

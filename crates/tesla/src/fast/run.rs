@@ -57,7 +57,7 @@ impl Executor for Fast {
     }
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
-        // Only blocks report events, so an observer rules out linked code.
+        // Only blocks report events, so linked code does not run if an observer receives events.
         let mut runner = if O::ENABLED { None } else { self.runner(turn.context, turn.global.layout()) };
         if turn.common.shared.given_changed() {
             return Reference.run(turn, most);
@@ -122,8 +122,8 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
             if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
                 return Ran { tried, end };
             }
-            // Operations that read the header and the parameters of s[] do not check for changes. After a change, the
-            // reference interpreter continues.
+            // Operations that read the header and the parameters of s[] do not check whether these bytes have changed.
+            // After a change, the reference interpreter continues.
             if turn.common.shared.given_changed() && tried < most && !turn.warp.flow.finished() {
                 let Ran { tried: then, end } = Reference.run(turn, most - tried);
                 return Ran { tried: tried + then, end };
@@ -263,7 +263,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     }
 }
 
-/// A chain of blocks, as a task. Each block runs completely, and the budget covers it.
+/// A chain of blocks, as a task. Each block runs completely, and the budget covers the whole block.
 struct Chain<'a, 'c, 'w, 'r, O> {
     cursor: &'a mut Cursor<'c, 'w, O>,
     /// Linked code, if any.
@@ -276,8 +276,8 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
         // The chain works on the cursor itself, not on a copy. With a copy, a program with frequent barriers (scan)
-        // spent a sixth of its time on reading back values just written. Without a copy, a long chain (collatz) is a
-        // twelfth slower on the fast engine, but compiled code makes up for that.
+        // spent a sixth of its time on reading back values that it had just written. Without a copy, a long chain
+        // (collatz) is a twelfth slower on the fast engine, but on the compiled engine it gains more than this.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);

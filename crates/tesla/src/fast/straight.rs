@@ -1,5 +1,5 @@
-//! Runs straight-line fragment and vertex programs: the operations of each warp of a launch in order, without control
-//! flow between them.
+//! Runs straight-line fragment and vertex programs. For each warp of a launch, the operations of the program run in
+//! order, without control flow between them.
 //!
 //! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
 //! are copied from columns or planes to rows, and results from rows to columns. Instructions that read only constants
@@ -40,8 +40,8 @@ pub(super) struct Straight {
     /// Steps that run once for all warps, and the steps of each warp after them.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first. They follow the rows of the lowered
-    /// program.
+    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first of these rows. These rows come after
+    /// the rows of the lowered program.
     kept: usize,
     first_kept: usize,
     /// Registers that each warp sets to zero at its start, because the warp may read the zero or return it as a result.
@@ -65,7 +65,7 @@ enum WarpStep {
         to: Place,
     },
     Operation(Handler, Operation),
-    /// Marks the lanes whose predicate holds as dead. They continue as helpers for their quads.
+    /// Marks the lanes whose predicate holds as dead. These lanes continue as helpers for their quads.
     Discard(Test),
     /// Copies a register that is the same for all warps to a row, from which [`WarpStep::Restore`] sets the register
     /// again.
@@ -88,13 +88,14 @@ struct RegisterHistory {
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
-    /// Registers whose value is the same for all warps and waits in a row to be restored, with the number of the row.
+    /// Registers whose value is the same for all warps and is kept in a row until a step restores the register. The
+    /// number is that of the row.
     away: BTreeMap<u8, usize>,
 }
 
 impl Straight {
-    /// Returns the straight-line form of a program, or `None` unless all lanes are known to run all of the program to
-    /// its end. `ones` means that the launch does not provide 1/w, which is then 1.
+    /// Returns the straight-line form of a program, or `None` unless it is certain that all lanes run the whole program
+    /// to its end. `ones` means that the launch does not provide 1/w. The value of 1/w is then 1.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
         if !matches!(context.stage, Stage::Fragment | Stage::Vertex) {
             return None;
@@ -193,7 +194,8 @@ impl Straight {
         Some(straight)
     }
 
-    /// Adds the values of some warps to the columns of those registers that are the same for all warps.
+    /// For each register that is the same for all warps, adds the values of `warps` warps to the column of the
+    /// register.
     fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
         for (register, column) in results.iter_mut().enumerate() {
             if self.written.binary_search(&register).is_err() {
@@ -208,7 +210,7 @@ impl Straight {
         self.kept
     }
 
-    /// Adds a step that restores a register from its row, if its value waits there.
+    /// Adds a step that restores a register from its row, if the value of the register is kept in that row.
     fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
             self.each.push(WarpStep::Restore { number, register });
@@ -505,8 +507,8 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // The program uses only the registers of the block, so the block is not set up again. That would take
-            // longer than a short program.
+            // The program uses only the registers of the block, so the block is not set up again. Another setup would
+            // take longer than a short program.
             let block = match &mut spare {
                 Some(block) => block,
                 None => grid.begin(self, rest.start, &mut spare),
@@ -522,6 +524,6 @@ impl Fast {
     }
 }
 
-/// Minimum number of warps for a run on several threads, and (`PART`) the number of warps in one part of it.
+/// Minimum number of warps for a run on several threads, and the number of warps in one part of such a run (`PART`).
 const MANY: usize = 64;
 const PART: usize = 16;

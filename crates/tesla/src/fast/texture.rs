@@ -32,7 +32,7 @@ impl Body for Textured {
     }
 }
 
-/// Executes a read of a frequent kind. Returns the lanes for which that was not possible.
+/// Executes a texture read if it is of a frequent kind. Returns the lanes for which the read was not executed.
 #[inline(always)]
 fn flat<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) -> u32 {
     let Work::Sample(sample) = &tex.work else { return executing };
@@ -176,7 +176,7 @@ fn sums([a, b, _]: &[[u32; WARP]; 3]) -> ([u32; WARP], [u8; WARP]) {
     (result, flags)
 }
 
-/// Executes `quadop` number `number`. If `FLAGS` is set, it writes a `$c`.
+/// Executes `quadop` number `number`. If `FLAGS` is set, the instruction writes a `$c`.
 pub(super) struct Quadop<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for Quadop<FLAGS> {

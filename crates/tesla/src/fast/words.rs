@@ -1,5 +1,6 @@
-//! Loads and stores of a warp for which one slice of bytes covers all lanes. Each lane accesses its word in a
-//! contiguous row, all lanes access one word, or each lane accesses an element at its own address.
+//! Loads and stores of a warp for which one slice of bytes covers all lanes. There are three patterns. In the first,
+//! the lanes access consecutive words. In the second, all lanes access one word. In the third, each lane accesses an
+//! element at its own address.
 //!
 //! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past an end, and
 //! accesses to a view of memory that must be notified of each access.
@@ -29,8 +30,8 @@ pub(super) struct Transfer {
     pub(super) mem: Mem,
     /// The row of the base address, if a `$r` register holds it.
     pub(super) base: Option<Place>,
-    /// One row per word of the access. Atomic operations use the first row for the old word, and one row for each
-    /// source.
+    /// One row per word of the access. An atomic operation uses the first row for the old word, and one further row for
+    /// each source.
     pub(super) rows: [Place; 4],
     /// For 64-bit atomic operations: the rows of the upper words that belong to the first three `rows`.
     pub(super) upper: [Place; 3],
@@ -48,7 +49,7 @@ pub(super) struct Transfer {
 pub(super) enum Kind {
     /// Loads memory to rows. Inputs in a[] and v[] are read at a position.
     Load { position: Position },
-    /// Stores rows to memory. A half register is shifted right first.
+    /// Stores rows to memory. If the source is a half register, its row is shifted right by `shift` before the store.
     Store { shift: u8 },
     /// Replaces a word of g[], and writes its old value to a row.
     Atomic { atomic: Atomic, signed: bool },
@@ -60,8 +61,8 @@ pub(super) enum Kind {
     StoreUnlock { shift: u8 },
 }
 
-/// The memory that loads and stores access, except for rows and s[]. It is a trait object, so that a chain of blocks is
-/// compiled once for all kinds of memory.
+/// The memory that loads and stores access, except for rows and s[]. The code uses it as a trait object, so that a
+/// chain of blocks is compiled once for all kinds of memory.
 pub(super) trait Reach {
     /// Returns the bytes of a segment of g[] from `first` to `last`, like
     /// [`Store::reading`](reconverge_simt::memory::Store::reading).
@@ -84,8 +85,8 @@ pub(super) trait Reach {
     /// Returns the l[] memories of all lanes, for stores to offsets from `first` to `last` in each memory.
     fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
-    /// Executes any transfer. If some lane cannot execute it, returns `false`. The reference interpreter then executes
-    /// the instruction, and repeats any change that was already made.
+    /// Executes any transfer. If some lane cannot execute the transfer, returns `false`. The reference interpreter then
+    /// executes the instruction, and repeats any change that this function has made.
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
 }
 
@@ -201,8 +202,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // Other access patterns are in a separate function, so that the code for the patterns above does not keep
-        // values for them.
+        // Other access patterns are in a separate function, so that the code for the patterns above does not have to
+        // keep values for these other patterns.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -247,8 +248,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         }
     }
 
-    /// Executes the transfer if the addresses are contiguous or equal. `first` and `at` are the first lane of the set
-    /// and its address.
+    /// Executes the transfer if the addresses are contiguous or equal. `first` is the first lane of the set, and `at`
+    /// is the address of that lane.
     #[inline(always)]
     fn at_once<W: Wide>(
         wide: W,
@@ -332,8 +333,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                // Each arm of the `match` writes its own loads, so that the values do not go through memory. This takes
-                // half the time.
+                // Each arm of the `match` writes its own loads, so that the values do not go through memory. Such code
+                // takes half the time of code with shared loads.
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);

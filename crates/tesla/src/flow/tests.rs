@@ -1,5 +1,5 @@
-//! The rules of the token stack, one test each, with up to 32 lanes. The tests call the methods for the instructions'
-//! effects on the stack directly. Numbers such as 9.5 are sections of tesla.md.
+//! The rules of the token stack, one test each, with up to 32 lanes. The tests directly call the methods that apply an
+//! instruction's effect on the stack. Numbers such as 9.5 are sections of tesla.md.
 
 use super::*;
 use reconverge_simt::{Recorder, Silent};
@@ -170,8 +170,8 @@ fn a_join_omits_lanes_that_broke() {
     assert_eq!(at(&flow), (0x40, 0b11));
 }
 
-// 9.6: after a divergent `ret`, the other lanes continue. When they have returned as well, all lanes continue after the
-// call.
+// 9.6: after a divergent `ret`, the other lanes continue. When these lanes have returned as well, all lanes continue
+// after the call.
 #[test]
 fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     let mut flow = warp(0b11);

@@ -4,8 +4,8 @@ use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
 use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
-/// Sets the numbers of the blocks that follow each block. Between `quadon` and `quadpop`, control flow is a fault,
-/// which can be detected only from the token stack. So the blocks of programs with these instructions have no
+/// For each block, sets the numbers of the blocks that follow it. Between `quadon` and `quadpop`, control flow is a
+/// fault, which can be detected only from the token stack. So the blocks of programs with these instructions have no
 /// successors.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));

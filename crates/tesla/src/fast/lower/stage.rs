@@ -55,8 +55,8 @@ impl Lower<'_> {
         fetch.dst
     }
 
-    /// Returns the operation that writes a row to a word of o[] for a set of lanes. If `half` is set, it writes the low
-    /// half of the row to both halves of the word. (4)
+    /// Returns the operation that writes a row to a word of o[] for a set of lanes. If `half` is set, the operation
+    /// writes the low half of the row to both halves of the word. (4)
     pub(super) fn to_output(&self, row: Place, address: u16, half: bool, set: usize) -> (Handler, Operation) {
         let mut write = self.operation(self.sink(), set);
         (write.src[0], write.number, write.narrow[0]) = (row, u32::from(address) / 4, half);
