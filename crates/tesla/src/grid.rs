@@ -22,10 +22,10 @@ use crate::spaces::Segments;
 use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// The parts of a launch, other than its environment, on which lowering depends. The first is the number of bytes of
-/// s[] with the checks of its accesses. The others are the words of a[] or v[] that every lane has (if they matter),
-/// the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists takes a function
-/// call.
+/// The parts of a launch, other than its environment, on which lowering depends. The first part is the number of bytes
+/// of s[], with the parameters of the race checks. The other parts are the words of a[] or v[] that every lane has (if
+/// they matter), the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists
+/// takes a function call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.
@@ -283,8 +283,8 @@ impl Grid {
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// Returns the number of registers that the results need, or `None` for all. If counts are disabled, launches of
-    /// vertices and primitives need no registers.
+    /// Returns the number of registers that the results need, or `None` for all registers. If counts are disabled,
+    /// launches of vertices and primitives need no registers.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -293,8 +293,8 @@ impl Grid {
     }
 }
 
-/// Returns `$r0` at the start of each warp of a block of this size. It holds the position of the thread: x in the low
-/// bits, y from bit 16 on, z from bit 26 on. It is 0 in lanes after the last thread. (1.3)
+/// Returns `$r0` at the start of each warp of a block of this size. `$r0` holds the position of the thread: x in the
+/// low bits, y from bit 16 on, z from bit 26 on. In lanes after the last thread, `$r0` is 0. (1.3)
 fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
     let mut rows = vec![Row::ZERO; (x * y * z).div_ceil(WARP as u32) as usize];
     // The position of the next thread in the block.
@@ -312,7 +312,7 @@ fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
     rows
 }
 
-/// Returns the lanes of a fragment warp that are covered.
+/// Returns the lanes of a fragment warp whose fragments are covered.
 fn covered(fragment: &Fragment, number: usize) -> Mask {
     let first = number * WARP;
     let given = Mask::first((fragment.lanes - first).min(WARP));
@@ -355,8 +355,8 @@ impl Totals {
         totals
     }
 
-    /// Adds the results of a block that has ended. [`Totals::take_issued`] later adds its counts of issued
-    /// instructions.
+    /// Adds the results of a block that has ended, except for the block's counts of issued instructions.
+    /// [`Totals::take_issued`] adds these counts later.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         if !self.uncounted {
             self.statistics.add(&block.common.statistics);
@@ -393,8 +393,8 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds the issue counts in `block`, which include those of earlier blocks in the same memory. Then resets these
-    /// counts.
+    /// Adds the issue counts in `block` to the totals. The counts include those of earlier blocks that used the same
+    /// memory. Then resets the counts in `block`.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),

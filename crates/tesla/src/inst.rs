@@ -7,7 +7,8 @@
 //! Conventions for all forms (short, immediate, long, control):
 //! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding. For
 //!   example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is `src[1]` here. In
-//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` repeats it.
+//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` is the same
+//!   register.
 //! * If an instruction does not have a source, the source is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
 //! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.
@@ -120,7 +121,8 @@ impl Stage {
         })
     }
 
-    /// Returns the stage of a container's program, if this machine has it.
+    /// Returns the stage of a container's program as the type of this machine. Returns `None` if this machine does not
+    /// have the stage.
     pub const fn of(stage: reconverge_isa::program::Stage) -> Option<Stage> {
         use reconverge_isa::program::Stage as Any;
         match stage {
@@ -193,7 +195,7 @@ pub struct Condition(u8);
 
 /// For each condition code, its truth table: bit f is the result for the flag nibble f. (2.3)
 ///
-/// Codes 0x14 to 0x1b are unassigned. Measurements show that they are always false (13.1).
+/// Codes 0x14 to 0x1b are unassigned. Measurements show that their conditions are always false (13.1).
 const CONDITIONS: [u16; 32] = [
     0x0000, 0xbb44, 0x2222, 0x3366, 0x4411, 0x5555, 0xcc33, 0x7777, // never l e le g lg ge lge
     0x8888, 0x33cc, 0xaaaa, 0xbbee, 0xcc99, 0xdddd, 0x44bb, 0xffff, // u lu eu leu gu lgu geu always
@@ -232,7 +234,7 @@ impl Condition {
 /// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
 /// (2.2)
 ///
-/// An instruction that also reads a `$c` as data (`addc`) reads the same register.
+/// If the instruction also reads a `$c` as data (`addc`), it reads the `$c` of its predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].
@@ -348,8 +350,8 @@ pub enum Base {
 pub struct Mem {
     /// The space, with its bank.
     pub space: Space,
-    /// Width and extension. If an ordinary instruction has a b16 operand in c[], a[] or p[], this is the width that it
-    /// reads.
+    /// Width and extension. For a b16 operand in c[], a[] or p[] of an ordinary instruction, this is the width that the
+    /// instruction reads from memory.
     pub access: Access,
     /// The register to which the offset is added.
     pub base: Base,
@@ -444,7 +446,7 @@ pub enum Dst {
     R128(u8),
     /// An address register `$a`, which receives the low 16 bits.
     A(u8),
-    /// `$c`, for `mov $c, $r` and `vote`. It is written even if `Inst::cdst` is `None`.
+    /// `$c`, for `mov $c, $r` and `vote`. The instruction writes this register even if `Inst::cdst` is `None`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -518,7 +520,7 @@ macro_rules! operations {
         )* }
 
         impl $Class {
-            /// Returns the name of the operation in reports, and its exactness with any modifiers.
+            /// Returns the name of the operation in reports, and the exactness of the operation with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( $Class::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -551,8 +553,8 @@ operations! {
         Ld => "ld", Specified;
         /// src\[0\] (memory) = src\[1\]. \[st\]
         St => "st", Specified;
-        /// dst = src\[0\] (s[]). Takes the lock of that word. `cdst`, which is always given, becomes S if the lane gets
-        /// the lock. \[ld lock\]
+        /// dst = src\[0\] (s[]). Takes the lock of that word. The instruction always has a `cdst`, which becomes S if
+        /// the lane gets the lock. \[ld lock\]
         LdLock => "ld lock", Recommended;
         /// src\[0\] (s[]) = src\[1\]. Releases the lock of that word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
@@ -675,8 +677,9 @@ impl Inst {
 
     /// Returns the general register in the destination *field* of the encoding, if the field selects a register.
     ///
-    /// If the program does not have this register, the hardware drops the whole instruction. Stores to l[] and g[] and
-    /// reductions have their data register in the destination field, so the rule also holds for them. (1.4)
+    /// If the program does not have this register, the hardware drops the whole instruction. For stores to l[] and g[]
+    /// and for reductions, the destination field holds the data register, so the rule also holds for these
+    /// instructions. (1.4)
     pub const fn gate(&self) -> Option<u8> {
         match self.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => return Some(register),

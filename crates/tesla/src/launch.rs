@@ -1,8 +1,8 @@
-//! Launches: the state before the first instruction, and the results after the last.
+//! Launches: the state before the first instruction, and the results after the last instruction.
 //!
-//! A launch is a [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`]. Each contains a [`Setup`] with the fields
-//! that all stages have. This module only defines data: `grid.rs` builds blocks from it, and `run.rs` executes
-//! them. See tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
+//! A launch is a [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`]. Each of these types contains a [`Setup`] with
+//! the fields that all stages have. This module only defines data: `grid.rs` builds blocks from this data, and `run.rs`
+//! executes the blocks. See tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
 use std::sync::Arc;
 
@@ -27,11 +27,12 @@ use crate::state::MOST_REGISTERS;
 use crate::texture::Textures;
 use crate::trap::Cause;
 
-/// Number of registers of a program whose container does not specify it. Compilers do not use more. Registers $r124 to
-/// $r127 are then absent: they read zero and writes to them are dropped, as compiled code expects. (1.4)
+/// Number of registers of a program if its container does not specify the number. Compilers do not use more registers
+/// than this. Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as compiled code
+/// expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
-/// The maximum size of s[] per block, in bytes. It is also the size if the container does not specify one. (1.6)
+/// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has this size. (1.6)
 pub const MOST_SHARED: u32 = 0x4000;
 
 /// Byte address of the first parameter in s[]. (1.6)
@@ -44,18 +45,19 @@ pub const MOST_LOCAL: u32 = 0x1_0000;
 /// 512 threads (CUDA). Larger blocks also run here.
 pub const MOST_THREADS: u32 = 1 << 16;
 
-/// The maximum size of l[] of all threads of a block together, in bytes. With [`MOST_THREADS`], it limits the host
-/// memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of this size.
+/// The maximum size of l[] of all threads of a block together, in bytes. Together with [`MOST_THREADS`], this size
+/// limits the host memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of this size.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
 /// The fields that every stage has.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The chip. It determines which instructions can be decoded, and a few results.
+    /// The chip. It determines which instructions can be decoded, and affects a few results.
     pub chip: Chip,
     /// Number of general registers per thread. Registers beyond this number read zero.
     pub registers: u32,
-    /// Number of bytes of l[] per thread: 0, or rounded up to a power of two that is at least 0x10. (1.6)
+    /// Number of bytes of l[] per thread. A number other than 0 is rounded up to a power of two that is at least 0x10.
+    /// (1.6)
     pub local_bytes: u32,
     /// Address of the first word of the code in the code window. Branch targets are absolute addresses in this window.
     /// (11.4)
@@ -68,7 +70,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Mode bits that affect f32 results.
     pub modes: Modes,
-    /// Fixes for a program of Mesa's compiler. The program then runs with the intended addresses in s[].
+    /// Fixes for a program of Mesa's compiler. With these fixes, the program uses the addresses in s[] that the
+    /// compiler intends.
     pub driver_fixes: Option<DriverFixes>,
     /// $pm0 to $pm3, which no instruction changes.
     pub counters: [u32; 4],
@@ -123,8 +126,8 @@ impl Setup {
         self.local_size().map(|_| ())
     }
 
-    /// Returns whether lowering produces the same program for both setups. They then differ at most in the contents of
-    /// c[]. Images count as equal only if they are shared.
+    /// Returns whether lowering produces the same program for both setups. Such setups differ at most in the contents
+    /// of c[]. Images count as equal only if both setups share them.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -262,8 +265,8 @@ impl Compute {
     }
 }
 
-/// The word of v\[\] that holds the sample numbers, if fragments are single samples. `$sampleid` reads it. Programs
-/// that a driver creates do not read it as an interpolant.
+/// The word of v\[\] that holds the sample numbers, if fragments are single samples. `$sampleid` reads this word.
+/// Programs that a driver creates do not read this word as an interpolant.
 pub const SAMPLE_ID: u16 = 0xfe;
 
 /// One interpolant word of a fragment program.
@@ -273,7 +276,7 @@ pub enum Varying {
     /// attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7) The column is
     /// shared, so that launches with the same column need no copy.
     Lanes(Arc<Vec<u32>>),
-    /// A plane, evaluated at the fragment's position. For a perspective attribute, it is the plane of attribute / w.
+    /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane is that of attribute / w.
     Plane {
         /// Value at position (0, 0).
         base: f32,
@@ -295,8 +298,8 @@ pub struct Fragment {
     pub lanes: usize,
     /// Whether lanes of a quad run as helpers for derivatives if they are not covered or beyond `lanes`.
     pub helpers: bool,
-    /// Whether each fragment is covered. If the list is empty, all fragments are. An uncovered fragment runs only as a
-    /// helper.
+    /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
+    /// only as a helper.
     pub covered: Vec<bool>,
     /// For each fragment, the position of its centre. Fragments without an entry are laid out as a row of quads from
     /// (0.5, 0.5).
@@ -445,7 +448,7 @@ impl Launch {
         }
     }
 
-    /// Returns the number of registers in the results, or `None` for all.
+    /// Returns the number of registers in the results, or `None` for all registers.
     pub(crate) fn kept(&self) -> Option<usize> {
         match self {
             Launch::Fragment(fragment) => fragment.kept,

@@ -1,7 +1,8 @@
 //! Static checks of a program for actions that the documents forbid or leave undefined.
 //!
-//! Every rule has a name, a source and a remedy. [`stack`] has rules about the token stack of a warp, and [`values`]
-//! about the contents of registers. This file has the rules about single instructions and about addresses in the code.
+//! Every rule has a name, a source and a remedy. [`stack`] has the rules about the token stack of a warp, and
+//! [`values`] has the rules about the contents of registers. This file has the rules about single instructions and
+//! about addresses in the code.
 //!
 //! No rule depends on data of a launch, such as inputs, the sizes of arrays or values of constants.
 
@@ -266,7 +267,7 @@ impl Subject<'_> {
                     );
                 }
                 let declared = self.program.resources.barriers;
-                // The oldest compilers use a barrier without declaring any.
+                // The oldest compilers use a barrier without declaring the number of barriers.
                 if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {
                     self.find(&BARRIER, pc, format!("barrier {barrier}, of {count}"));
                 }

@@ -72,8 +72,8 @@ impl Integer {
     }
 }
 
-/// Executes cvt from integer to integer, saturating. A byte result is extended to the width of the `register` to which
-/// it is written.
+/// Executes cvt from integer to integer, saturating. A byte result is extended to `register`, the width of the
+/// destination register.
 ///
 /// For 16-bit and 32-bit results, `register` is the width of the result.
 #[inline(always)]
@@ -167,8 +167,8 @@ pub fn f2i(
 
 /// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1. Returns 0 for a NaN.
 ///
-/// The result equals `f32::abs(x) as u32`, but LLVM compiles that expression lane by lane. It takes 28 ns for 32 lanes,
-/// and these shifts take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
+/// The result equals `f32::abs(x) as u32`, but LLVM compiles that expression lane by lane. That expression takes 28 ns
+/// for 32 lanes, and the shifts below take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
@@ -241,7 +241,8 @@ pub fn f2f16(
     finish_f16(narrow_f16(single, if integral { Rounding::Zero } else { rounding }, rounding))
 }
 
-/// Widens, modifies, canonicalizes, saturates and, if requested, rounds to a whole number, in this order.
+/// Returns a source as an f32 after these steps, in this order: widens the source, applies its modifiers, makes a NaN
+/// canonical, saturates the value and, if requested, rounds it to a whole number.
 #[inline(always)]
 fn to_single(
     integral: Option<Rounding>,

@@ -1,7 +1,7 @@
 //! Conversions (`cvt`) with a 64-bit source or result, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! Sources are passed as 64-bit values, of which a 32-bit source is the low half. The saturation bit has no effect on
-//! these conversions.
+//! Sources are passed as 64-bit values. A 32-bit source is the low half of such a value. The saturation bit has no
+//! effect on these conversions.
 
 use reconverge_simt::float::Format;
 
@@ -76,7 +76,7 @@ pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -
     let field = (x >> 23 & 0xff) as i32;
     let fraction = x & ((1 << 23) - 1);
     let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
-    // The exponent field of an infinity is read as 2^128. The clamped result is the same.
+    // The code reads the exponent field of an infinity as 2^128. The clamped result is the same as for an infinity.
     to_integer(to, rounding, x >> 31 != 0, u64::from(significand), field.max(1) - 150)
 }
 
@@ -109,8 +109,8 @@ fn to_integer(
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // A significand with a hidden bit then exceeds 64 bits. A significand without a hidden bit does not have such
-        // an exponent.
+        // With such an exponent, a significand with a hidden bit makes a number of more than 64 bits. A significand
+        // without a hidden bit does not have such an exponent.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {

@@ -30,7 +30,7 @@ pub enum Saturate {
 
 /// Executes the last step of every operation: canonical NaN, flush, saturation, flags.
 ///
-/// `nan_operand` means that a source is NaN. Only [`Saturate::ZeroNanOperands`] uses it.
+/// `nan_operand` means that a source is NaN. Only [`Saturate::ZeroNanOperands`] uses this parameter.
 #[inline(always)]
 pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags) {
     let canonical = if is_nan(bits) { NAN } else { flush(bits) };
@@ -129,8 +129,8 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
         }
     };
     // If `a * scale` overflows, the product is large or exactly zero. Then `scaled` is infinite or NaN, and therefore
-    // not small. If `scaled` is not small, the host has also rounded the product up to 2^-126, because its rounding of
-    // small products is coarser.
+    // not small. If `scaled` is not small, the host has also rounded the product up to 2^-126, because the host rounds
+    // small products to fewer bits.
     let sign = (a.to_bits() ^ b.to_bits()) & SIGN;
     if scaled.abs() < smallest { f32::from_bits(sign) } else { product }
 }
@@ -161,21 +161,22 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     finish(if zero { with_zero } else { sum }.to_bits(), sat, nan_operand)
 }
 
-/// Returns an integer that is ordered like the flushed values. The integer of -0 is below that of +0.
+/// Returns an integer for a flushed f32. These integers have the same order as the values. The integer of -0 is below
+/// the integer of +0.
 #[inline(always)]
 fn order(x: u32) -> i32 {
     (x ^ ((x as i32 >> 31) as u32 >> 1)) as i32
 }
 
-/// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other. If both are
-/// NaN, returns [`NAN`]. (6.3)
+/// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
+/// both are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn min(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) < order(flush(b)))
 }
 
-/// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other. If both are
-/// NaN, returns [`NAN`]. (6.3)
+/// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
+/// both are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn max(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) > order(flush(b)))

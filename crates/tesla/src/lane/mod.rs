@@ -44,7 +44,7 @@ impl Flags {
     pub const NONE: Flags = Flags(0);
     /// Zero.
     pub const Z: Flags = Flags(1);
-    /// Sign. After a comparison, it means true.
+    /// Sign. After a comparison, this flag means that the comparison is true.
     pub const S: Flags = Flags(2);
     /// Carry out of the top bit.
     pub const C: Flags = Flags(4);
@@ -113,7 +113,7 @@ impl Width {
         1 << (self.bits() - 1)
     }
 
-    /// Returns the value's low bits, sign-extended or zero-extended to 32.
+    /// Returns the value's low bits, sign-extended or zero-extended to 32 bits.
     #[inline(always)]
     const fn extend(self, x: u32, signed: bool) -> u32 {
         let room = 32 - self.bits();
@@ -123,8 +123,8 @@ impl Width {
 
 /// Source modifiers of floating-point operands. `abs` acts before `neg`. (6.1)
 ///
-/// For f32, both modifiers act on the bits of the source, including those of a NaN. The operations of [`double`] state
-/// how they differ.
+/// For f32, both modifiers act on the bits of the source, including the bits of a NaN. The operations of [`double`]
+/// state how their modifiers differ from this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
     /// Whether to clear the sign of the source.

@@ -35,7 +35,7 @@ fn unpack(x: u32) -> Source {
 
 /// Packs an exponent field, which may be out of range, and a significand from 2^23 to 2^24 (inclusive) as a float.
 ///
-/// Returns a zero if the exponent is below the range, and an infinity if it is above.
+/// Returns a zero if the exponent is below the range, and an infinity if the exponent is above the range.
 fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     let (exponent, significand) =
         if significand == 1 << 24 { (exponent + 1, 1 << 23) } else { (exponent, significand) };
@@ -74,8 +74,8 @@ pub fn rcp(x: u32) -> u32 {
     }
 }
 
-/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign. The result for other negative sources is
-/// NaN.
+/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign. The result for any negative source other
+/// than -0 is NaN.
 pub fn rsqrt(x: u32) -> u32 {
     let negative = x & SIGN != 0;
     match unpack(x) {

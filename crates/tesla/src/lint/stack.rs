@@ -1,9 +1,9 @@
 //! Rules about the token stack of a warp and about barriers. They examine every stack that is possible at each
 //! instruction.
 //!
-//! A `bra` divides the lanes only if its flags may differ between them ([`values::varying`](super::values)). A token
-//! represents all tokens that its instruction pushes, so loops and recursion need no bound. Waiting lanes are described
-//! by two facts: *apart* means that lanes wait at a join or on the other side of a branch, and *away* means that lanes
+//! A `bra` divides the lanes only if its flags may differ between the lanes ([`values::varying`](super::values)). A
+//! token represents all tokens that its instruction pushes, so loops and recursion need no bound. Two facts describe
+//! waiting lanes. *Apart* means that lanes wait at a join or on the other side of a branch. *Away* means that lanes
 //! have left by `break` or `ret`.
 
 use std::collections::BTreeSet;
@@ -58,8 +58,8 @@ fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>
     }
 }
 
-/// Adds the findings about the stack and about barriers. Adds nothing if the program contains a `bra c[]`, because it
-/// may continue at any address.
+/// Adds the findings about the stack and about barriers. Adds nothing if the program contains a `bra c[]`, because such
+/// a branch may continue at any address.
 pub(super) fn follow(subject: &mut Subject<'_>) {
     let indirect = |pc: u32| {
         matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))

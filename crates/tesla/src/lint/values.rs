@@ -64,7 +64,7 @@ impl Places {
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program.
-/// `after` returns the set after an instruction for the set before it.
+/// `after` computes the set after an instruction from the set before that instruction.
 fn before(
     subject: &Subject<'_>,
     start: Places,
@@ -161,8 +161,8 @@ fn name(place: Place) -> String {
 }
 
 /// Returns the locations that may differ between the lanes of a warp, before each instruction. `apart` lists the
-/// instructions that some lanes may execute without the others. The values that such an instruction writes may differ
-/// from those in other lanes.
+/// instructions that some lanes may execute without the other lanes of the warp. The values that such an instruction
+/// writes may differ from the values in the other lanes.
 pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));

@@ -90,7 +90,7 @@ pub(crate) const CSLD_DST: P =
 pub(crate) const MCDST: P =
     choice!("flags output", [case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[]),]);
 
-/// The `$c` that receives flags, if any. Also used for `ld lock`, which always writes it.
+/// The `$c` that receives flags, if any. Also used for `ld lock`, which always writes a `$c`.
 pub(crate) const FLAGS: P =
     number!("flags register", at(36, 2), CC, |draft, c| draft.inst.cdst = Some(c as u8));
 
