@@ -49,12 +49,12 @@ pub enum ChosenBy {
     Launch,
     /// A setting states the machine.
     Setting,
-    /// Nothing states the machine. Among the assemblers of all machines, that of the chosen machine finds the fewest
-    /// errors.
+    /// Nothing states the machine. Among the assemblers of all machines, the assembler of the chosen machine finds the
+    /// fewest errors.
     Fewest,
 }
 
-/// Returns the target of a source and how it was found. Returns `None` if neither the text nor the hints name a
+/// Returns the target of a source and how the target was found. Returns `None` if neither the text nor the hints name a
 /// machine. `plain` is the text with its macros expanded.
 pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> Option<(Target, ChosenBy)> {
     let (isa, by) = if let Some(isa) = isa_of_source(plain) {
@@ -83,7 +83,7 @@ pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &T
     Target { stage, ..target }
 }
 
-/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the one whose
+/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the machine whose
 /// mnemonics occur on the most lines.
 pub(crate) fn fewest(errors: impl Fn(Isa) -> usize, mnemonics: impl Fn(Isa) -> usize) -> Isa {
     let rank = |isa: &Isa| (errors(*isa), std::cmp::Reverse(mnemonics(*isa)));

@@ -23,7 +23,8 @@ pub fn is_launch(text: &str) -> bool {
     top.any(|line| names.iter().any(|key| begins(line, key)))
 }
 
-/// Returns the messages about the text of a launch file. The program that it names is not checked.
+/// Returns the messages about the text of a launch file. This function does not check the program that the launch file
+/// names.
 pub fn launch_markers(text: &str) -> Vec<Marker> {
     let Err(error) = LaunchFile::parse(text) else { return Vec::new() };
     let lines = LineStarts::new(text);

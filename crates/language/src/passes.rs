@@ -51,7 +51,8 @@ pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
 }
 
 /// Returns the text with spaces in place of the statements that have errors. The label of such a line remains. But if a
-/// line with only a label still has an error, the label is also removed. Returns `None` if nothing more can be removed.
+/// line with only a label still has an error, the label is also removed. Returns `None` if no statement or label
+/// remains to be removed.
 fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     let starts: Vec<(usize, &str)> = lines(text).collect();

@@ -91,7 +91,8 @@ impl Analysis {
         self.names.of(found.definition).filter(kept).map(|other| self.place(other.file, other.span)).collect()
     }
 
-    /// Returns the occurrences in the source of the name at an offset in bytes, and whether each is a definition.
+    /// Returns the occurrences in the source of the name at an offset in bytes, and whether each occurrence is a
+    /// definition.
     pub fn highlights(&self, offset: usize) -> Vec<(Span, bool)> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let own = self.names.of(found.definition).filter(|other| other.file == 0);
@@ -159,7 +160,7 @@ impl Analysis {
         }
     }
 
-    /// Returns whether another text has the same programs and the same number of errors as this one.
+    /// Returns whether another text has the same programs and the same number of errors as the text of this analysis.
     pub(crate) fn is_same(&self, text: &str) -> bool {
         let other = self.again(text);
         let words = |analysis: &Analysis| {

@@ -80,8 +80,8 @@ impl Vocabulary {
         self.directives.iter().find(|row| row.name == name)
     }
 
-    /// Returns whether a word is a register. A register is a word that begins with `$`, or a known prefix and a number,
-    /// or a known name before `[`. `next` is the character after the word.
+    /// Returns whether a word is a register. There are three kinds of such words: a word that begins with `$`, a known
+    /// prefix with a number, and a known name before `[`. `next` is the character after the word.
     pub(crate) fn is_register(&self, word: &str, next: Option<char>) -> bool {
         if next == Some('[') && self.registers.contains(&format!("{word}[")) {
             return true;

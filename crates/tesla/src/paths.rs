@@ -33,8 +33,8 @@ pub struct Paths<C, T> {
 }
 
 impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
-    /// Returns the states that can be reached from `start` with an empty stack. `moves` adds the steps of a state. They
-    /// must not depend on tokens below the top.
+    /// Returns the states that can be reached from `start` with an empty stack. `moves` adds the steps of a state. The
+    /// steps must not depend on tokens below the top.
     pub fn from(start: C, mut moves: impl FnMut(C, Option<T>, &mut Vec<Move<C, T>>)) -> Self {
         let (mut controls, mut tokens) = (Numbering::new(), Numbering::new());
         let (mut tops, mut below, mut popped) = (Vec::new(), Vec::new(), Vec::new());
@@ -72,8 +72,8 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         Paths { controls, tokens, tops, below }
     }
 
-    /// Returns every control with every token that can be on top there. Tokens are given by number, and `None` is the
-    /// empty stack.
+    /// Returns every control with every token that can be on top of the stack at that control. Tokens are given by
+    /// number, and `None` is the empty stack.
     pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
         let states = self.controls.items.iter().zip(&self.tops);
         states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))

@@ -2,8 +2,9 @@
 //! manual.
 //!
 //! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
-//! the instruction for each active lane whose predicate holds, and the exit modifier. The lane functions of operations
-//! are in `meaning.rs`, memory is in `access.rs`, and the stack in `flow.rs`. Other engines can use all of them.
+//! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane
+//! functions of operations, `access.rs` has memory, and `flow.rs` has the stack. Other engines can use all of these
+//! files.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;
@@ -81,8 +82,8 @@ pub fn step_joined<G: Store, O: Observer>(
     })
 }
 
-/// The cause of a trap, and the lanes that it concerns, or `None` for all active lanes. Failures are rare, and the box
-/// makes the results of all lane operations smaller.
+/// The cause of a trap, and the lanes that the trap concerns (`None` for all active lanes). Failures are rare, and the
+/// box makes the results of all lane operations smaller.
 type Failure = Box<(Option<Mask>, Cause)>;
 
 fn everyone(cause: impl Into<Cause>) -> Failure {
@@ -253,7 +254,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 Ok(())
             }
             Op::Group(Group::Emit { vertex, restart }) => {
-                // Open (6.10): if both are set, the instruction emits a vertex and then ends the strip.
+                // Open (6.10): if both `vertex` and `restart` are set, the instruction emits a vertex and then ends the
+                // strip.
                 if *vertex {
                     self.warp.emit(executing);
                 }
@@ -262,7 +264,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 }
                 Ok(())
             }
-            // `control` executes control flow. 6.10: `brkpt` has no effect unless debugging is enabled.
+            // The method `control` executes control flow. 6.10: `brkpt` has no effect unless debugging is enabled.
             Op::Control(_) | Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => Ok(()),
         }
     }
@@ -405,8 +407,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: if the lock of a word is free, the lane takes it and the flags are S. The lowest lane gets the
-    /// lock first. The destination is written even if the lane does not get the lock.
+    /// Section 4, locks: if the lock of a word is free, the lane takes the lock and the flags are S. The lowest lane
+    /// gets the lock first. The destination is written even if the lane does not get the lock.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (address, value) = self.load_unchecked(mem, lane)?;

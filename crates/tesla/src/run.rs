@@ -37,8 +37,8 @@ use crate::reference::Reference;
 use crate::spaces::Constants;
 use crate::trap::Cause;
 
-/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers it.
-/// The loaded program runs any number of launches. A copy shares the code and its lowered forms.
+/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers this
+/// code. The loaded program runs any number of launches. A copy shares the code and its lowered forms.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     environment: Environment,
@@ -149,8 +149,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: no two of the buffers overlap. They exist only until the end of this function, and the function
-            // does not use the view in another way.
+            // SAFETY: no two of the buffers overlap. The buffers exist only until the end of this function, and the
+            // function does not use the view in another way.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -344,11 +344,12 @@ fn in_lockstep<O: Observer>(
     Ok(totals)
 }
 
-/// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many. Blocks run in the
-/// guaranteed order. A copy is a snapshot.
+/// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many instructions. Blocks run
+/// in the guaranteed order. A copy is a snapshot.
 ///
 /// The fast engine executes a step if the observer does not receive data events, and the options do not select the
-/// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two in lockstep.)
+/// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two engines in
+/// lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
     grid: Arc<Grid>,
@@ -388,8 +389,8 @@ impl Run {
         &mut self.block
     }
 
-    /// Returns the block that the last step ended, or `None` if it did not end a block. The last block of the launch is
-    /// not returned here, because [`Run::block`] still returns it.
+    /// Returns the block that the last step ended, or `None` if the last step did not end a block. The last block of
+    /// the launch is not returned here, because [`Run::block`] still returns it.
     pub fn take_ended(&mut self) -> Option<Arc<Block>> {
         self.ended.take()
     }
@@ -435,7 +436,8 @@ impl Run {
                 Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
-            // An instruction that its `join` skips has been attempted, but it counts only when it executes.
+            // If the `join` of an instruction switches the warp to another path, the instruction has been attempted. It
+            // counts only when it executes.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();
@@ -550,7 +552,7 @@ impl Run {
         Step::Running
     }
 
-    /// Returns the results. They are complete after a step has returned [`Step::Done`].
+    /// Returns the results. The results are complete after a step has returned [`Step::Done`].
     pub fn outcome(self) -> Outcome {
         self.finished.outcome(self.grid.context(), self.memory)
     }
@@ -564,7 +566,7 @@ fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     }
 }
 
-/// Creates a block in new memory, prepared for the fast engine if there is one.
+/// Creates a block in new memory, and prepares the block for the fast engine if `fast` is given.
 fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
     match fast {
         Some(fast) => grid.block(fast, number, None),

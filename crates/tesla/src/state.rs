@@ -54,8 +54,9 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid and of the provoking vertex, if they differ. They are stored in place, because an
-    /// allocation for each warp takes longer than the evaluation of a fragment's planes.
+    /// Words at the centroid, and words of the provoking vertex, if they differ from the words at the centre. These
+    /// words are stored in the struct itself, because an allocation for each warp takes longer than the evaluation of a
+    /// fragment's planes.
     others: Option<[Row<WARP>; 2]>,
 }
 
@@ -145,7 +146,7 @@ impl Private {
     }
 }
 
-/// Returns the size of a part in bytes if a lane has `each` bytes. It is a power of two.
+/// Returns the size of a part in bytes if a lane has `each` bytes. The size is a power of two.
 #[inline]
 fn part_bytes(each: u32) -> u32 {
     (each / 64).max(1)
@@ -178,7 +179,7 @@ pub struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end of l[].
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.each, lane, address, count)?;
@@ -236,7 +237,7 @@ impl Warp {
 
     /// Resets the warp so that it starts at `pc` with the `launched` lanes active, like a new warp of [`Warp::new`]
     /// with the same limits, mode and sizes. The number, the inputs and the rows of [`Warp::add_room`] keep their
-    /// values. `cleared` lists the general registers that become zero. `None` stands for all.
+    /// values. `cleared` lists the general registers that become zero. `None` stands for all general registers.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -347,9 +348,9 @@ impl Warp {
 
     /// Returns `$a<register>`. `$a0` is 0.
     ///
-    /// **Open** (13.9): `$a5` and `$a6` do not exist, and the use of `$a7` is unknown. They read 0 here.
+    /// **Open** (13.9): `$a5` and `$a6` do not exist, and the use of `$a7` is unknown. All three registers read 0 here.
     /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names one
-    /// of them may execute.
+    /// of these registers may execute.
     #[inline]
     pub fn a(&self, lane: Lane, register: u8) -> u16 {
         match register {
@@ -393,13 +394,14 @@ impl Warp {
         self.local_bytes
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end of l[].
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
         self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on for writing, or `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on for writing, or `None` if these bytes extend past the
+    /// end of l[].
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.local_bytes, lane, address, count)?;

@@ -39,15 +39,15 @@ impl Warps {
     /// While the result is used, the warps must exist, and no other reference to this warp may be in use.
     pub(crate) unsafe fn warp<'a>(self, number: usize) -> &'a mut Warp {
         assert!(number < self.count, "the block has the warp");
-        // SAFETY: the warp is in the slice. The caller guarantees that it exists and that no other reference to it is
-        // in use.
+        // SAFETY: the warp is in the slice. The caller guarantees that the warp exists and that no other reference to
+        // the warp is in use.
         unsafe { self.first.add(number).as_mut() }
     }
 
-    /// Returns whether a warp other than the current one has ended.
+    /// Returns whether a warp other than the current warp has ended.
     ///
     /// # Safety
-    /// The warps must exist, and warp `number` must not be the current one.
+    /// The warps must exist, and warp `number` must not be the current warp.
     pub(crate) unsafe fn has_ended(self, number: usize) -> bool {
         // SAFETY: the caller guarantees that the warps exist. Only the current warp is borrowed, and this is another
         // warp.

@@ -8,8 +8,8 @@ use crate::lane::convert::{Integer, Size};
 
 use super::*;
 
-/// w0\[23\] selects c[] as source 2. w0\[24\] selects memory as source 1 (short) or c[] as source 3 (long). In geometry
-/// programs, both bits together select p[].
+/// w0\[23\] selects c[] as source 2. In short forms, w0\[24\] selects memory as source 1. In long forms, w0\[24\]
+/// selects c[] as source 3. In geometry programs, both bits together select p[].
 pub(super) const W0_23: u64 = 1 << 23;
 pub(super) const W0_24: u64 = 1 << 24;
 pub(super) const BOTH: u64 = W0_23 | W0_24;
@@ -139,7 +139,7 @@ pub(crate) const LG_REG: P = choice!("register width", [
     case!(5 << 53, TYPE, &[LQDST]),
     case!(0, 0, &[LDST]),
 ]);
-/// The data register of a store to l[] or g[]. It is source 2, and its number is in the destination field.
+/// The data register of a store to l[] or g[]. The register is source 2, and its number is in the destination field.
 pub(crate) const LG_REG_2: P = choice!("register width", [
     case!(4 << 53, TYPE, &[r64::<1, 2>()]),
     case!(5 << 53, TYPE, &[number!("source 2", at(2, 7), RQ, |draft, n| draft.inst.src[1] = Operand::R128(n as u8))]),
@@ -176,7 +176,7 @@ pub(crate) const CARRY_S: P = choice!("carry", [
     case!(0, 1 << 22, &[]),
     case!(1 << 22, 1 << 22 | 1 << 28, &[]),
 ]);
-/// The carry of a long addc. It comes from the `$c` of the predicate.
+/// The carry of a long addc. The carry comes from the `$c` of the predicate.
 pub(crate) const CARRY_L: P = choice!("carry", [
     case!(1 << 22 | 1 << 28, 1 << 22 | 1 << 28, &[CONDITION_C]),
     case!(0, 1 << 22, &[]),

@@ -143,7 +143,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     }
 }
 
-/// A use of a label. It is resolved at the end of the program.
+/// A use of a label. The label is resolved at the end of the program.
 struct Use<'a> {
     label: LabelUse<'a>,
     /// The position of the use in the source.
@@ -171,7 +171,7 @@ struct Assembler<'a> {
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
     modules: Vec<Module>,
-    /// Whether directives belong to the last module. They do between `.module` and `.kernel`.
+    /// Whether directives belong to the last module. This is the case between `.module` and `.kernel`.
     in_module: bool,
     /// Whether a `.kernel` directive opened the last program.
     opened: bool,
@@ -202,7 +202,7 @@ impl<'a> Assembler<'a> {
             let trimmed = line.trim_start();
             offset += line.len() - trimmed.len();
             line = trimmed.trim_end();
-            // Listings have the address at the start of a line.
+            // In listings, each line starts with the address.
             if let Some((_, rest)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
                 offset += line.len() - rest.len();
                 line = rest;
@@ -316,8 +316,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Adds a hint to an error if the line would be valid for another chip or program type, or in another form. A
-    /// number out of range is never valid and gets no hint.
+    /// Adds a hint to an error if the line would be valid for another chip or program type, or in another form. A line
+    /// with a number out of range gets no hint, because such a line is never valid.
     #[cold]
     fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
         if error.help.is_some()

@@ -78,9 +78,9 @@ impl<'a> Notes<'a> {
         decode([first, second], self.chip, self.stage).ok()
     }
 
-    /// Returns the index of the first word at which `$r0` may have been written. This is the word after the start of
-    /// the first instruction that writes `$r0`. If a later instruction jumps back to an earlier word, it is the target
-    /// of that jump.
+    /// Returns the index of the first word at which `$r0` may have been written. Usually, this is the word after the
+    /// start of the first instruction that writes `$r0`. If a later instruction jumps back to an earlier word, the
+    /// result is the target of that jump.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;
@@ -103,7 +103,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Appends the comment on the instruction at a word. If `behind` is set, the comment follows another comment.
-    /// Otherwise it is padded to a fixed column. `line` is the start of the line in `out`.
+    /// Otherwise, the comment starts at a fixed column. `line` is the start of the line in `out`.
     pub(super) fn push(&self, index: usize, behind: bool, line: usize, out: &mut String) {
         let Some(inst) = self.inst(index) else { return };
         let mut parts: Vec<String> = Vec::new();
