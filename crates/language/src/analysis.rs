@@ -150,7 +150,7 @@ impl Analysis {
         self.chosen_by
     }
 
-    /// Returns the machine, with the chip and the program type of the source if they are known.
+    /// Returns the machine, with the chip and the program type of the source, if known.
     pub fn target(&self) -> Target {
         match self.assembled() {
             Some(assembled) => Target {

@@ -67,7 +67,7 @@ pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> 
     Some((with_hints(isa, plain, launch, setting), by))
 }
 
-/// Returns the target of a source for a machine. A chip in the hints is used if it belongs to the machine and the
+/// Returns the target of a source for a machine. A chip in the hints is used if the chip belongs to the machine and the
 /// source does not state a chip. A program type in the hints is used unless the hints name a different machine.
 pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
     let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));

@@ -1,9 +1,9 @@
 //! The layout of a source: indentation, one space between words, and columns for operands and comments.
 //!
 //! Labels and directives begin at the start of a line. The indentation of instructions depends on the machine. On
-//! Tesla, it is four spaces. On R500, it grows with the nesting of constructs. On R700, control-flow instructions are
-//! not indented, and the lines of a clause are indented like the first such line of the text. Comments keep their text.
-//! Comments at the end of consecutive lines are aligned in one column.
+//! Tesla, the indentation is four spaces. On R500, the indentation grows with the nesting of constructs. On R700,
+//! control-flow instructions are not indented, and the lines of a clause are indented like the first such line of the
+//! text. Comments keep their text. Comments at the end of consecutive lines are aligned in one column.
 
 use reconverge_isa::{Isa, Span};
 

@@ -293,8 +293,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the span of the line that includes a file. If only other included files include it, returns the first
-    /// `.include` line.
+    /// Returns the span of the line that includes a file. If only other included files include that file, returns the
+    /// first `.include` line.
     fn include_of(&self, name: &str) -> Span {
         let own = &self.files[0];
         let includes = own.lines.iter().filter(|line| line.directive(&own.text) == Some(".include"));

@@ -64,7 +64,7 @@ pub struct Definition {
 /// A definition or use of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
-    /// Index of the definition. If a name has several definitions, this is the index of the first.
+    /// Index of the definition. If a name has several definitions, this is the index of the first definition.
     pub(crate) definition: usize,
     /// Index of the file that contains the occurrence.
     pub(crate) file: usize,
@@ -332,7 +332,7 @@ impl ByName {
                 })
             };
             // Among several visible definitions, the definition with the smallest scope is used. A label that has only
-            // one definition is found even outside its program, because a macro before the programs may use it.
+            // one definition is found even outside its program, because a macro before the programs may use the label.
             let innermost = of_sort().filter(inside).min_by_key(|index| {
                 definitions[*index].scope.map_or(usize::MAX, |scope| scope.end - scope.start)
             });

@@ -33,7 +33,7 @@ pub struct FoldedLines {
     pub comment: bool,
 }
 
-/// A block of lines that starts with one word and ends with another, as line numbers from 0.
+/// A block of lines that starts with one word and ends with another word, as line numbers from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordBlock {
     pub(crate) first: usize,
@@ -109,7 +109,7 @@ impl Analysis {
         found
     }
 
-    /// Returns the blocks that start with one word and end with another: `.macro`, `.rept`, `.if`, and R500
+    /// Returns the blocks that start with one word and end with another word: `.macro`, `.rept`, `.if`, and R500
     /// constructs, which end with the word prefixed by `end`.
     pub(crate) fn blocks(&self) -> Vec<WordBlock> {
         let text = self.text();

@@ -54,7 +54,7 @@ pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     }
 }
 
-/// Returns the value of a memory operand at an address from [`address`], extended to 32 bits if it is narrower.
+/// Returns the value of a memory operand at an address from [`address`], extended to 32 bits if the value is narrower.
 ///
 /// # Errors
 /// The address is outside the memory space.

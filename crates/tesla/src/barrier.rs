@@ -47,7 +47,7 @@ pub struct Barriers {
     value: [u32; BARRIERS],
     /// The count of the latest increment of each barrier.
     expected: [Count; BARRIERS],
-    /// For each barrier, the count of the latest `bar` that incremented its counter.
+    /// For each barrier, the count of the latest `bar` that incremented the counter of the barrier.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
     /// Number of warps that have not ended.
@@ -89,8 +89,9 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // If the warp does not wait, the call below records its earlier accesses as released to the warps that
-            // wait. If the warp waits, `races` orders its accesses when the barrier is complete.
+            // If the warp does not wait, the call below orders its earlier accesses before the later accesses of the
+            // warps that wait at the barrier. If the warp waits, `races` orders its accesses when the barrier is
+            // complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -128,13 +129,13 @@ impl Barriers {
         self.waiting.iter().enumerate().filter_map(|(warp, barrier)| Some((warp, (*barrier)?)))
     }
 
-    /// Returns the number of increments of a barrier since it was last complete.
+    /// Returns the number of increments of a barrier since the barrier was last complete.
     pub fn value(&self, barrier: u8) -> u32 {
         self.value[usize::from(barrier) % BARRIERS]
     }
 
     /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
-    /// exits rely on this, and would hang otherwise. The documents do not describe it.
+    /// exits rely on this rule, and would hang otherwise. The documents do not describe this case.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }

@@ -1,4 +1,4 @@
-//! The warps of one block: the order in which they run, and how they wait for each other.
+//! The warps of one block: the order in which the warps run, and how the warps wait for each other.
 //!
 //! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it waits
 //! at a barrier, ends, or has run [`SLICE`] instructions. Then the next warp that can run follows, in cyclic order of
@@ -47,8 +47,8 @@ pub trait Executor: Sync {
     /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
-    /// Returns a block of a graphics stage that [`Executor::keep`] has stored. The engine has prepared the block for a
-    /// launch with this setup.
+    /// Returns a block of a graphics stage that [`Executor::keep`] has stored, after preparing the block for a launch
+    /// with this setup.
     fn spare(&self, _setup: &Setup) -> Option<Box<Block>> {
         None
     }
@@ -56,7 +56,7 @@ pub trait Executor: Sync {
     /// Stores a block of a graphics stage for a later launch.
     fn keep(&self, _block: Box<Block>) {}
 
-    /// Runs a warp for at least one and up to `most` instructions, until it ends or waits at a barrier.
+    /// Runs a warp for at least one and up to `most` instructions, until the warp ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
     /// Adds to [`Common::issued`] the counts that the engine holds elsewhere.
@@ -66,8 +66,8 @@ pub trait Executor: Sync {
 /// The result of running a warp for some instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// Number of instructions that the warp has attempted. This includes an instruction that traps, and an instruction
-    /// that does not execute because its `join` switches to another path.
+    /// Number of instructions that the warp has attempted. The number includes an instruction that traps, and an
+    /// instruction that does not execute because its `join` switches the warp to another path.
     pub tried: u32,
     /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
@@ -96,8 +96,8 @@ impl Block {
         block
     }
 
-    /// Reuses this value for the block at `index` of the same launch, and resets it to the start of that block. Calls
-    /// `start` for each warp, in order of the numbers, to set up the warp. s[] keeps its contents.
+    /// Reuses this value for the block at `index` of the same launch, and resets this value to the start of that block.
+    /// Calls `start` for each warp, in order of the numbers, to set up the warp. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -115,7 +115,7 @@ impl Block {
         self.choose();
     }
 
-    /// Returns the current warp: the one that runs next or, after the end, the one that ran last.
+    /// Returns the current warp: the warp that runs next or, after the end of the block, the warp that ran last.
     pub fn current(&self) -> &Warp {
         &self.warps[self.current]
     }
@@ -142,7 +142,7 @@ impl Block {
     }
 
     /// Runs the current warp for at least one and up to `most` instructions. Attempts no instruction if the block has
-    /// ended, the watchdog stops it, or every warp waits.
+    /// ended, the watchdog stops the block, or every warp waits.
     #[inline]
     pub fn advance<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -199,7 +199,7 @@ impl Block {
         let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
         let passes = if O::ENABLED || O::PATHS || !parked.is_empty() { 0 } else { passes };
         let all = Warps::new(warps, context.watchdog, passes);
-        // SAFETY: `all` refers to the warps of this block, and no other reference to them is in use.
+        // SAFETY: `all` refers to the warps of this block, and no other reference to these warps is in use.
         let warp = unsafe { all.warp(*current) };
         let warps = (passes > 0 && warp.local_bytes() == 0).then_some(all);
         let mut turn = Turn { context, common, warp, number: *current, global, observer, warps };

@@ -160,12 +160,12 @@ impl Code {
         self.base
     }
 
-    /// Returns, for every word, the instruction that starts there, if it is valid and decoded.
+    /// Returns, for every word, the instruction that starts there, if this instruction is valid and decoded.
     pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
         (0..self.slots.len()).map(|place| self.slot(place))
     }
 
-    /// Returns the instruction that starts at a word, if it is valid and decoded.
+    /// Returns the instruction that starts at a word, if this instruction is valid and decoded.
     pub fn slot(&self, place: usize) -> Option<&Inst> {
         self.slots.get(place)?.get()?.as_ref().ok()
     }
@@ -173,7 +173,7 @@ impl Code {
     /// Returns the instruction at an address.
     ///
     /// # Errors
-    /// The address is outside the code, or its words cannot be decoded.
+    /// The address is outside the code, or the words at the address cannot be decoded.
     #[inline]
     pub fn at(&self, pc: u32) -> Result<&Inst, Cause> {
         let place = self.place(pc).ok_or(Cause::OutsideCode)?;

@@ -115,8 +115,8 @@ pub struct Common {
     /// counts only when it executes later. A divergent branch is a `bra`, `ret` or `break` on which the active lanes
     /// disagree.
     pub statistics: Statistics,
-    /// For each word of the code, the number of issues of the instruction at that word, since the engine last took
-    /// these counts. Blocks that use this memory one after another add to the same counts.
+    /// For each word of the code, the number of issues of the instruction at that word, since these counts were last
+    /// added to the totals. Blocks that use this list one after another add to the same counts.
     pub issued: Vec<u64>,
     /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.
     pub runs: Vec<u64>,

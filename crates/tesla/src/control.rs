@@ -32,7 +32,8 @@ pub(crate) enum Effect {
         address: Option<u32>,
         /// The address at which the warp continues; `None` for the next instruction.
         goes: Option<u32>,
-        /// Whether the operation is limited: it pushes nothing if too many limited calls are outstanding.
+        /// Whether the operation is limited. A limited operation pushes nothing if too many limited calls are
+        /// outstanding.
         limited: bool,
     },
     /// The lanes wait until the warp pops the innermost token of this type.

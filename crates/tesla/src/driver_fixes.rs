@@ -10,10 +10,10 @@
 //! (`CodeEmitterNV50::emitLOAD`).
 //!
 //! Two more faults lose bits. First, a load without a type has five bits for an offset. An operand in s[] of an
-//! instruction that is not a load has five bits as well. The compiler writes seven bits, and two of them overlap the
-//! bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of
-//! 8 and 16 bits in 32-bit registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers of these
-//! registers to fields that hold the number of a half register (F6).
+//! instruction that is not a load has five bits as well. The compiler writes seven bits, and two of these seven bits
+//! overlap the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler
+//! keeps values of 8 and 16 bits in 32-bit registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers
+//! of these registers to fields that hold the number of a half register (F6).
 //!
 //! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`). It also assumes that conversions to 8 and 16
 //! bits drop the upper bits, while the conversions of the chip saturate (F10). It encodes comparisons and shifts of 64
@@ -54,11 +54,11 @@ pub enum ProgramFault {
     Form,
     /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
-    /// F10: a conversion to fewer bits saturates, but the compiler intends it to drop the upper bits.
+    /// F10: a conversion to fewer bits saturates, but the compiler intends the conversion to drop the upper bits.
     Saturates,
     /// F9: a shift takes its whole count, but the compiler intends the count modulo 32.
     Shift,
-    /// F17: a comparison or a shift of 64 bits is encoded as one of 16 bits.
+    /// F17: a comparison or a shift of 64 bits is encoded as a comparison or a shift of 16 bits.
     Long,
     /// The bits of an operand fit several addresses.
     Ambiguous,
@@ -106,7 +106,7 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     code.mapped(map)
 }
 
-/// Returns the faults of a program, each with the index of the first instruction that has it.
+/// Returns the faults of a program, each with the index of the first instruction that has the fault.
 pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
     let mut found: Vec<(ProgramFault, usize)> = Vec::new();
     let mut add = |fault: ProgramFault, place: usize| {

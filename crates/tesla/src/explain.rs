@@ -11,7 +11,7 @@ use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
 /// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is empty
-/// if every active lane executes the instruction and continues at the next one. (tesla.md 9)
+/// if every active lane executes the instruction and continues at the next instruction. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {

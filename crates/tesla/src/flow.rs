@@ -24,7 +24,7 @@ pub const WARP: usize = 32;
 /// pushed, as in the patents' token algorithm. Programs without races produce the same results in either order.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify it. The largest value of
+/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify the depth. The largest value of
 /// `STACK_SIZE_LOG` provides memory for 4096 entries.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
@@ -141,7 +141,7 @@ pub enum Decision {
     Divergent,
 }
 
-/// The effect of a join on the instruction that has it as a modifier.
+/// The effect of a join on the instruction that has the join as a modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// The instruction runs, for the lanes that are active after the join.
@@ -214,8 +214,8 @@ impl Flow {
     }
 
     /// Returns the lanes that do not run again, except as part of their quad between `quadon` and `quadpop`. Such a
-    /// lane was never launched, exited, or returned without a CALL entry that waits for it. Its outputs are final.
-    /// (9.6)
+    /// lane was never launched, exited, or returned without a CALL entry that waits for the lane. The outputs of such a
+    /// lane are final. (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
@@ -233,8 +233,8 @@ impl Flow {
         &self.stack
     }
 
-    /// Returns the lanes that are not in the state BRK, RET or EXIT. They are active, or wait at a join or on the other
-    /// side of a branch.
+    /// Returns the lanes that are not in the state BRK, RET or EXIT. These lanes are active, or wait at a join or on
+    /// the other side of a branch.
     #[inline]
     fn run(&self) -> Mask {
         self.launched - self.brk - self.ret - self.exited
@@ -279,8 +279,8 @@ impl Flow {
     }
 
     /// Applies two steps at once: a `bra` that divides the active lanes, and the arrival of its first side at a join.
-    /// There must be no control flow between them. Afterwards, the second side, `last`, is at the join, and the BRANCH
-    /// entry has been pushed and popped. If the `bra` would fault, returns `false` and changes nothing.
+    /// There must be no control flow between these two steps. Afterwards, the second side, `last`, is at the join, and
+    /// the BRANCH entry has been pushed and popped. If the `bra` would fault, returns `false` and changes nothing.
     #[inline]
     pub fn meet(&mut self, join: u32, last: Mask) -> bool {
         if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
@@ -302,7 +302,7 @@ impl Flow {
 
     /// Returns whether control flow may push `entries` entries now. A caller that replaces a `joinat`, its `bra` and
     /// the joins of both sides by one step needs room for two entries. The flow state after such a step is the same as
-    /// before it.
+    /// before the step.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
@@ -418,7 +418,7 @@ impl Flow {
     }
 
     /// Executes `ret`: the lanes `leaving` wait for the CALL entry, and the other active lanes continue at `next`.
-    /// Without a CALL entry, the lanes end.
+    /// Without a CALL entry, the lanes `leaving` end.
     ///
     /// # Errors
     /// [`Fault::QuadonActive`]. If no lane continues, unwinding can also fault.
@@ -544,8 +544,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `discard`: the lanes `killed` become dead. They continue as helpers for their quad. A warp whose lanes
-    /// are all dead also runs to its end. (**Open** 13.11: hardware may end it early.) (6.10)
+    /// Executes `discard`: the lanes `killed` become dead. These lanes continue as helpers for their quad. A warp whose
+    /// lanes are all dead also runs to its end. (**Open** 13.11: hardware may end such a warp early.) (6.10)
     pub fn discard(&mut self, killed: Mask, next: u32) {
         self.dead |= killed & self.active;
         self.pc = next;
@@ -599,8 +599,8 @@ impl Flow {
     }
 
     /// **Open** (13.3): if unwinding reaches a JOINAT entry for which lanes wait, these lanes resume at the entry's
-    /// address. The entry stays on the stack, because the join at that address pops it. If no lane waits for the entry,
-    /// unwinding pops it. Returns whether the entry is popped.
+    /// address. The entry stays on the stack, because the join at that address pops the entry. If no lane waits for the
+    /// entry, unwinding pops the entry. Returns whether the entry is popped.
     fn joinat_while_unwinding(waiting: Mask) -> bool {
         waiting.is_empty()
     }
@@ -738,8 +738,8 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Emits the events of an arrival at a join: the pop of the entry, the jump to the entry's address if it is a BRANCH,
-/// and the change of the active lanes, if any.
+/// Emits the events of an arrival at a join: the pop of the entry, the jump to the entry's address if the entry is a
+/// BRANCH, and the change of the active lanes, if any.
 #[inline(always)]
 pub(crate) fn announce_arrival<O: Observer>(
     o: &mut O,

@@ -1,10 +1,10 @@
 //! The control-flow graph of a program: the instructions at which a lane can continue after each instruction, according
 //! to the token stack.
 //!
-//! The graph follows a single lane. The lane sees the tokens that were pushed while it was active: JOINAT, BREAK and
-//! CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
-//! `ret` after the call whose token is on the stack. If a `join` switches the warp to another path, the lane waits
-//! until it continues after that join.
+//! The graph follows a single lane. The lane sees the tokens that were pushed while the lane was active: JOINAT, BREAK
+//! and CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
+//! `ret` continues after the call whose token is on the stack. If a `join` switches the warp to another path, the lane
+//! waits until it continues after that join.
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
@@ -20,7 +20,7 @@ use crate::paths::{Move, Paths};
 /// The position of a lane or a warp, and its next step there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
-    /// At an address. The next step is the join of the instruction, if it has one.
+    /// At an address. The next step is the join of the instruction, if the instruction has a join.
     Before(u32),
     /// At an address. The join of the instruction is done, and the instruction is the next step.
     Joined(u32),
@@ -288,8 +288,8 @@ impl Walk<'_> {
     }
 
     /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
-    /// token's address. Usually, both of these are the instruction at which the lane waited. If they are not, the lane
-    /// continues without executing that instruction.
+    /// token's address. Usually, the lane waited at the instruction at this position. Otherwise, the lane continues
+    /// without executing the instruction at which it waited.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {
@@ -301,7 +301,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the addresses of a program's listing, with the instruction at each address if it is valid.
+/// Returns the addresses of a program's listing, with the instruction at each address if this instruction is valid.
 pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> {
     let words = code.words();
     let mut place = 0;

@@ -450,8 +450,8 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
     let is_graphics = grid.launch.lanes() != 0;
     let mut spare = if is_graphics { executor.spare(grid.launch.setup()) } else { None };
     for number in blocks {
-        // Graphics launches need results for all lanes, including those that do not run. Compute launches have no
-        // lane results.
+        // Graphics launches need results for all lanes, including lanes that do not run. Compute launches have no lane
+        // results.
         if stop::asked() && grid.launch.lanes() == 0 {
             break;
         }

@@ -357,7 +357,7 @@ pub struct Mem {
     pub base: Base,
     /// Whether the access has a post-increment.
     pub increment: bool,
-    /// Offset in bytes. It is signed if the encoding has a sign (post-increment of short and long operands).
+    /// Offset in bytes. The offset is signed if the encoding has a sign (post-increment of short and long operands).
     pub offset: i32,
 }
 
@@ -648,8 +648,8 @@ pub struct Inst {
     pub guard: Guard,
     /// The `$c` that receives the flags.
     pub cdst: Option<u8>,
-    /// Mask of the lanes of each quad that the instruction writes: bit (lane & 3). It is 15 except for `mov` and `ld
-    /// a[]` with a lane prefix. (3.4)
+    /// Mask of the lanes of each quad that the instruction writes: bit (lane & 3). The mask is 15 except for `mov` and
+    /// `ld a[]` with a lane prefix. (3.4)
     pub lanes: u8,
     /// The destination of the result.
     pub dst: Dst,

@@ -193,7 +193,7 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// Returns a launch of one block of one thread, without parameters or memory. Its setup is that of the container of
+    /// Returns a launch of one block of one thread, without parameters or memory. The setup comes from the container of
     /// `program`.
     ///
     /// # Errors
@@ -231,12 +231,12 @@ impl Compute {
 
     /// Loads the data that the programs of a module share: constants and variables in global memory. (11.1, 11.4)
     ///
-    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. Their
-    /// addresses are written to the constant slots that are reserved for them (usually in c14\[\]). Returns the names
-    /// and addresses of the variables.
+    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. The
+    /// addresses of the variables are written to the constant slots that the module reserves for these addresses
+    /// (usually in c14\[\]). Returns the names and addresses of the variables.
     ///
     /// # Errors
-    /// A constant or slot is outside the banks, or the buffers overlap those of [`Compute::memory`].
+    /// A constant or slot is outside the banks, or the new buffers overlap the buffers of [`Compute::memory`].
     pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
         let constants = &mut Arc::make_mut(&mut self.setup).constants;
         for block in &module.constants {
@@ -296,7 +296,7 @@ pub struct Fragment {
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether lanes of a quad run as helpers for derivatives if they are not covered or beyond `lanes`.
+    /// Whether lanes of a quad run as helpers for derivatives if these lanes are not covered or are beyond `lanes`.
     pub helpers: bool,
     /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
     /// only as a helper.

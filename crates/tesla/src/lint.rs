@@ -141,7 +141,7 @@ impl Subject<'_> {
         self.unreachable();
     }
 
-    /// Reports each sequence of unreachable instructions once, unless all of it is padding (`nop` or zeros).
+    /// Reports each sequence of unreachable instructions once, unless the whole sequence is padding (`nop` or zeros).
     fn unreachable(&mut self) {
         let mut run: Vec<(u32, bool)> = Vec::new();
         let code = self.code;
@@ -222,8 +222,8 @@ impl Subject<'_> {
             };
             let in_header = mem.space == Space::Shared && address < PARAMETERS;
             if in_header && (*written || bytes > 2) && !self.header_is_named {
-                // A program that accesses the header in this way does so in many instructions, so only the first is
-                // reported.
+                // A program that accesses the header in this way has many such instructions, so only the first of these
+                // instructions is reported.
                 self.header_is_named = true;
                 self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }

@@ -1,7 +1,7 @@
 //! The list of [`Arith`] operations with their functions in [`crate::lane`]. All engines share this list.
 //!
-//! The functions take operand values and return a result and flags. They do not access other state. Values have 64
-//! bits: a narrower value is zero-extended, and an f32 or f64 is represented by its bits.
+//! The functions take operand values and return a result and flags. The functions do not access other state. Values
+//! have 64 bits: a narrower value is zero-extended, and an f32 or f64 is represented by its bits.
 
 use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};

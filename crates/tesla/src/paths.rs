@@ -1,5 +1,5 @@
 //! Paths of control flow with a stack: finds the reachable states of a machine that pushes and pops, without running
-//! it.
+//! the machine.
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
 //! determine the next step. The tokens that can be below a token are stored per token, not per state. So nested calls

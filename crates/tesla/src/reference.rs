@@ -1,5 +1,5 @@
-//! The reference interpreter. It executes one instruction of one warp at a time, and is written to be read next to the
-//! manual.
+//! The reference interpreter. The interpreter executes one instruction of one warp at a time. A reader can compare its
+//! source with the manual.
 //!
 //! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
 //! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane

@@ -11,8 +11,8 @@ use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
 thread_local! {
-    /// Columns from [`LaneResults::give_back`]. The thread keeps their memory for later results, because returning it
-    /// to the system after every launch takes a third of the time of a short program.
+    /// Columns from [`LaneResults::give_back`]. The thread keeps their memory for later results, because returning the
+    /// memory to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
     /// Memory of o[] of warps whose results have been dropped. The thread keeps this memory for the same reason as the

@@ -5,11 +5,11 @@
 //! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
 //! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
 //! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
-//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, it runs
-//! again (see [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have
-//! read in a run in order. The result, including atomics, is therefore the same for any number of threads. A program in
-//! which a block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that
-//! such a program ends either.
+//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, the
+//! block runs again (see [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block
+//! would have read in a run in order. The result, including atomics, is therefore the same for any number of threads. A
+//! program in which a block waits for a *later* block does not end, and the watchdog stops it. Hardware does not
+//! guarantee that such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -165,7 +165,7 @@ impl Loaded {
     /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // The grid is used in place, because a few copies of it would take as long as a small launch.
+            // The grid is used in place, because a few copies of the grid would take as long as a small launch.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;
@@ -243,7 +243,8 @@ impl Loaded {
     fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         CodeFault::caught(|| {
-            // The condition is a constant, so the fast engine is not compiled for observers that it does not support.
+            // The condition is a constant, so the fast engine is not compiled for observers that this engine does not
+            // support.
             if O::DATA {
                 return in_order(&Reference, &grid, memory, observer);
             }
@@ -300,7 +301,7 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
-    // Running a warp of a graphics stage takes less time than giving it to another thread.
+    // Running a warp of a graphics stage takes less time than giving the warp to another thread.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
         parallel::run(executor, grid, memory, &mut totals, workers)?;
@@ -359,8 +360,8 @@ pub struct Run {
     block: Block,
     number: usize,
     done: bool,
-    /// The block that ended last. The last block of the launch is not stored here, because it remains the current
-    /// block.
+    /// The block that ended last. The last block of the launch is not stored here, because that block remains the
+    /// current block.
     ended: Option<Arc<Block>>,
     finished: Totals,
 }
@@ -390,7 +391,7 @@ impl Run {
     }
 
     /// Returns the block that the last step ended, or `None` if the last step did not end a block. The last block of
-    /// the launch is not returned here, because [`Run::block`] still returns it.
+    /// the launch is not returned here, because [`Run::block`] still returns that block.
     pub fn take_ended(&mut self) -> Option<Arc<Block>> {
         self.ended.take()
     }
@@ -500,7 +501,8 @@ impl Run {
     /// Executes one instruction, or a join that switches the warp to another path.
     fn attempt<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let (grid, memory) = (&*self.grid, &mut self.memory);
-        // The first condition is a constant, so the fast engine is not compiled for observers that it does not support.
+        // The first condition is a constant, so the fast engine is not compiled for observers that this engine does not
+        // support.
         let ran = if O::DATA {
             self.block.advance(&Reference, grid.context(), memory, observer, 1)
         } else {

@@ -176,8 +176,8 @@ impl Shared {
         free
     }
 
-    /// Executes `st unlock`: releases the lock of the word at `address`, whichever thread holds it. (**Open**: in the
-    /// documents, only the holder releases a lock.)
+    /// Executes `st unlock`: releases the lock of the word at `address`, whichever thread holds the lock. (**Open**: in
+    /// the documents, only the holder releases a lock.)
     pub fn unlock(&mut self, address: u32) {
         if let Some(holder) = self.locks.get_mut(address as usize / 4) {
             *holder = 0;
@@ -258,7 +258,7 @@ impl Segments {
         let last = offset.checked_add(count - 1)?;
         let offset = match tiling {
             None if last <= limit => offset,
-            // An access is aligned to its size, so it does not extend past the 64 bytes of a row in a tile.
+            // An access is aligned to its size, so the access does not extend past the 64 bytes of a row in a tile.
             Some(tiling) if last & 0xffff <= limit & 0xffff && last >> 16 <= limit >> 16 => {
                 tiling.place(offset)?
             }
@@ -273,13 +273,15 @@ impl Segments {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
     }
 
-    /// Returns the memory address of a segment and its last offset, if its bytes are contiguous in memory.
+    /// Returns the memory address of a segment and the last offset of the segment, if the bytes of the segment are
+    /// contiguous in memory.
     pub fn linear(&self, segment: u8) -> Option<(u32, u32)> {
         let segment = self.0[usize::from(segment) % BANKS]?;
         segment.tiling.is_none().then_some((segment.base, segment.limit))
     }
 
-    /// Returns the memory address of the bytes from `first` to `last` of a segment, if they are contiguous in memory.
+    /// Returns the memory address of the bytes from `first` to `last` of a segment, if these bytes are contiguous in
+    /// memory.
     #[inline]
     pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {
         let segment = self.0[usize::from(segment) % BANKS]?;

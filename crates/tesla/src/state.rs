@@ -433,7 +433,7 @@ impl Warp {
         input.centre.0[count..].fill(0);
     }
 
-    /// Returns word `word` of a lane's o[], or 0 if it was never written.
+    /// Returns word `word` of a lane's o[], or 0 if the word was never written.
     pub fn output(&self, lane: Lane, word: usize) -> u32 {
         self.outputs.get(word).map_or(0, |row| row.0[lane.index()])
     }

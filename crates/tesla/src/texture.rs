@@ -194,7 +194,7 @@ struct Sources {
     last: u32,
 }
 
-/// Returns the number of coordinates of an image, and whether a layer follows them.
+/// Returns the number of coordinates of an image, and whether a layer follows the coordinates.
 fn target(shape: Shape) -> (usize, bool) {
     match shape {
         Shape::D1 => (1, false),
@@ -273,7 +273,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
             lod_of_gradients(image, &sampler.sampler, dx, dy) + bias
         }
         // The coordinates do not change between pixels. The level of detail is the logarithm of zero, and a bias does
-        // not change it.
+        // not change this level.
         Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size | Read::Prep | Read::QueryLod => {
             f32::NEG_INFINITY
         }
@@ -516,8 +516,8 @@ mod tests {
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
     }
 
-    /// ARB_texture_query_lod: the level of detail is returned with any bias, before it is clamped to the sampler's
-    /// range.
+    /// ARB_texture_query_lod: the level of detail is returned with any bias, before the level is clamped to the
+    /// sampler's range.
     #[test]
     fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
         let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };

@@ -37,8 +37,8 @@ pub(super) enum Meaning {
     Argument { at: i32, access: Access, sure: bool },
     /// An argument that is loaded in the form of a shader's input. `number` is its offset divided by its size.
     Input { number: i32 },
-    /// An argument that the program reads with an index. The fix does not change the address, because the compiler has
-    /// encoded it correctly.
+    /// An argument that the program reads with an index. The fix does not change the address, because the compiler
+    /// encodes this address correctly.
     Indexed,
     /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits of the operand.
     Variable { at: i32, access: Access, sure: bool },
@@ -148,7 +148,7 @@ impl<'a> SharedLayout<'a> {
         beyond.retain(is_variable);
         let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
         let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
-        // The offsets of the grid are the last arguments, and the compiler uses them only in additions.
+        // The offsets of the grid are the last arguments, and the compiler uses these offsets only in additions.
         let is_offset =
             |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
         if is_address && !within.is_empty() {
@@ -250,13 +250,13 @@ fn is_input(inst: &Inst) -> bool {
 }
 
 /// Returns the offset, divided by the size, of an argument that is loaded in the form of a shader's input. `srcAddr16`
-/// writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field for the bits above them.
+/// writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field for the bits above bit 6.
 fn input_number(code: &Code, place: usize) -> i32 {
     (code.words()[place] >> 9 & 0x7fff) as i32
 }
 
 /// Returns the bits that encode a type. A signed byte gets the bits of a 32-bit word, because
-/// `CodeEmitterNV50::setSrcFileBits` has no case for it.
+/// `CodeEmitterNV50::setSrcFileBits` has no case for a signed byte.
 fn mode(access: Access) -> i32 {
     match access {
         Access::U16 => 1,
@@ -300,7 +300,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
 }
 
 /// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
-/// load. In a compute program, the compiler means by it the load of an argument with an index (F5).
+/// load. In a compute program, the compiler uses such words for the load of an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {

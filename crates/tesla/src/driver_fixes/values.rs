@@ -99,8 +99,8 @@ fn is_of_16_bits(inst: &Inst) -> bool {
 }
 
 /// Returns whether the compiler intends 64 bits for a 16-bit instruction (F17). `emitSET` and `emitShift` have no form
-/// for 64 bits. They write the number of the first register of each register pair to a field for a half register.
-/// Operands that are values of 16 bits come from instructions for which [`has_small_values`] is true.
+/// for 64 bits. Both functions write the number of the first register of each register pair to a field for a half
+/// register. Operands that are values of 16 bits come from instructions for which [`has_small_values`] is true.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };
@@ -119,8 +119,8 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
 }
 
 /// Changes an instruction that is intended for 64 bits to an instruction for the lower 32 bits. For 64-bit additions,
-/// the compiler itself adds only the lower 32 bits. The words of a comparison do not show whether it is signed, so the
-/// new comparison is signed.
+/// the compiler itself adds only the lower 32 bits. The words of a comparison do not show whether the comparison is
+/// signed, so the new comparison is signed.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {

@@ -59,8 +59,8 @@ impl Body for SharedWord {
     }
 }
 
-/// Sets a row to the flags of a vote: whether the condition holds in all active lanes (`number` is 1), or in any of
-/// them. (6.10)
+/// Sets a row to the flags of a vote: whether the condition holds in all active lanes (`number` is 1), or in any active
+/// lane. (6.10)
 pub(super) struct Vote;
 
 impl Body for Vote {

@@ -1,4 +1,5 @@
-//! The registers that the start of a warp sets to zero, because an earlier warp of the program has used their memory.
+//! The registers that the start of a warp sets to zero, because an earlier warp of the program has used the memory of
+//! these registers.
 //!
 //! Registers that no instruction writes are zero already. The start also does not have to clear a register that all
 //! lanes write before any lane reads it. The search for such registers covers the instructions before the first branch

@@ -28,12 +28,13 @@ use crate::flow::{
 use crate::state::Parts;
 use crate::turns::Warps;
 
-/// The barriers of a block of threads, and the warp that arrives at them.
+/// The barriers of a block of threads, and the warp that arrives at these barriers.
 pub(super) struct Arrivals<'a> {
     pub(super) barriers: &'a mut Barriers,
     /// The number of the warp.
     pub(super) warp: usize,
-    /// Whether the warp waits at a barrier. If so, it runs no further instruction until the block selects it again.
+    /// Whether the warp waits at a barrier. A waiting warp runs no further instruction until the block selects the warp
+    /// again.
     pub(super) waits: bool,
 }
 
@@ -45,8 +46,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) lanes: &'a mut Lanes<'w>,
     pub(super) memory: &'a mut dyn Reach,
     pub(super) barriers: Arrivals<'a>,
-    /// The flow state. Within a chain of blocks, its program counter and active lanes are those at the start of the
-    /// chain.
+    /// The flow state. Within a chain of blocks, the flow state still has the program counter and the active lanes of
+    /// the start of the chain.
     pub(super) flow: &'a mut Flow,
     pub(super) statistics: &'a mut Statistics,
     /// Number of complete runs of each block.
@@ -55,7 +56,7 @@ pub(super) struct Cursor<'a, 'w, O> {
     /// All warps of the block, if the engine may switch to another warp.
     pub(super) warps: Option<Warps>,
     /// Number of instructions that the warp may attempt before the next switch (`most`), and the number of instructions
-    /// that remain of it (`budget`).
+    /// that remain of this number (`budget`).
     pub(super) most: u32,
     pub(super) budget: u32,
     /// The value of `budget` when the instructions of the active lanes were last counted.
@@ -80,7 +81,8 @@ pub(super) enum Halt {
     Unknown,
     /// The next block cannot run in a chain.
     At(Position),
-    /// Control flow has faulted. `pc` is the address of the instruction, and `lanes` are the lanes that arrived at it.
+    /// Control flow has faulted. `pc` is the address of the instruction, and `lanes` are the lanes that arrived at the
+    /// instruction.
     Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
@@ -110,7 +112,7 @@ pub(super) enum Step<'a> {
     /// The lanes diverge. Run both sides of the branch up to their join.
     Diamond { diamond: &'a Diamond, taken: u32 },
     /// The flow state determines the next block. `taken` are the lanes whose predicate holds, if the block's last
-    /// instruction has one.
+    /// instruction has a predicate.
     Exit { taken: u32 },
 }
 
@@ -239,7 +241,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let Some(warps) = &mut self.warps else { return };
         warps.passes -= 1;
         (self.barriers.warp, self.barriers.waits) = (next, false);
-        // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous one.
+        // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous warp.
         let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
         // SAFETY: all warps of a block have rows of the same layout.
         unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
@@ -250,10 +252,10 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Executes a `bar` with arrival and wait, which is at the end of `block`. After the `bar`, the warp continues at
-    /// `node`. `waiting` holds, for each warp that waits after this function, the node at which it continues and its
-    /// active lanes. If this warp does not have to wait, returns its node. If the next warp has waited here and can
-    /// run, switches to that warp and returns the node of that warp. Otherwise the caller must [enter the next
-    /// block](Self::enter_next).
+    /// `node`. `waiting` holds, for each warp that waits after this function, the node at which the warp continues and
+    /// the active lanes of the warp. If this warp does not have to wait, returns `node`. If the next warp has waited
+    /// here and can run, switches to that warp and returns the node of that warp. Otherwise the caller must [enter the
+    /// next block](Self::enter_next).
     pub(super) fn wait_at_barrier(
         &mut self,
         block: &Block,
@@ -281,7 +283,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         // The barrier has released the next warp.
         let remaining = self.may_pass()?;
         self.switch(next, remaining);
-        // The warp's row of active lanes has not changed since it began to wait.
+        // The warp's row of active lanes has not changed since the warp began to wait.
         self.lanes.sets[ACTIVE] = active;
         (self.active, self.arrived) = (active, Mask(active.into()));
         self.counted = self.budget;
@@ -530,8 +532,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         moved
     }
 
-    /// Executes a block without load or store for lanes that are already activated, and counts it. Does not report
-    /// events.
+    /// Executes a block without load or store for lanes that are already activated, and counts this run of the block.
+    /// Does not report events.
     ///
     /// # Safety
     /// The block belongs to the lowered program and has this number.

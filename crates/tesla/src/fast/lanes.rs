@@ -174,7 +174,7 @@ impl<'a> Lanes<'a> {
         self.c[usize::from(register & 3)] = new;
     }
 
-    /// Returns the `$a` register with this number, or zeros if it is not one of `$a1` to `$a4`.
+    /// Returns the `$a` register with this number, or zeros if the register is not one of `$a1` to `$a4`.
     #[inline(always)]
     pub(super) fn a(&self, register: u8) -> [u16; WARP] {
         match register {
@@ -274,8 +274,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // This is a separate function, so that the fast path does not keep the sources. Keeping them would add a
-            // tenth to the time of a `mad`.
+            // This is a separate function, so that the fast path does not keep the sources. Keeping the sources would
+            // add a tenth to the time of a `mad`.
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }

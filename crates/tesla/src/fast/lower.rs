@@ -1,9 +1,9 @@
 //! Lowers a program's instructions to blocks of operations, once per program.
 //!
-//! A [`Block`] is a sequence of instructions that cannot trap and do not depend on flow control, except for its last
-//! instruction. Lowering decides everything that is known before the program runs: which registers exist, and which
-//! function each operation calls with which modifiers. An instruction without an operation ends its block, and the
-//! reference interpreter executes the instruction. So every program runs.
+//! A [`Block`] is a sequence of instructions. Except for the last instruction, the instructions of a block cannot trap
+//! and do not depend on flow control. Lowering decides everything that is known before the program runs: which
+//! registers exist, and which function each operation calls with which modifiers. An instruction without an operation
+//! ends its block, and the reference interpreter executes the instruction. So every program runs.
 //!
 //! Each constant in c[] that the program reads at a fixed address has a row. The row gets its value when a block of
 //! threads is created. So a draw that changes constants does not lower the program again.
@@ -83,7 +83,7 @@ pub(super) struct Test {
 /// The meaning of an operation, from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Template {
-    /// Unknown to the compiled engine: its code calls the handler of the operation.
+    /// No template. Compiled code calls the handler of the operation.
     None,
     /// Arithmetic. The modifiers of the sources are those of the operation.
     Arith {
@@ -133,7 +133,7 @@ impl Test {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
-    /// Range of the operations of the block, without those after a memory access.
+    /// Range of the operations of the block, without the operations after a memory access.
     pub(super) start: u32,
     pub(super) end: u32,
     /// Number of instructions, including the last one.
@@ -166,7 +166,7 @@ impl Block {
 /// Data for runs of only some of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
-    /// For each instruction except for [`Block::last`], the index after its last operation.
+    /// For each instruction except for [`Block::last`], the index after the last operation of the instruction.
     pub(super) ends: Vec<u32>,
     /// Index of each instruction in the code.
     pub(super) places: Vec<usize>,
@@ -182,8 +182,8 @@ pub(super) struct Diamond {
     /// The side of the lanes that take the branch, and the side of the other lanes.
     pub(super) taken: Side,
     pub(super) not: Side,
-    /// Number of instructions that are attempted until the second side arrives at the join. These are the instructions
-    /// of both sides, and the arrival of the first side at the join.
+    /// Number of instructions that are attempted until the second side arrives at the join. The number counts the
+    /// instructions of both sides, and the arrival of the first side at the join.
     pub(super) tried: u32,
 }
 

@@ -20,7 +20,8 @@ use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::trap::Cause;
 
-/// Maximum number of blocks per thread in a batch. Their writes are committed after all blocks of the batch have ended.
+/// Maximum number of blocks per thread in a batch. The writes of these blocks are committed after all blocks of the
+/// batch have ended.
 const AHEAD: usize = 2048;
 
 /// Factor by which a batch is larger than the previous batch, if the previous batch was accepted.
@@ -33,9 +34,9 @@ const PAGES: usize = 1 << 16;
 /// Maximum number of blocks in a part, which share a view of the memory.
 const TOGETHER: usize = 16;
 
-/// Number of blocks per thread that run in order before the next batch is attempted. The number is multiplied by four
-/// after each attempt. So in a launch whose blocks depend on each other, all attempts together cost a few hundredths of
-/// the time.
+/// Number of blocks per thread that run in order before the next batch is attempted. After each attempt that fails, the
+/// number is multiplied by four. So in a launch whose blocks depend on each other, all attempts together cost a few
+/// hundredths of the time.
 const IN_ORDER: usize = 32;
 
 /// Number of instructions that a block which runs ahead may issue in any case. A block that also exceeds [`LONGER`] is
@@ -102,7 +103,7 @@ impl<E: Executor> Ahead<'_, E> {
 }
 
 /// Splits the blocks of a batch into parts. Parts are smaller towards the end, so that no thread runs a large part
-/// while the others are idle.
+/// while the other threads are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {

@@ -90,7 +90,7 @@ impl Fast {
     }
 }
 
-/// Runs a warp for up to `most` instructions, until it ends or waits at a barrier.
+/// Runs a warp for up to `most` instructions, until the warp ends or waits at a barrier.
 struct Run<'a, 't, 'r, G, O> {
     lowered: &'a Lowered,
     runner: Option<&'a mut Runner<'r>>,
@@ -209,7 +209,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     turn.warps = warps;
     if let (true, Some(warps)) = (last != number, warps) {
         turn.number = last;
-        // SAFETY: the cursor, which referred to the warp, is no longer used.
+        // SAFETY: the cursor, which referred to the warp, is not used after this line.
         turn.warp = unsafe { warps.warp(last) };
     }
     stop
@@ -277,7 +277,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     fn run<W: Wide>(self, wide: W) -> Halt {
         // The chain works on the cursor itself, not on a copy. With a copy, a program with frequent barriers (scan)
         // spent a sixth of its time on reading back values that it had just written. Without a copy, a long chain
-        // (collatz) is a twelfth slower on the fast engine, but on the compiled engine it gains more than this.
+        // (collatz) is a twelfth slower on the fast engine. The compiled engine makes up for this loss.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);
@@ -337,14 +337,15 @@ impl<O: Observer> Cursor<'_, '_, O> {
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
             } else if let Err(fault) = self.leave(block, taken) {
-                // A control-flow instruction cannot have a join, so the active lanes are those that arrived at it.
+                // A control-flow instruction cannot have a join, so the active lanes are the lanes that arrived at the
+                // instruction.
                 return Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault };
             }
         }
     }
 
     /// Runs linked code instead of a block. Counts the instructions of the code, and the instructions that ran before
-    /// it.
+    /// the code.
     #[inline(always)]
     fn run_code(&mut self, runner: &mut Runner<'_>, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
@@ -385,9 +386,9 @@ impl<O: Observer> Cursor<'_, '_, O> {
     }
 
     /// Runs a block, or a part of a block, that a chain cannot run. One reason is the last instruction: the reference
-    /// interpreter executes it, or it is a load or store that some lane cannot execute. Other reasons are that the
-    /// budget does not cover the block, that the warp enters the block in its middle, or that the lanes are already
-    /// activated.
+    /// interpreter executes this instruction, or this instruction is a load or store that some lane cannot execute.
+    /// Other reasons are that the budget does not cover the block, that the warp enters the block in its middle, or
+    /// that the lanes are already activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,
@@ -428,7 +429,7 @@ impl<O: Observer> Cursor<'_, '_, O> {
             return Some(Stop::Over);
         }
         let done = !refused && {
-            // SAFETY: these are the operations from an instruction of the block to its end.
+            // SAFETY: these are the operations from an instruction of the block to the end of the block.
             unsafe { self.execute(end_of(first), block.end) };
             self.access(block) && !matches!(block.last, Last::Reference)
         };

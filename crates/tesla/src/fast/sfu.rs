@@ -23,8 +23,8 @@ const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
 type Row = [u32; WARP];
 
-/// The coefficients of an interval in two words. The first word is c0. The second has c2 in its lowest 15 bits, and c1
-/// above them.
+/// The coefficients of an interval in two words. The first word is c0. The second word has c2 in its lowest 15 bits,
+/// and c1 in the bits above c2.
 type Packed = [u32; 2];
 
 const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
@@ -103,7 +103,7 @@ impl Terms {
 }
 
 // Tests for an exponent of 0 or 255 compare whole words. If the tests compared the exponent field, the compiler would
-// use comparisons of bytes, and would have to pack and unpack them.
+// use comparisons of bytes, and would have to pack and unpack these bytes.
 
 /// Packs an exponent field and a significand from 2^23 to 2^24 (inclusive) as a float. Returns zero below the range of
 /// normal numbers, and infinity above.
@@ -115,8 +115,8 @@ fn pack(exponent: i32, significand: u32) -> u32 {
     bits.min(INFINITY)
 }
 
-/// Converts a fixed-point number that is not zero to a float, and truncates it. `low` holds the lowest `bits` bits of
-/// the number, and `high` the bits above. `exponent` is the exponent field for bit 0.
+/// Converts a fixed-point number that is not zero to a float, and truncates the result. `low` holds the lowest `bits`
+/// bits of the number, and `high` holds the bits above these bits. `exponent` is the exponent field for bit 0.
 #[inline(always)]
 fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
     // A double holds the number exactly, and the shift truncates it.
@@ -289,7 +289,8 @@ pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Splits an operand that [`preex2`] has prepared into the integer below it and the fraction above that integer.
+/// Splits an operand that [`preex2`] has prepared into the next integer below the operand and the fraction above that
+/// integer.
 #[inline(always)]
 fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);

@@ -37,7 +37,7 @@ use crate::uses::{self, Accesses, accesses};
 /// A straight-line program, as steps for each warp.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
-    /// Steps that run once for all warps, and the steps of each warp after them.
+    /// Steps that run once for all warps, and the steps that run for each warp afterwards.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
     /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first of these rows. These rows come after
@@ -82,7 +82,7 @@ enum WarpStep {
 /// The registers that instructions have written so far.
 #[derive(Default)]
 struct RegisterHistory {
-    /// For each register that the program writes, the number of instructions that write it.
+    /// For each register that the program writes, the number of instructions that write this register.
     writers: BTreeMap<u8, u32>,
     /// Registers that all lanes have written, and (`fixed`) registers that are the same for all warps.
     whole: BTreeSet<u8>,
@@ -361,7 +361,8 @@ impl Task for Warps<'_> {
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
         let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
-        // SAFETY: the operations of a straight-line program are those of the lowered program, which has these tables.
+        // SAFETY: the operations of a straight-line program are operations of the lowered program, which has these
+        // tables.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
         let place = |register: &u8| tables.layout.place(usize::from(*register));

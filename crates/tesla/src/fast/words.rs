@@ -2,8 +2,8 @@
 //! the lanes access consecutive words. In the second, all lanes access one word. In the third, each lane accesses an
 //! element at its own address.
 //!
-//! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past an end, and
-//! accesses to a view of memory that must be notified of each access.
+//! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past the end of
+//! a buffer, and accesses to a view of memory that must be notified of each access.
 
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
@@ -28,7 +28,7 @@ pub(super) struct Transfer {
     pub(super) kind: Kind,
     /// The memory operand, without post-increment.
     pub(super) mem: Mem,
-    /// The row of the base address, if a `$r` register holds it.
+    /// The row of the base address, if a `$r` register holds the base address.
     pub(super) base: Option<Place>,
     /// One row per word of the access. An atomic operation uses the first row for the old word, and one further row for
     /// each source.
@@ -39,7 +39,7 @@ pub(super) struct Transfer {
     pub(super) set: u8,
     /// Address of the instruction.
     pub(super) pc: u32,
-    /// The code of the transfer. It handles the most common access patterns and leaves all others to
+    /// The code of the transfer. The code handles the most common access patterns and leaves all other patterns to
     /// [`Move`](super::memory::Move).
     pub(super) mover: Mover,
 }
@@ -61,8 +61,8 @@ pub(super) enum Kind {
     StoreUnlock { shift: u8 },
 }
 
-/// The memory that loads and stores access, except for rows and s[]. The code uses it as a trait object, so that a
-/// chain of blocks is compiled once for all kinds of memory.
+/// The memory that loads and stores access, except for rows and s[]. The code uses this trait as a trait object, so
+/// that a chain of blocks is compiled once for all kinds of memory.
 pub(super) trait Reach {
     /// Returns the bytes of a segment of g[] from `first` to `last`, like
     /// [`Store::reading`](reconverge_simt::memory::Store::reading).
@@ -217,7 +217,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         if WORD { 4 } else { transfer.mem.access.bytes() }
     }
 
-    /// Executes the transfer if each lane accesses its word of a contiguous row, or if all lanes access one word.
+    /// Executes the transfer if the lanes access consecutive words, or if all lanes access one word.
     #[inline(always)]
     fn together<W: Wide>(
         wide: W,
@@ -406,8 +406,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-            // The row is read only after this call. If it were read earlier, the compiler would keep its values on the
-            // stack during the call.
+            // The row is read only after this call. If the row were read earlier, the compiler would keep the values of
+            // the row on the stack during the call.
             let mut values = *rows.row(row);
             if bits != u32::MAX {
                 let mut kept = [0; WARP];

@@ -1,5 +1,5 @@
-//! Changes to the flow state from outside, for fault injection. They imitate a particle that hits a latch or an entry
-//! of the token stack.
+//! Changes to the flow state from outside, for fault injection. The changes imitate a particle that hits a latch or an
+//! entry of the token stack.
 //!
 //! These functions preserve an invariant: an active lane is not in the state BRK, RET or EXIT.
 

@@ -124,8 +124,8 @@ fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
     assert!(flow.finished());
 }
 
-// 9.5: a loop with `joinat` pushes one BRANCH entry for each iteration in which lanes leave, and the join pops them one
-// at a time.
+// 9.5: a loop with `joinat` pushes one BRANCH entry for each iteration in which lanes leave, and the join pops these
+// entries one at a time.
 #[test]
 fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
     let mut flow = warp(0b111);
@@ -378,8 +378,8 @@ fn a_helper_is_dead_and_the_lanes_beside_it_are_not() {
     assert_eq!(at(&flow), (0, 0b0111));
 }
 
-// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for it. A lane that returned from a
-// call runs again.
+// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for the lane. A lane that returned
+// from a call runs again.
 #[test]
 fn lanes_that_exited_or_returned_past_every_call_have_ended() {
     let mut flow = warp(0b1111);

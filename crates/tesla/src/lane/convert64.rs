@@ -128,8 +128,8 @@ fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     }
 }
 
-/// Executes cvt from f64 to f32. Denormal results are kept. Unlike in f32 arithmetic, the flags treat them as non-zero.
-/// A NaN keeps its sign and the upper bits of its payload.
+/// Executes cvt from f64 to f32. Denormal results are kept. Unlike in f32 arithmetic, the flags treat denormals as
+/// non-zero. A NaN keeps its sign and the upper bits of its payload.
 pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Flags) {
     let x = modified(modifiers, x);
     let sign = (x >> 32) as u32 & 0x8000_0000;

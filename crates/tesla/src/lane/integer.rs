@@ -31,8 +31,8 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     let (mask, top) = (width.mask(), width.top());
     let (a, b) = (a & mask, b & mask);
     let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
-    // The carry out of the top bit, in 32-bit arithmetic. It is set if the top bits of both operands are ones, or if
-    // one of them is a one and a carry from below has cleared the top bit of the sum.
+    // The carry out of the top bit, in 32-bit arithmetic. This carry is set if the top bits of both operands are ones.
+    // It is also set if the top bit of one operand is a one and a carry from below has cleared the top bit of the sum.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
     // If `a` is positive, the limit is the largest positive number. If `a` is negative, the limit is one more, which is

@@ -1,5 +1,5 @@
-//! The computations of one lane, exact to the bit. They are pure functions from operand values and modifiers to a
-//! result and its flags.
+//! The computations of one lane, exact to the bit. The computations are pure functions from operand values and
+//! modifiers to a result and its flags.
 //!
 //! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
 //! modifiers as plain values and is inlined. So if a caller passes constant modifiers, the compiled call contains only
@@ -160,7 +160,8 @@ impl Modifiers {
 
 /// The outcomes of a comparison for which `set` is true: L = 1, E = 2, G = 4, U (unordered) = 8.
 ///
-/// These are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers use L, E and G. (2.3)
+/// The values of this type are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers
+/// use L, E and G. (2.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Compare(u8);
 

@@ -1,9 +1,9 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
-//! Every function computes c0 + c1 x + c2 x² for the interval that its leading fraction bits select. All integers are
-//! exact, except for the squarer, which truncates each partial product (`square` below). The results are those of the
-//! hardware's tables, and differ from those of a mathematics library. The modifiers of sources are already applied.
-//! These functions do not write a `$c`.
+//! Every function computes c0 + c1 x + c2 x² for the interval that the leading fraction bits of the source select. All
+//! integers are exact, except for the squarer, which truncates each partial product (`square` below). The results are
+//! those of the hardware's tables, and differ from those of a mathematics library. The modifiers of sources are already
+//! applied. These functions do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -46,14 +46,15 @@ fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     }
 }
 
-/// Returns about x² / 2^19 for x of at most 17 bits. It is the sum of the partial products, each of which is truncated.
+/// Returns about x² / 2^19 for x of at most 17 bits. The result is the sum of the partial products. Each partial
+/// product is truncated.
 pub(crate) fn square(x: u32) -> i64 {
     let sum: u32 = (0..17).map(|bit| if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 }).sum();
     i64::from(sum >> 1)
 }
 
 /// Returns c0 2^`scale0` + c1 x + c2 x² 2^`scale2`. The input of the squarer is a separate parameter, because rcp
-/// shifts it.
+/// shifts this input.
 fn interpolate(row: &Coefficients, scale0: u32, x: u32, squared: u32, scale2: u32) -> i64 {
     let [c0, c1, c2] = row.map(i64::from);
     (c0 << scale0) + c1 * i64::from(x) + ((c2 * square(squared)) << scale2)

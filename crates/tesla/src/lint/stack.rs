@@ -219,7 +219,8 @@ impl Walk<'_, '_> {
                 let away = waiting.away || parked;
                 next.push(then(Waiting { away, ..token.then }));
             }
-            // Lanes that wait for the join continue at its address, and the join there pops the token.
+            // Lanes that wait for the join continue at the token's address, and the join at this address pops the
+            // token.
             TokenType::Joinat => {
                 let away = waiting.away || parked;
                 next.push(Move::Go((At::Before(token.to), Waiting { away, ..waiting })));
@@ -322,7 +323,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     }
 }
 
-/// Reports a `ret` that returns from a subroutine on one path and ends lanes on another.
+/// Reports a `ret` that returns from a subroutine on one path and ends lanes on another path.
 fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     let by = |called: bool| -> NumberSet {
         let ret = |(at, waiting): &State| match at {

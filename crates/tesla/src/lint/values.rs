@@ -60,7 +60,7 @@ impl Places {
 }
 
 /// For each node of the graph, by number, the set of locations before its instruction. `None` means that no path leads
-/// there.
+/// to the node.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program.
@@ -86,7 +86,7 @@ fn before(
 }
 
 /// Returns the number of general registers of a program. If the program does not declare the number, returns the
-/// smallest number that covers all registers that it writes.
+/// smallest number that covers all registers that the program writes.
 fn registers(subject: &Subject<'_>) -> u32 {
     let highest = || {
         let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
@@ -172,8 +172,8 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(pc),
-            // If all sources differ between lanes, they may differ in the same way, for example an index and its bound
-            // that are both computed from the thread's number. So the result counts as equal in all lanes.
+            // If all sources differ between lanes, the sources may differ in the same way, for example an index and its
+            // bound that are both computed from the thread's number. So the result counts as equal in all lanes.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {

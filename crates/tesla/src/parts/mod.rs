@@ -35,8 +35,8 @@ macro_rules! choice {
     };
 }
 
-/// A case that is limited to some chips and stages. It is a macro, because the data that a literal refers to becomes
-/// static, while the data that a function's argument refers to does not.
+/// A case that is limited to some chips and stages. This definition is a macro, not a function. The data that a literal
+/// refers to becomes static, but the data that an argument of a function refers to does not become static.
 macro_rules! case_in {
     ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {
         Case { mask: $mask, fixed: $fixed, scope: $scope, parts: $parts }

@@ -24,7 +24,7 @@ pub struct Assembled {
     pub chip_name: Option<String>,
     /// Modules, from `.module` and the directives after it.
     pub modules: Vec<Module>,
-    /// A program for each `.kernel`. If the text has no `.kernel`, it is one program without a name.
+    /// A program for each `.kernel`. If the text has no `.kernel`, the list has one program without a name.
     pub programs: Vec<Program>,
     /// For each program, the address of each instruction and its position in the text, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
@@ -302,7 +302,8 @@ impl<'a> Assembler<'a> {
         Err(error)
     }
 
-    /// Warns if the immediate of a float operation is a decimal integer, because its bits are a float near 0.
+    /// Warns if the immediate of a float operation is a decimal integer, because the bits of such an integer are a
+    /// float near 0.
     #[cold]
     fn integer_in_floats(&mut self, offset: usize, line: &str) {
         let is_integer = |word: &&str| *word != "0" && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -578,7 +579,7 @@ impl<'a> Assembler<'a> {
         self.begin_program(None);
     }
 
-    /// Begins a program, which belongs to the last module if there is one.
+    /// Begins a program, which belongs to the last module, if the text has a module.
     fn begin_program(&mut self, name: Option<String>) {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();

@@ -35,7 +35,7 @@ impl Default for Listing {
 /// Prints words as text from which [`assemble`](super::assemble) produces the same words.
 ///
 /// `base` is the byte address of the first word in the code window. If words are not an instruction of this chip and
-/// stage, they are printed as `.word`, with the reason as a comment.
+/// stage, these words are printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing, notes: None }, &mut out, &mut Vec::new());
@@ -99,7 +99,7 @@ pub struct Member<'a> {
 
 /// Prints modules and their programs: the parts that programs share once, then each program.
 ///
-/// `chip` is the chip for which the words are decoded. If it is `None` or equals the chip of a module, the listing
+/// `chip` is the chip for which the words are decoded. If `chip` is `None` or equals the chip of a module, the listing
 /// contains the module's name for the chip.
 pub fn disassemble_image(
     modules: &[Module],

@@ -245,7 +245,7 @@ impl<'a> Way<'a> {
             let test = self.rows.two(Two::Or, beyond, no_addend);
             return self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask);
         }
-        // The product is not truncated if the addend is zero, and it is exact if a factor is zero.
+        // The product is not truncated if the addend is zero, and the product is exact if a factor is zero.
         let term = self.rows.strip.select(no_addend, cut, product);
         let sum = self.rows.two(Two::FAdd, term, c);
         let (no_a, no_b) =
@@ -317,7 +317,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Returns a source with its half extracted and its modifiers applied. If the result is a NaN, it is canonical
+    /// Returns a source with its half extracted and its modifiers applied. If the result is a NaN, the NaN is canonical
     /// unless `floats` is set.
     fn source(&mut self, operation: &Operation, number: usize, floats: bool) -> Value {
         let Operation { src, shift, narrow, keep, flip, .. } = *operation;
@@ -365,7 +365,7 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
-    /// Returns whether a transfer has a template. It must be a load from g[], or a store of a word to g[].
+    /// Returns whether a transfer has a template. The transfer must be a load from g[], or a store of a word to g[].
     pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
         let is_row = base.is_some_and(|place| self.lowered.is_register(place));

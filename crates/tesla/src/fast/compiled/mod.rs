@@ -57,7 +57,8 @@ pub(super) struct Call {
     access: Access,
 }
 
-/// Kinds of lanes that leave a node: those that wait for the BREAK entry, and those that wait for the CALL entry.
+/// Kinds of lanes that leave a node: the lanes that wait for the BREAK entry, and the lanes that wait for the CALL
+/// entry.
 const BROKE: u8 = 0;
 const RETURNED: u8 = 1;
 

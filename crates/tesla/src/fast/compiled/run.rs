@@ -1,7 +1,7 @@
 //! Entry and exit of linked code, and its flow.
 
-// This module calls compiled code, and compiled code calls back into this module. A comment at each such call states
-// its assumptions.
+// This module calls compiled code, and compiled code calls back into this module. A comment at each unsafe operation
+// states its assumptions.
 #![allow(unsafe_code)]
 
 use reconverge_jit::{Arrived, FLUSH, Held, Left, Linked, LinkedMachine, NO_NODE, State};
@@ -13,7 +13,7 @@ use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::words::{Reach, Transfer};
 use crate::inst::Space;
 
-/// A program as linked code, and a state to run it with.
+/// A program as linked code, and the state for running the code.
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
     held: Held,
@@ -38,7 +38,7 @@ pub(in crate::fast) struct Work<'c, 'a, 'w> {
     waiting: [Option<(u32, u32)>; WAITING],
 }
 
-/// Number of warps that can wait in code: those of the largest block of the hardware.
+/// Number of warps that can wait in code: the number of warps of the largest block of the hardware.
 const WAITING: usize = 16;
 
 /// The compiled engine of this machine.
@@ -93,7 +93,7 @@ impl LinkedMachine for Tesla {
                 Some(guard) if guard.always => (own.ends, state.active),
                 _ => (own.ends, state.taken()),
             },
-            // All lanes have left the node, and the code has cleared their bits in the row of the active lanes.
+            // All lanes have left the node, and compiled code has cleared these lanes in the row of the active lanes.
             piece => {
                 cursor.lanes.sets[ACTIVE] = 0;
                 (own.leaves[piece as usize - 1], state.active)

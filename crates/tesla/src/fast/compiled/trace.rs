@@ -91,7 +91,7 @@ fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     loops
 }
 
-/// Returns for each block whether control flow names it as a target.
+/// Returns for each block whether some control-flow instruction names the block as a target.
 fn targets(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut targets = vec![false; lowered.blocks.len()];
     for inst in context.code.slots().flatten() {
@@ -173,8 +173,8 @@ impl<'a> Tracer<'a> {
                     Next::To(to(block.fall))
                 }
                 Last::Bra { guard, .. } if guard.always => Next::To(to(block.jump)),
-                // The lanes that branch to a join arrive at it at once, and this arrival counts as one instruction. The
-                // other lanes run the next block.
+                // The lanes that branch to a join arrive at the join at once. Their arrival counts as one instruction.
+                // The other lanes run the next block.
                 Last::Bra { target, guard }
                     if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
                 {
@@ -220,7 +220,7 @@ impl<'a> Tracer<'a> {
         self.covered + self.open.as_ref().map_or(0, |open| open.places.len() as u32 + open.inside)
     }
 
-    /// Returns whether a node continues with a block for the lanes that have not left it.
+    /// Returns whether a node continues with a block for the lanes that have not left the node.
     fn goes_on(&self, number: u32) -> bool {
         let is_call = self.open.as_ref().is_none_or(|open| open.call.is_some());
         !is_call && self.has_room() && self.continues(number)

@@ -1,4 +1,4 @@
-//! Operations that have code of their own for whole rows of lanes.
+//! Operations with special code for whole rows of lanes.
 //!
 //! A kernel is an operation that is known at compile time. The compiler then reduces the list of operations in
 //! [`crate::meaning`] to one call of a function of [`crate::lane`] with constant arguments. Operations without a kernel
@@ -25,7 +25,7 @@ pub(super) struct Shape {
 }
 
 /// Defines the kernels of a module. Each row starts with the kind of operands that its operations accept (`word`,
-/// `half` or `modified`). The braces contain the method of computation if it is not lane by lane.
+/// `half` or `modified`). The braces contain the method of computation, unless the lane function computes each lane.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
 /// instances of a generic function into the code generation unit of its module, and an incremental build generates only

@@ -4,9 +4,9 @@ use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
 use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
-/// For each block, sets the numbers of the blocks that follow it. Between `quadon` and `quadpop`, control flow is a
-/// fault, which can be detected only from the token stack. So the blocks of programs with these instructions have no
-/// successors.
+/// For each block, sets the numbers of the blocks that follow the block. Between `quadon` and `quadpop`, control flow
+/// is a fault, which can be detected only from the token stack. So the blocks of programs with these instructions have
+/// no successors.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
@@ -33,7 +33,7 @@ pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block
     if block.fall == NONE && block.jump == NONE {
         return None;
     }
-    // Returns the side that begins at an address, and the join that it reaches.
+    // Returns the side that begins at an address, and the join that the side reaches.
     let side = |pc: u32, block: u32| {
         let place = context.code.place(pc)?;
         let first = blocks.get(starts[place] as usize)?;

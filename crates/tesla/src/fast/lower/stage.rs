@@ -14,8 +14,9 @@ use crate::lane::{Modifiers, Rounding, Width};
 use crate::meaning::Modes;
 
 impl Lower<'_> {
-    /// Returns whether the operand is a word of a[], v[], p[] or o[] that every lane can read. Its address must be
-    /// constant, and the word must exist, unless missing words read zero. The access must read the whole word.
+    /// Returns whether the operand is a word of a[], v[], p[] or o[] that every lane can read. The address of the
+    /// operand must be constant, and the word must exist, unless missing words read zero. The access must read the
+    /// whole word.
     pub(super) fn is_stage_word(&self, mem: &Mem) -> bool {
         let word = place_of(mem) / 4;
         let lenient = self.context.mode == Mode::Lenient;
