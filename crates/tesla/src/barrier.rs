@@ -13,7 +13,7 @@ use crate::inst::BarrierCount;
 /// Number of barriers of a block.
 pub const BARRIERS: usize = 16;
 
-/// The value of the count operand that means all warps of the block, like the `all` flag.
+/// The value of the count operand that stands for all warps of the block. The `all` flag has the same meaning.
 pub const COUNT_ALL: u32 = 0xfff;
 
 /// The number of warps for which a barrier waits.
@@ -26,7 +26,7 @@ pub enum Count {
 }
 
 impl Count {
-    /// Returns the count of a `bar` instruction: its 12-bit operand, or its `all` flag.
+    /// Returns the count that a `bar` instruction specifies by its 12-bit operand or by its `all` flag.
     pub fn of(operand: u32, all: bool) -> Count {
         if all || operand == COUNT_ALL { Count::All } else { Count::Warps(operand) }
     }
@@ -41,7 +41,7 @@ impl From<BarrierCount> for Count {
     }
 }
 
-/// The counters of a block and the warps that wait for them.
+/// The barrier counters of a block, and the warps that wait at barriers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Barriers {
     value: [u32; BARRIERS],

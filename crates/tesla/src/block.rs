@@ -330,7 +330,8 @@ impl Block {
     /// Selects the next warp that can run. Returns whether such a warp exists.
     fn choose(&mut self) -> bool {
         let count = self.warps.len();
-        // The search begins with warp 0 at the start of the block, and later with the warp after the current warp.
+        // At the start of the block, the search begins with warp 0. Later, the search begins with the warp after the
+        // current warp.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
         // For speed, the search is a single loop. A search with two loops, one for each range of warps, would take as
         // long as all other work of a switch at a barrier.

@@ -171,7 +171,7 @@ controls! {
     Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
         |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
         "pops the QUADON entry and restores its lanes";
-    /// Counts at a barrier of the block, waits at it, or both. \[bar\]
+    /// Counts the warp as arrived at a barrier of the block, waits at the barrier, or does both. \[bar\]
     Bar {
         /// Whether the warp counts as arrived.
         inc: bool,
@@ -191,7 +191,7 @@ controls! {
 }
 
 impl Control {
-    /// Returns the code address in the instruction, if it has one.
+    /// Returns the code address in the instruction, if the instruction has a code address.
     pub const fn target(self) -> Option<u32> {
         match self.effect() {
             Effect::Goto(target) | Effect::Push { goes: Some(target), .. } => Some(target),

@@ -241,9 +241,9 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of the
-    /// components are registers 1 and 5, and registers 2 and 5. The 32-bit product is split into three products of
-    /// halves.
+    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of one
+    /// component are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is
+    /// split into three products of halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(

@@ -55,8 +55,8 @@ reconverge_isa::choices! {
 pub struct Token {
     /// Purpose of the entry.
     pub token: TokenType,
-    /// Byte address. BRANCH: the start of the side that waits. CALL: the return address. BREAK and JOINAT: their
-    /// operand. QUADON: 0.
+    /// Byte address. BRANCH: the start of the side that waits. CALL: the return address. BREAK and JOINAT: the operand
+    /// of the instruction. QUADON: 0.
     pub pc: u32,
     /// BRANCH: the lanes of the side that waits. All other types: the lanes that were active at the push.
     pub mask: Mask,
@@ -111,8 +111,8 @@ impl Limits {
     /// the number of entries in memory. Memory has at least 4 entries, or no entries for the value 0. Values above 13
     /// are clamped to 13 (9.1).
     ///
-    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets 4 (8 entries)
-    /// for all programs, and compiled fragment programs need up to 20 entries.
+    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets the value 4 (8
+    /// entries) for all programs, and compiled fragment programs need up to 20 entries.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
             0 => ON_CHIP_ENTRIES,
@@ -444,9 +444,9 @@ impl Flow {
         self.unwind(ran, o)
     }
 
-    /// Executes the join modifier, before the instruction that has it. If a side of a branch still waits, the arrival
-    /// at the join switches the warp to that side. If the JOINAT entry is on top, the arrival reconverges all lanes.
-    /// (9.4)
+    /// Executes the join modifier, before the instruction that has the modifier. If a side of a branch still waits, the
+    /// arrival at the join switches the warp to that side. If the JOINAT entry is on top, the arrival reconverges all
+    /// lanes. (9.4)
     ///
     /// # Errors
     /// [`Fault::StackMismatch`], and in strict mode [`Fault::StackUnderflow`].
@@ -509,7 +509,7 @@ impl Flow {
         self.joined = Mask::NONE;
     }
 
-    /// Returns the lanes that arrived at the next instruction, before its join.
+    /// Returns the lanes that arrived at the next instruction, before the join of that instruction.
     #[inline]
     pub fn arrived(&self) -> Mask {
         if self.joined.any() { self.joined } else { self.active }
@@ -580,8 +580,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (9.5): a `break` in a subroutine leaves a loop of the caller. In strict mode, this is a mismatch. In
-    /// lenient mode, the CALL entry is popped as for a return, and unwinding continues to the BREAK entry.
+    /// **Open** (9.5): a `break` in a subroutine leaves a loop of the caller. In strict mode, such a `break` is a
+    /// mismatch. In lenient mode, the CALL entry is popped as for a return, and unwinding continues to the BREAK entry.
     fn break_through_call(&self, call: &Token) -> Result<(), Fault> {
         match self.mode {
             Mode::Strict if (call.mask & self.brk).any() => Err(Fault::StackMismatch),
@@ -589,7 +589,7 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.5): lanes have executed `break`, and the stack has no BREAK entry. In strict mode, this is an
+    /// **Open** (13.5): lanes have executed `break`, and the stack has no BREAK entry. In strict mode, this case is an
     /// underflow. In lenient mode, the lanes count as exited.
     fn broken_at_the_end(&self) -> Result<(), Fault> {
         match self.mode {
@@ -617,7 +617,8 @@ impl Flow {
     }
 
     /// **Open** (13.6): returns whether a limited call is skipped because the number of outstanding calls has reached
-    /// the limit. A limited call that is not skipped adds one to the number, and popping its entry subtracts one.
+    /// the limit. A limited call that is not skipped adds one to the number, and popping the entry of the call
+    /// subtracts one.
     fn call_beyond_limit(&self) -> bool {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }

@@ -46,7 +46,7 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// Facts about the lanes of a warp that wait. The graph follows a single lane, so all facts are `false` there.
+/// Facts about the waiting lanes of a warp. The graph follows a single lane, so all facts are `false` there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
     /// Whether lanes wait at a join or on the other side of a branch.
@@ -117,7 +117,7 @@ impl Passes {
 ///
 /// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the only target is
 /// the address in the word that the instruction reads. The bank may be missing in the container, because a launch
-/// provides it. The branch can then continue at every target of a call, and after every exit or return, because
+/// provides the bank. The branch can then continue at every target of a call, and after every exit or return, because
 /// subroutines begin at such positions.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();

@@ -324,7 +324,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let (eights, others) = known.as_chunks();
     let mut bits = !Mask::first(known.len()).0;
     for (place, eight) in eights.iter().enumerate() {
-        // The product moves each byte, which is 0 or 1, to its bit of the uppermost byte.
+        // Each byte is 0 or 1. The product moves each byte to the bit for this byte in the uppermost byte.
         let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
         bits |= product >> 56 << (8 * place);
     }
@@ -372,7 +372,8 @@ impl Totals {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added its registers to the columns.
+    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added the registers of the warp to
+    /// the columns.
     #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);

@@ -54,7 +54,7 @@ impl Chip {
         }
     }
 
-    /// Returns the chip with this name or alias, in any case, or with this chip number (`50`, `0xa0`).
+    /// Returns the chip with this name or alias, in upper or lower case, or with this chip number (`50`, `0xa0`).
     pub fn from_name(name: &str) -> Option<Chip> {
         let name = name.trim().to_ascii_uppercase();
         let is = |chip: &Chip| chip.name() == name || chip.aliases().contains(&name.as_str());
@@ -376,7 +376,7 @@ pub enum Special {
     Pm(u8),
     /// 8: sample number.
     Sampleid,
-    /// 9 to 15: unknown. The description recommends that they read 0.
+    /// 9 to 15: unknown. The description recommends that these registers read 0.
     Unknown(u8),
 }
 
@@ -431,7 +431,7 @@ impl Operand {
 /// The destination of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dst {
-    /// The instruction has no result. It may affect flags, memory or control flow.
+    /// The instruction has no result. The instruction may affect flags, memory or control flow.
     #[default]
     None,
     /// The bit bucket: the result is dropped, but flags are still written.
@@ -477,7 +477,7 @@ pub enum TexOp {
     QueryLod,
 }
 
-/// The fields of a texture instruction. Its destination base register is also its first source register. (6.9)
+/// The fields of a texture instruction. The base register of the destination is also the first source register. (6.9)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tex {
     /// The operation.
@@ -547,7 +547,7 @@ pub enum Op {
 }
 
 operations! {
-    /// Memory accesses. They execute one lane at a time, in ascending order.
+    /// Memory accesses. An access executes one lane at a time, in ascending order.
     Memory {
         /// dst = src\[0\], memory of any space except for o[]. \[ld\]
         Ld => "ld", Specified;
@@ -630,7 +630,7 @@ operations! {
             /// The number of the event, 0 to 15.
             event: u8,
         } => "pmevent", Specified;
-        /// A breakpoint. It has a predicate in the long form. \[brkpt\]
+        /// A breakpoint. In the long form, the breakpoint has a predicate. \[brkpt\]
         Brkpt => "brkpt", Specified;
     }
 }

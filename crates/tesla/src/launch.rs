@@ -52,7 +52,7 @@ pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 /// The fields that every stage has.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The chip. It determines which instructions can be decoded, and affects a few results.
+    /// The chip. The chip determines which instructions can be decoded, and affects a few results.
     pub chip: Chip,
     /// Number of general registers per thread. Registers beyond this number read zero.
     pub registers: u32,
@@ -127,7 +127,7 @@ impl Setup {
     }
 
     /// Returns whether lowering produces the same program for both setups. Such setups differ at most in the contents
-    /// of c[]. Images count as equal only if both setups share them.
+    /// of c[]. Images count as equal only if both setups share the images.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -169,7 +169,7 @@ pub struct Environment {
 /// A launch of a compute program: a grid of blocks.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of blocks in x and y, 1 to 0xffff each.
     pub grid: [u32; 2],
@@ -292,7 +292,7 @@ pub enum Varying {
 /// A launch of a fragment program. Lanes 4q to 4q+3 are the quad q: upper left, upper right, lower left, lower right.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
@@ -308,7 +308,7 @@ pub struct Fragment {
     pub centroids: Vec<[f32; 2]>,
     /// Number of registers in the results, from `$r0` on: four per colour. `None` means all registers.
     pub kept: Option<usize>,
-    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w; its default is 1.0.
+    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w. The default of slot 0 is 1.0.
     pub varyings: LiteMap<u16, Varying>,
 }
 
@@ -336,7 +336,7 @@ impl Fragment {
 /// A launch of a vertex program.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of vertices.
     pub lanes: usize,
@@ -347,7 +347,7 @@ pub struct Vertex {
 /// A launch of a geometry program.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of primitives.
     pub lanes: usize,
@@ -388,7 +388,7 @@ impl Launch {
         Environment { stage: self.stage(), setup: self.setup().clone() }
     }
 
-    /// Replaces the setup of the launch by that of an environment for the same stage.
+    /// Replaces the setup of the launch by the setup of an environment for the same stage.
     ///
     /// # Errors
     /// The environment is for another stage.
@@ -438,7 +438,8 @@ impl Launch {
         self.blocks() * of_a_block
     }
 
-    /// Returns the number of lanes of a graphics stage, whose results form the outcome. Returns 0 for compute.
+    /// Returns the number of lanes of a graphics launch. The results of these lanes form the outcome. Returns 0 for a
+    /// compute launch.
     pub(crate) fn lanes(&self) -> usize {
         match self {
             Launch::Compute(_) => 0,

@@ -177,7 +177,7 @@ impl Subject<'_> {
     fn bits(&mut self, pc: u32) {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
-        // All compilers set bit 6 of the second word in `ld lock` and `mov $c`, like in instructions that may write
+        // All compilers set bit 6 of the second word in `ld lock` and `mov $c`, as in instructions that may write
         // flags.
         let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {

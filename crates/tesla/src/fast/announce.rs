@@ -1,4 +1,4 @@
-//! Reports of blocks, and of the branches after them, to the observer.
+//! Reports blocks, and the branches after blocks, to the observer.
 
 use std::ops::Range;
 

@@ -65,7 +65,7 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) active: u32,
     /// The next block.
     pub(super) block: u32,
-    /// The lanes that most recently arrived at a block, before its join.
+    /// The lanes that most recently arrived at a block, before the join of the block.
     pub(super) arrived: Mask,
     /// For reports of paths: the value of `budget` at the latest report, and the number of blocks since that report
     /// (`chained`).
@@ -207,7 +207,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. Returns `false`
-    /// if it has not switched. The caller then returns to the block of warps, which selects the next warp.
+    /// if this function has not switched to another warp. The caller then returns to the block of warps, which selects
+    /// the next warp.
     pub(super) fn pass_turn(&mut self) -> bool {
         let Some(remaining) = self.may_pass() else { return false };
         let Arrivals { barriers, warp, .. } = &mut self.barriers;
@@ -365,8 +366,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         }
     }
 
-    /// Updates the flow state after a block: executes the last instruction, if it is control flow, and the exit, if
-    /// any.
+    /// Updates the flow state after a block: executes the last instruction, if this instruction is control flow, and
+    /// executes the exit, if any.
     #[inline(always)]
     pub(super) fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
         let Cursor { flow, observer, barriers, .. } = self;

@@ -23,7 +23,7 @@ const SMALLEST: u32 = 1 << 23;
 /// The bits of 2^-100 as an f32.
 const LEAST: u32 = (127 - 100) << 23;
 
-/// Returns sums rounded to nearest, or `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.
+/// Returns sums rounded to nearest. Returns `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.
 ///
 /// A denormal operand does not change such a sum. The other operand is at least 2^-101, since two denormals sum to less
 /// than 2^-100. The denormal is less than half of a unit in the last place of 2^-101. If the sum is zero, the operands

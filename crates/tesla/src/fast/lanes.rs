@@ -1,5 +1,5 @@
-//! Operations on whole rows of lanes: the state that they access, their operands, and the compilation of one body for
-//! each level.
+//! Operations on whole rows of lanes: the state that operations access, the operands of operations, and the compilation
+//! of an operation's body for each level.
 //!
 //! A [`Body`] is written once, as branch-free loops over all lanes, and stores its result only in the lanes of a mask.
 //! A [`handler`] is a body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes. Rows 0
@@ -274,8 +274,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // This is a separate function, so that the fast path does not keep the sources. Keeping the sources would
-            // add a tenth to the time of a `mad`.
+            // The rare computation is a separate function, so that the fast path does not keep the sources. Keeping the
+            // sources would add a tenth to the time of a `mad`.
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }
@@ -346,7 +346,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     operation: &Operation,
 ) -> Sources {
     let Operation { src, shift, narrow, keep, flip, .. } = *operation;
-    // This is written out, because `array::map` is not always inlined.
+    // The array is written out, because `array::map` is not always inlined.
     let mut sources = [lanes.row(src[0]), lanes.row(src[1]), lanes.row(src[2])];
     for number in 0..3 {
         for lane in 0..WARP {

@@ -71,7 +71,7 @@ pub(super) struct Access {
     pub(super) after: Range<u32>,
 }
 
-/// A predicate, as a table that is looked up by the flags of a `$c`.
+/// A predicate, as a table with one entry for each value of the flags of a `$c`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) always: bool,
@@ -531,7 +531,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Creates an operation for a set of lanes. Its sources are zeros until they are set.
+    /// Creates an operation for a set of lanes. The sources are zeros until the caller sets them.
     fn operation(&self, dst: Place, set: usize) -> Operation {
         Operation {
             src: [self.zero(); 3],
@@ -558,7 +558,7 @@ impl Lower<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// Lowers an instruction. Returns `None` if the reference interpreter executes it.
+    /// Lowers an instruction. Returns `None` if the reference interpreter executes the instruction.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
         if let Op::Control(control) = inst.op {
             return self.control(control, inst.guard).map(Lowering::Last);
@@ -582,7 +582,7 @@ impl Lower<'_> {
     }
 
     /// Returns the set of lanes that execute an instruction. Adds an operation that computes the set, unless all active
-    /// lanes execute. (2.2, 3.4)
+    /// lanes execute the instruction. (2.2, 3.4)
     fn predicate(&mut self, inst: &Inst) -> usize {
         if inst.guard.is_always() && inst.lanes & 15 == 15 {
             return ACTIVE;

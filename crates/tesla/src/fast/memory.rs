@@ -230,7 +230,7 @@ pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Opt
     Some((context.segments.row(number, first, last)?, count as usize))
 }
 
-/// The lanes of a set that is not empty, and the address of each.
+/// The lanes of a set that is not empty, and the address of each lane.
 #[derive(Clone, Copy)]
 struct Warp {
     addresses: Row,

@@ -92,7 +92,7 @@ impl Fast {
         let mut lowered =
             lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
         let straight = [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new));
-        // The rows that the straight-line forms use in addition come after all other rows.
+        // The additional rows of the straight-line forms come after all other rows.
         let kept = straight.iter().flatten().map(|straight| straight.kept()).max();
         (0..kept.unwrap_or(0)).for_each(|_| lowered.add_row());
         let cleared = Cleared::of(context).into();

@@ -39,8 +39,8 @@ const TOGETHER: usize = 16;
 /// hundredths of the time.
 const IN_ORDER: usize = 32;
 
-/// Number of instructions that a block which runs ahead may issue in any case. A block that also exceeds [`LONGER`] is
-/// stopped.
+/// Number of instructions that a block which runs ahead may always issue. After this number, the block is stopped if it
+/// also exceeds [`LONGER`].
 const PATIENCE: u64 = 1 << 18;
 
 /// Maximum number of instructions of a block that runs ahead, as a multiple of the longest block that has ended.

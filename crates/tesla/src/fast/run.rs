@@ -1,6 +1,6 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction of the
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction with the
 //! reference interpreter, a part of a block, or a load or store that some lane cannot execute. [`Cursor`] is the
 //! position of a warp.
 
@@ -236,7 +236,8 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])> {
         let (base, limit) = self.context.segments.linear(segment)?;
         let (start, bytes) = self.global.whole(base.checked_add(address)?)?;
-        // The segment may begin inside the buffer, or the buffer inside the segment. Either may end first.
+        // The segment may begin inside the buffer, or the buffer may begin inside the segment. Either the segment or
+        // the buffer may end first.
         let before = base.saturating_sub(start) as usize;
         let first = start.saturating_sub(base);
         let most = usize::try_from(limit.checked_sub(first)?).ok()?.saturating_add(1);
@@ -422,7 +423,8 @@ impl<O: Observer> Cursor<'_, '_, O> {
         if block.size - first > self.budget {
             // The budget is used up before the last instruction.
             let until = first + self.budget;
-            // SAFETY: both positions are ends of instructions of the block, and the first is not after the second.
+            // SAFETY: both positions are ends of instructions of the block, and the first position is not after the
+            // second position.
             unsafe { self.execute(end_of(first), end_of(until)) };
             ran(self, first..until);
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);

@@ -106,10 +106,10 @@ impl Terms {
 // use comparisons of bytes, and would have to pack and unpack these bytes.
 
 /// Packs an exponent field and a significand from 2^23 to 2^24 (inclusive) as a float. Returns zero below the range of
-/// normal numbers, and infinity above.
+/// normal numbers, and infinity above this range.
 #[inline(always)]
 fn pack(exponent: i32, significand: u32) -> u32 {
-    // The leading bit of the significand adds one to the exponent. A significand of 2^24 adds two.
+    // The leading bit of the significand adds one to the exponent. A significand of 2^24 adds two to the exponent.
     let bits = (exponent.wrapping_sub(1) << 23).wrapping_add(significand as i32);
     let bits = if bits < 1 << 23 { 0 } else { bits as u32 };
     bits.min(INFINITY)
@@ -119,7 +119,7 @@ fn pack(exponent: i32, significand: u32) -> u32 {
 /// bits of the number, and `high` holds the bits above these bits. `exponent` is the exponent field for bit 0.
 #[inline(always)]
 fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
-    // A double holds the number exactly, and the shift truncates it.
+    // A double holds the number exactly, and the shift truncates the number.
     let double = f64::from(high) * f64::from(1 << bits) + f64::from(low);
     ((double.to_bits() >> 29) as u32).wrapping_sub((1023 - exponent) << 23)
 }
@@ -193,7 +193,7 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
     for lane in 0..WARP {
         let x = sources[lane];
         let exponent = (x >> 23 & 0xff) as i32;
-        // The sum has 36 fraction bits: 23 in `high`, and 13 below.
+        // The sum has 36 fraction bits: 23 bits in `high`, and 13 bits below these.
         let (high, exact) = terms.sum(lane, rests[lane], [12, 1, 15], 0x3345);
         let high = high.wrapping_add((exponent - 127) << 23);
         let negative = high >> 31;

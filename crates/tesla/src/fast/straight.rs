@@ -44,7 +44,8 @@ pub(super) struct Straight {
     /// the rows of the lowered program.
     kept: usize,
     first_kept: usize,
-    /// Registers that each warp sets to zero at its start, because the warp may read the zero or return it as a result.
+    /// Registers that each warp sets to zero at its start, because the warp may read the zero or return the zero as a
+    /// result.
     zeroed: Vec<Place>,
     /// Registers that the steps of a warp write, in ascending order. All other registers are the same for all warps.
     written: Vec<usize>,
@@ -65,10 +66,10 @@ enum WarpStep {
         to: Place,
     },
     Operation(Handler, Operation),
-    /// Marks the lanes whose predicate holds as dead. These lanes continue as helpers for their quads.
+    /// Marks lanes as dead if their predicate holds. These lanes continue as helpers for their quads.
     Discard(Test),
-    /// Copies a register that is the same for all warps to a row, from which [`WarpStep::Restore`] sets the register
-    /// again.
+    /// Copies a register, which is the same for all warps, to a row. Later, [`WarpStep::Restore`] copies the row back
+    /// to the register.
     Keep {
         number: usize,
         register: u8,
@@ -275,7 +276,8 @@ fn register(place: &uses::Place) -> Option<(u8, bool)> {
 }
 
 impl RegisterHistory {
-    /// Records the next instruction. Returns whether its result is the same for all warps, so that it can run once.
+    /// Records the next instruction. Returns whether the result of the instruction is the same for all warps. Such an
+    /// instruction can run once for all warps.
     fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
         let is_written = |register: &u8| self.writers.contains_key(register);
         for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
@@ -283,8 +285,8 @@ impl RegisterHistory {
                 self.zeroed.insert(register);
             }
         }
-        // If a warp may read a register before this instruction writes it, the instruction must not run once before all
-        // warps.
+        // If a warp may read a register before this instruction writes the register, the instruction must not run once
+        // before all warps.
         let is_whole = |place: &uses::Place| match register(place) {
             Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
@@ -319,7 +321,7 @@ impl RegisterHistory {
 }
 
 impl WarpStep {
-    /// Returns the step for an operation, or `None` if only some lanes execute the read of an input.
+    /// Returns the step for an operation, or `None` if the operation reads an input in only some lanes.
     fn of(lowered: &Lowered, number: usize) -> Option<WarpStep> {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {

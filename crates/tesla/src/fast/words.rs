@@ -79,7 +79,7 @@ pub(super) trait Reach {
     /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
 
-    /// Returns the l[] memories of all lanes, concatenated, and the size of each in bytes.
+    /// Returns the l[] memories of all lanes, concatenated, and the size of each memory in bytes.
     fn local(&self) -> (&[u8], u32);
 
     /// Returns the l[] memories of all lanes, for stores to offsets from `first` to `last` in each memory.
@@ -226,13 +226,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         transfer: &Transfer,
     ) -> Option<()> {
         let offset = transfer.mem.offset as u32;
-        // The low bits of an address are ignored, depending on the size. (13.18)
+        // The low bits of an address are ignored. The number of ignored bits depends on the access size. (13.18)
         let keep = !(Self::size(transfer) - 1);
         let first = lanes.set(transfer.set).trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                // This reads the row itself. Indexing the copy `base` would move the whole copy through memory.
+                // This line reads the row itself. Indexing the copy `base` would move the whole copy through memory.
                 let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
                 let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
                 Self::at_once(wide, lanes, memory, transfer, address, (first, at))

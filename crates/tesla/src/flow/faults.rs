@@ -39,8 +39,8 @@ impl Flow {
         }
     }
 
-    /// Changes the type of a stack entry, if it exists. Entry 0 is the outermost. An entry that becomes QUADON loses
-    /// its lanes in the state BRK, RET or EXIT.
+    /// Changes the type of a stack entry, if the entry exists. Entry 0 is the outermost. An entry that becomes QUADON
+    /// loses its lanes in the state BRK, RET or EXIT.
     pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
         let run = self.run();
         if let Some(changed) = self.stack.get_mut(entry) {

@@ -183,7 +183,7 @@ fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     assert_eq!(at(&flow), (0x08, 0b11));
 }
 
-// 9.6: pending BRANCH paths of a function run before its CALL entry is popped.
+// 9.6: pending BRANCH paths of a function run before the CALL entry of the function is popped.
 #[test]
 fn a_return_runs_the_pending_branch_of_its_level_first() {
     let mut flow = warp(0b11);

@@ -4,7 +4,7 @@
 //! the same new word. Types of less than 32 bits are omitted: chips before G200 replicate the value over the word
 //! (according to INSNS), and later chips do nothing.
 
-/// An operation on a 32-bit word. Its type is u32 or b32 unless the instruction is signed.
+/// An operation on a 32-bit word. The type of the word is u32 or b32 unless the instruction is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
     /// 0: old + src, u32 or s32.
@@ -134,7 +134,7 @@ mod tests {
     fn signed_inc_and_dec_of_a_negative_source_misbehave_before_g200() {
         let minus = |x: i32| x as u32;
         let old = [minus(-7), minus(-6), minus(-5), minus(-1), 0];
-        // old + 1 is -6, -5, -4, 0 and 1, and the source is -5.
+        // In the five cases, old + 1 is -6, -5, -4, 0 and 1. The source is -5.
         let inc = |old| atomic32(Atomic::Inc, true, true, old, minus(-5), 0);
         assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
         let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);

@@ -181,7 +181,7 @@ fn whole_magnitude(x: u32) -> u32 {
     if float::is_nan(x) { 0 } else { magnitude }
 }
 
-/// Rounds an f32 to a whole number. The sign does not change, including that of a zero. Infinities and NaN do not
+/// Rounds an f32 to a whole number. The sign does not change, not even the sign of a zero. Infinities and NaN do not
 /// change.
 #[inline(always)]
 pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
@@ -210,7 +210,7 @@ pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
     sign | if magnitude < WHOLE { whole } else { magnitude }.to_bits()
 }
 
-/// Executes cvt from f16 or f32 to f32. `integral` is the rounding mode if the result is rounded to a whole number.
+/// Executes cvt from f16 or f32 to f32. `integral` is the rounding mode if the conversion rounds to a whole number.
 #[inline(always)]
 pub fn f2f32(
     integral: Option<Rounding>,

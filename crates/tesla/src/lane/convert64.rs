@@ -158,7 +158,7 @@ pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     (result, double::flags(result))
 }
 
-/// Executes cvt from f64 to f64. `integral` is the rounding mode if the result is rounded to a whole number. Rounding
+/// Executes cvt from f64 to f64. `integral` is the rounding mode if the conversion rounds to a whole number. Rounding
 /// keeps the sign of a zero.
 pub fn f64_to_f64(integral: Option<Rounding>, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     const WHOLE: i32 = 1075; // from this exponent field on, every f64 is a whole number or not finite

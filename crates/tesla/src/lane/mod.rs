@@ -19,7 +19,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! All functions follow the facts in the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c,
-//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of its function says so.
+//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of the function says so.
 
 pub mod atomic;
 pub mod convert;
@@ -65,7 +65,7 @@ impl Flags {
         self.0
     }
 
-    /// Returns whether C is set, which is the carry into `addc`.
+    /// Returns whether the flag C is set. C is the carry into `addc`.
     #[inline(always)]
     pub const fn carry(self) -> bool {
         self.0 & Flags::C.0 != 0
@@ -124,7 +124,7 @@ impl Width {
 /// Source modifiers of floating-point operands. `abs` acts before `neg`. (6.1)
 ///
 /// For f32, both modifiers act on the bits of the source, including the bits of a NaN. The operations of [`double`]
-/// state how their modifiers differ from this.
+/// state how their modifiers differ from this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
     /// Whether to clear the sign of the source.
@@ -178,8 +178,8 @@ impl Compare {
         self.0
     }
 
-    /// Returns whether the comparison holds. At most one of the relations may be true. If none is true, the operands
-    /// are unordered.
+    /// Returns whether the comparison holds. At most one of the three relations may be true. If no relation is true,
+    /// the operands are unordered.
     #[inline(always)]
     const fn holds(self, less: bool, equal: bool, greater: bool) -> bool {
         let unordered = !(less | equal | greater);

@@ -112,7 +112,7 @@ pub fn lg2(x: u32) -> u32 {
         Source::Number { exponent, significand } => {
             let fraction = significand & FRACTION;
             let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
-            // The number has 36 bits after the point. For 1.0, it is exactly zero before the exponent is added.
+            // The number has 36 bits after the point. For 1.0, the number is exactly zero before the exponent is added.
             let of_significand = match fraction {
                 0 if exponent == 127 => 0,
                 _ => (interpolate(&LG2[index as usize], 12, rest, rest, 1) + 0x3345) >> 2,
@@ -127,7 +127,7 @@ pub fn lg2(x: u32) -> u32 {
     }
 }
 
-/// Converts a fixed-point number to a float and truncates it. `exponent` is the exponent field for bit `top`.
+/// Converts a fixed-point number to a float and truncates the result. `exponent` is the exponent field for bit `top`.
 fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
     if magnitude == 0 {
         return sign;

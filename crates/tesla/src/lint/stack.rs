@@ -1,4 +1,4 @@
-//! Rules about the token stack of a warp and about barriers. They examine every stack that is possible at each
+//! Rules about the token stack of a warp and about barriers. The rules examine every stack that is possible at each
 //! instruction.
 //!
 //! A `bra` divides the lanes only if its flags may differ between the lanes ([`values::varying`](super::values)). A

@@ -221,8 +221,8 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // The remainder of the rounded product. If rounding went away from zero, the remainder has the opposite sign,
-        // and the product is one unit too large.
+        // The remainder of the rounded product. If rounding went away from zero, the sign of the remainder is opposite
+        // to that of the product, and the product is one unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);

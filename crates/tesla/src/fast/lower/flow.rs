@@ -86,7 +86,7 @@ pub(super) fn leaders(context: &Context) -> Vec<bool> {
 }
 
 impl Lower<'_> {
-    /// Lowers control flow. Returns `None` if the reference interpreter must execute it.
+    /// Lowers control flow. Returns `None` if the reference interpreter must execute the instruction.
     pub(super) fn control(&self, control: Control, guard: Guard) -> Option<Last> {
         let guard = Test::of(guard);
         Some(match control {

@@ -88,7 +88,7 @@ impl Lower<'_> {
         };
         let after = self.lowered.operations.len();
         let mut operation = self.operation(self.sink(), set);
-        // The product of an interpolation ignores the mode, and interpolations do not write flags.
+        // The product of an interpolation ignores the modes of the launch, and interpolations do not write flags.
         let mut times = Inst { cdst: None, ..*inst };
         times.modifiers[0] = Modifiers::NONE;
         let op = match plain {
