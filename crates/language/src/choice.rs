@@ -7,7 +7,7 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::target::{isa_of_chip, isa_of_source};
 
-/// Facts about the target that the source text itself may not state.
+/// Facts about the target that may be missing in the source text itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHint {
     /// The machine.
@@ -43,7 +43,7 @@ impl TargetHint {
 /// The way in which the machine of a source was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The source states the machine, or is in AMD's syntax.
+    /// The source states the machine, or the source is in AMD's syntax.
     Source,
     /// The launch file next to the source states the machine.
     Launch,

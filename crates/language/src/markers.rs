@@ -92,7 +92,7 @@ impl Analysis {
         self.chosen_by() == ChosenBy::Fewest && errors >= FEW && many && !self.names_machine()
     }
 
-    /// Returns whether a line states a machine, which may be unknown.
+    /// Returns whether a line states a machine. The machine may be unknown.
     fn names_machine(&self) -> bool {
         let own = &self.files[0];
         own.lines.iter().any(|line| matches!(line.directive(&own.text), Some(".isa" | ".chip")))

@@ -8,7 +8,7 @@ use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
 
-/// Mode bits of the machine that affect f32 results. All are off unless a driver sets them. (6.1)
+/// Mode bits of the machine that affect f32 results. All mode bits are 0 unless a driver sets them. (6.1)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// The product of 0 and any factor is +0.

@@ -21,14 +21,14 @@ pub enum Move<C, T> {
     Pop(C),
 }
 
-/// The reachable controls and tokens. Both are numbered in the order of discovery.
+/// The reachable controls and tokens. Controls and tokens are numbered in the order of discovery.
 #[derive(Clone, Debug)]
 pub struct Paths<C, T> {
     controls: Numbering<C>,
     tokens: Numbering<T>,
-    /// For each control, the entries that can be on top of the stack there.
+    /// For each control, the entries that can be on top of the stack at that control.
     tops: Vec<NumberSet>,
-    /// For each token, the entries that can be below it.
+    /// For each token, the entries that can be below the token.
     below: Vec<NumberSet>,
 }
 

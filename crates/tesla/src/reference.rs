@@ -1,5 +1,5 @@
-//! The reference interpreter. The interpreter executes one instruction of one warp at a time. A reader can compare its
-//! source with the manual.
+//! The reference interpreter. The interpreter executes one instruction of one warp at a time. A reader can compare the
+//! source of the interpreter with the manual.
 //!
 //! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
 //! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane
@@ -184,7 +184,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Control::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
             Control::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
             Control::Discard => flow.discard(executing, next),
-            // Instructions that are not predicated. They act on all active lanes.
+            // Instructions that are not predicated. These instructions act on all active lanes.
             Control::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
             Control::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
             Control::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
@@ -224,7 +224,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.warp.flow.bra_indirect(target, self.observer).map_err(everyone)
     }
 
-    /// 9.7: executes `bar` once for the warp, whatever its active mask.
+    /// 9.7: executes `bar` once for the warp, whatever the active mask of the warp.
     fn bar(
         &mut self,
         inc: bool,
@@ -414,7 +414,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
-        // A lane that does not get the lock does not use the word, so its load is not checked.
+        // A lane that does not get the lock does not use the word, so the load of such a lane is not checked.
         if locked {
             let group = self.number as u32;
             self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));
@@ -481,8 +481,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.3: reads src\[0\] of another lane of the quad, even if that lane does not run. All lanes read before any
-    /// result is written.
+    /// 6.3: reads src\[0\] of another lane of the quad, even if that lane does not run. All lanes read their sources
+    /// before any result is written.
     fn quadop(
         &mut self,
         inst: &Inst,

@@ -11,8 +11,8 @@ use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
 thread_local! {
-    /// Columns from [`LaneResults::give_back`]. The thread keeps their memory for later results, because returning the
-    /// memory to the system after every launch takes a third of the time of a short program.
+    /// Columns from [`LaneResults::give_back`]. The thread keeps the memory of these columns for later results, because
+    /// returning the memory to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
     /// Memory of o[] of warps whose results have been dropped. The thread keeps this memory for the same reason as the
@@ -111,7 +111,7 @@ impl LaneResults {
     }
 
     /// Adds `count` lanes of the next warp, whose only results are o[] and registers. The caller adds the registers to
-    /// [`LaneResults::columns_mut`].
+    /// the columns of [`LaneResults::columns_mut`].
     #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();
@@ -131,8 +131,8 @@ impl LaneResults {
     /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Moving the rows
     /// when their number grows would take longer than a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
-        // If the reservation fails, memory is allocated row by row. If that also fails, the process ends, as for any
-        // allocation.
+        // If the reservation fails, memory is allocated row by row. If this allocation also fails, the process ends, as
+        // for any allocation.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
             *column = LaneResults::room();
@@ -205,7 +205,7 @@ impl LaneResults {
         }
     }
 
-    /// Returns an empty column. It uses the memory of a column from [`LaneResults::give_back`], if available.
+    /// Returns an empty column. The column uses the memory of a column from [`LaneResults::give_back`], if available.
     pub fn room() -> Vec<u32> {
         ROOM.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
@@ -243,7 +243,7 @@ impl LaneResults {
         row
     }
 
-    /// Returns, for each lane, whether it was killed. The list is empty if no lane was killed.
+    /// Returns, for each lane, whether the lane was killed. The list is empty if no lane was killed.
     pub fn dead(&self) -> Vec<bool> {
         if !self.some_ended {
             return Vec::new();

@@ -6,10 +6,10 @@
 //! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
 //! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
 //! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, the
-//! block runs again (see [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block
-//! would have read in a run in order. The result, including atomics, is therefore the same for any number of threads. A
-//! program in which a block waits for a *later* block does not end, and the watchdog stops it. Hardware does not
-//! guarantee that such a program ends either.
+//! block runs again (see [`reconverge_simt::memory`]). A view is only accepted if the view equals the memory that the
+//! block would have read in a run in order. The result, including atomics, is therefore the same for any number of
+//! threads. A program in which a block waits for a *later* block does not end, and the watchdog stops the program.
+//! Hardware does not guarantee that such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Loaded {
         Ok(Loaded { environment, fast, ..self.clone() })
     }
 
-    /// Returns the constants of the environment for modification. Lowering does not depend on them.
+    /// Returns the constants of the environment for modification. Lowering does not depend on these constants.
     pub fn constants_mut(&mut self) -> &mut Constants {
         &mut Arc::make_mut(&mut self.environment.setup).constants
     }
@@ -437,8 +437,8 @@ impl Run {
                 Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
-            // If the `join` of an instruction switches the warp to another path, the instruction has been attempted. It
-            // counts only when it executes.
+            // If the `join` of an instruction switches the warp to another path, the instruction has been attempted.
+            // The instruction counts only when it executes.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();

@@ -199,7 +199,7 @@ pub struct Segment {
     /// The largest offset in the segment. For a tiled segment, bits 31..16 are the number of the segment's last row,
     /// and bits 15..0 are the offset of the last byte of a row.
     pub limit: u32,
-    /// The layout of the segment's rows, if it is tiled.
+    /// The layout of the segment's rows, if the segment is tiled.
     pub tiling: Option<Tiling>,
     /// Whether an access beyond the limit reads zeros and stores nothing. Otherwise the access traps.
     pub lenient: bool,

@@ -40,7 +40,8 @@ pub enum Emitted {
 /// The results of one thread of a graphics stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResult {
-    /// `$r0`, `$r1` and so on. For a fragment, these are the colours with four words each, then the depth. (1.6)
+    /// `$r0`, `$r1` and so on. For a fragment, these registers are the colours with four words each, then the depth.
+    /// (1.6)
     pub registers: Vec<u32>,
     /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
@@ -100,7 +101,7 @@ pub struct Warp {
     pub outputs: Vec<Row<WARP>>,
     /// For each lane, the vertices and strip ends that a geometry program emitted.
     pub emitted: Vec<Vec<Emitted>>,
-    /// Results of lanes that had already ended when `quadon` activated them.
+    /// Results of lanes that had already ended when `quadon` activated these lanes.
     finalised: LiteMap<Lane, LaneResult>,
 }
 
@@ -267,8 +268,8 @@ impl Warp {
         &mut self.r
     }
 
-    /// Adds rows after the general registers for an engine's own use. They are not registers, and no other code reads
-    /// them.
+    /// Adds rows after the general registers for an engine's own use. These rows are not registers, and no other code
+    /// reads these rows.
     pub fn add_room(&mut self, rows: &[Row<WARP>]) {
         self.r.add_room(rows);
     }
@@ -477,12 +478,13 @@ impl Warp {
         }
     }
 
-    /// Returns the results of lanes that had already ended when `quadon` activated them.
+    /// Returns the results of lanes that had already ended when `quadon` activated these lanes.
     pub(crate) fn finalised(&self) -> &LiteMap<Lane, LaneResult> {
         &self.finalised
     }
 
-    /// Returns the current results of a lane. If the lane has ended, returns its results at that time.
+    /// Returns the current results of a lane. If the lane has ended, returns the results that the lane had when it
+    /// ended.
     pub fn result(&self, lane: Lane) -> LaneResult {
         if let Some(result) = self.finalised.get(&lane) {
             return result.clone();

@@ -65,7 +65,7 @@ pub struct Compared {
 }
 
 impl Default for Compared {
-    /// **Open** (6.9): the share is in red, green and blue, and alpha is 1, like a depth texture that OpenGL reads as
+    /// **Open** (6.9): the share is in red, green and blue, and alpha is 1, as for a depth texture that OpenGL reads as
     /// luminance. The reference value is not clamped.
     fn default() -> Compared {
         let share = Component::Share;

@@ -50,7 +50,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// The reason that a program was stopped by a trap.
+/// The reason for which a trap has stopped a program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Cause {
     /// An error of the token stack.

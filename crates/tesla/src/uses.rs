@@ -59,8 +59,8 @@ impl Place {
 /// The reads and writes of an instruction, in the order of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The locations that the instruction reads, the role of each, and whether the instruction also reads the location
-    /// in the other lanes of the quad.
+    /// The locations that the instruction reads, the role of each location, and whether the instruction also reads the
+    /// location in the other lanes of the quad.
     pub reads: Vec<(Place, Role, bool)>,
     /// Memory operands, and whether the instruction writes each operand.
     pub writes: Vec<Place>,
@@ -75,7 +75,7 @@ impl Accesses {
         self.reads.push((place, role, false));
     }
 
-    /// Adds a memory operand, the register of its address, and the `$a` that it increments, if any.
+    /// Adds a memory operand, the register of its address, and the `$a` that the access increments, if any.
     fn place(&mut self, mem: &Mem, written: bool) {
         match mem.base {
             Base::A(0) => {}

@@ -287,7 +287,8 @@ fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Numb
 }
 
 /// Reports instructions that paths reach with different tokens on top of the stack. BRANCH and CALL tokens are
-/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports them.
+/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports these
+/// tokens.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     let cycling: NumberSet = cycles(paths).iter().flatten().collect();
     let before = |at: At| if let At::Before(pc) = at { Some(pc) } else { None };
@@ -309,7 +310,8 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
             tops.insert(own);
         }
     }
-    // Only the first such instruction is reported, because the instructions after it have the same top tokens.
+    // Only the first such instruction is reported, because the instructions after this instruction have the same top
+    // tokens.
     let mut seen = SortedSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
@@ -399,7 +401,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];
-    // The loop ends, because a cycle adds nothing to itself. A depth can only grow once for each token of a chain.
+    // The loop ends, because a cycle adds nothing to its own depth. A depth can only grow once for each token of a
+    // chain.
     loop {
         let mut changed = false;
         for (number, token) in paths.tokens().iter().enumerate() {

@@ -1,8 +1,9 @@
-//! Facts about registers before each instruction: whether they are written, and whether they are equal in all lanes.
+//! Facts about registers before each instruction: whether the registers are written, and whether the registers are
+//! equal in all lanes.
 //!
 //! Each fact is a set of locations that grows along the edges of the graph. The analysis does not track the stack, so a
 //! `ret` continues after every call to which it may return. A location therefore counts as written if any path writes
-//! it.
+//! the location.
 
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
@@ -59,8 +60,8 @@ impl Places {
     }
 }
 
-/// For each node of the graph, by number, the set of locations before its instruction. `None` means that no path leads
-/// to the node.
+/// For each node of the graph, by number, the set of locations before the instruction of the node. `None` means that no
+/// path leads to the node.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program.
@@ -140,8 +141,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     }
 }
 
-/// Returns whether an instruction only copies a register to another. Compilers also copy undefined values at positions
-/// where paths meet.
+/// Returns whether an instruction only copies a register to another register. Compilers also copy undefined values at
+/// positions where paths meet.
 fn is_copy(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(Arith::Mov { .. }))
         && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))

@@ -191,7 +191,8 @@ pub(crate) const QLANE: P = choice!("source lane", [
     )]),
 ]);
 
-/// The secondary opcode of opcode 7. Its values 1 to 7 also multiply as u24, and this part distinguishes them.
+/// The secondary opcode of opcode 7. The values 1 to 7 of this field also multiply as u24, and this part distinguishes
+/// these values.
 pub(crate) const MUL_U24_ALIAS: P = word!(
     "secondary opcode",
     at(61, 3),

@@ -133,7 +133,8 @@ pub(crate) const ST_SRC: P = choice!("kind of source 2", [
 
 pub(super) const TYPE: u64 = 7 << 53;
 
-/// The destination register of a load or atomic operation on l[] or g[]. Its width depends on the type of the access.
+/// The destination register of a load or atomic operation on l[] or g[]. The width of the register depends on the type
+/// of the access.
 pub(crate) const LG_REG: P = choice!("register width", [
     case!(4 << 53, TYPE, &[LDDST]),
     case!(5 << 53, TYPE, &[LQDST]),
@@ -154,7 +155,8 @@ pub(crate) const LG_SRC3: P = choice!("register width", [
     case!(0, 0, &[r32::<2, 46, 7>()]),
 ]);
 
-/// Integer source of a conversion. w1\[14\] means 32 bits, w1\[15\] a byte, and w1\[16\] signed.
+/// Integer source of a conversion. w1\[14\] means 32 bits, w1\[15\] means a byte, and w1\[16\] means that the source is
+/// signed.
 pub(crate) const CVT_ISRC: P = choice!("source type", [
     case!(0,       7 << 46, &[Part::Text("u16"), LSRC1H_ONLY, from::<1, false>()]),
     case!(1 << 46, 7 << 46, &[Part::Text("u32"), LSRC1W_ONLY, from::<2, false>()]),

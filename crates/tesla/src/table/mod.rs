@@ -74,7 +74,7 @@ form! {
     short, u32, false, 0, |bits| bits as u64
 }
 form! {
-    /// Creates a row of two words, whose second word ends in the bits 3.
+    /// Creates a row of two words. The lowest bits of the second word are 3.
     immediate, u32, true, 0, |bits| pair([bits, 3])
 }
 form! {
@@ -82,7 +82,7 @@ form! {
     control, [u32; 2], true, 0, |bits| pair(bits)
 }
 form! {
-    /// Creates a row of two words with a predicate. The predicate is "always" unless the text has one.
+    /// Creates a row of two words with a predicate. The predicate is "always" unless the text has a predicate.
     predicated, [u32; 2], true, PREDICATE_ALWAYS, |bits| pair(bits)
 }
 

@@ -166,7 +166,7 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The chip that the text states outside modules, as spelled there. `own_chip` holds it as a value.
+    /// The chip that the text states outside modules, as spelled there. `own_chip` holds the same chip as a value.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
@@ -556,7 +556,8 @@ impl<'a> Assembler<'a> {
                 self.errors.push(Diagnostic::error(span, message).help(suggest(name, all())));
             }
             Some(value) => {
-                // A repeated directive is allowed if it has the same value, so that listings can be concatenated.
+                // A repeated directive is allowed if its value is the same as before, so that listings can be
+                // concatenated.
                 if set(self, value) && begun {
                     self.error(span, format!("the {what} must be stated before the first instruction"));
                 }
@@ -572,7 +573,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Reports content between `.module` and `.kernel` that is only valid in a program. Begins a program, so that the
-    /// following lines are read as part of it.
+    /// following lines are read as part of this program.
     fn belongs_to_a_program(&mut self, span: Span, what: &str) {
         let message = format!("{what} belongs to a program");
         self.errors.push(Diagnostic::error(span, message).help("put `.kernel NAME` in front of it"));
@@ -719,7 +720,7 @@ impl<'a> Assembler<'a> {
         bytes
     }
 
-    /// Reads the position of a parameter, `s[0x10]`, or its offset in the parameter area.
+    /// Reads the position of a parameter, `s[0x10]`, or the offset of the parameter in the parameter area.
     fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let start = cursor.offset();
         if !cursor.eat("s[") {
@@ -768,8 +769,8 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Returns the reader of lines. Its messages do not mention o[] for fragment and compute programs, which do not have
-/// this space.
+/// Returns the reader of lines. The messages of the reader do not mention o[] for fragment and compute programs, which
+/// do not have this space.
 fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
     let hidden: &[&str] = match stage {
         Stage::Vertex | Stage::Geometry => &[],
@@ -779,7 +780,7 @@ fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
 }
 
 /// Returns the line without predicate, exit, join and flags output. A form with an immediate cannot have these parts.
-/// Returns `None` if the line has none of them.
+/// Returns `None` if the line has none of these parts.
 fn without_long_parts(line: &str) -> Option<String> {
     let mut rest = line.trim_start();
     let mut plain = String::new();
@@ -812,7 +813,7 @@ fn moved(span: Span, by: usize) -> Span {
     Span::new(span.start + by, span.end + by)
 }
 
-/// Splits off a label at the start of a line. Returns the label and the text after its colon.
+/// Splits off a label at the start of a line. Returns the label and the text after the label's colon.
 #[inline(always)]
 fn label(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();

@@ -36,7 +36,7 @@ pub fn forms(mnemonic: &str, chip: Option<Chip>, stage: Option<Stage>) -> Vec<Fo
     rows.filter_map(form).collect()
 }
 
-/// The order of stages. Compute programs come first, so most forms are shown for them.
+/// The order of stages. Compute programs come first, so most forms are shown for compute programs.
 const STAGES: [Stage; 4] = [Stage::Compute, Stage::Vertex, Stage::Fragment, Stage::Geometry];
 
 /// Returns all mnemonics, sorted.

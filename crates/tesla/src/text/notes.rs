@@ -13,7 +13,7 @@ use crate::inst::{
 };
 use crate::lane::Width;
 
-/// Names that the comments of a program use. They come from outside the program.
+/// Names that the comments of a program use. These names come from outside the program.
 #[derive(Clone, Debug, Default)]
 pub struct About<'a> {
     /// The demangled name of the program.
@@ -204,7 +204,8 @@ impl<'a> Notes<'a> {
         (!parts.is_empty()).then(|| parts.join(" = "))
     }
 
-    /// Returns the bytes at an address of a constant bank. The program's own bytes override those of its module.
+    /// Returns the bytes at an address of a constant bank. The program's own bytes override the bytes of the program's
+    /// module.
     fn contents(&self, bank: u32, offset: u32, access: Access) -> Option<u32> {
         let of = |block: &ConstantBlock| -> Option<u32> {
             let at = offset.checked_sub(block.offset).filter(|_| block.bank == bank)? as usize;
@@ -221,7 +222,7 @@ fn within(name: &str, offset: u32) -> String {
     if offset == 0 { name.to_owned() } else { format!("{name} + {offset:#x}") }
 }
 
-/// Returns a value in the notation of the type with which an operation reads it.
+/// Returns a value in the notation of the type with which an operation reads the value.
 fn value_text(value: u32, access: Access, floats: bool) -> String {
     match access {
         Access::B32 | Access::B64 | Access::B128 => {
@@ -238,7 +239,7 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();
-    // If a word is only assumed to be a float, its magnitude must be plausible.
+    // If a word is only assumed to be a float, the magnitude of this float must be plausible.
     let plausible = (1e-9..1e12).contains(&magnitude);
     if floats || plausible && value >> 16 != 0xffff {
         let mut text = format!("{float:?}");

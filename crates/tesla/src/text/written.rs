@@ -63,7 +63,7 @@ impl Written {
     }
 }
 
-/// The kind of numbers with which an instruction computes, derived from its text.
+/// The kind of numbers with which an instruction computes, derived from the text of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     /// The text contains `f32`.
