@@ -110,7 +110,7 @@ impl Analysis {
     }
 
     /// Returns the blocks that start with one word and end with another word: `.macro`, `.rept`, `.if`, and R500
-    /// constructs, which end with the word prefixed by `end`.
+    /// constructs. The last word of an R500 construct is its first word with the prefix `end`.
     pub(crate) fn blocks(&self) -> Vec<WordBlock> {
         let text = self.text();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
@@ -179,7 +179,7 @@ impl Analysis {
         found
     }
 
-    /// Returns the lines of each clause, including its control-flow instruction (R700).
+    /// Returns the lines of each clause, including the clause's control-flow instruction (R700).
     fn folded_clauses(&self) -> Vec<FoldedLines> {
         let text = self.text();
         let (mut found, mut head): (Vec<FoldedLines>, Option<usize>) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! Definitions and uses of names, and the changes that rename them.
+//! Definitions and uses of names, and the changes that rename a name.
 
 use reconverge_isa::{Program, Span};
 
@@ -104,10 +104,10 @@ impl Analysis {
         self.files.iter().skip(1).find(|file| file.name == name).map(|file| file.text.as_str())
     }
 
-    /// Returns the name at an offset in bytes, and its span, if [`Analysis::rename`] can change it.
+    /// Returns the name at an offset in bytes, and its span, if [`Analysis::rename`] can change this name.
     ///
     /// # Errors
-    /// Returns an error if the position does not have a name, or if names of its kind cannot be renamed.
+    /// Returns an error if the position does not have a name, or if names of this kind cannot be renamed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))

@@ -7,7 +7,7 @@ use crate::lexemes::{Lexeme, LexemeKind};
 use crate::names::NameSort;
 use crate::vocabulary::{Vocabulary, vocabulary};
 
-/// Kind of a part of a source, which selects its colour.
+/// Kind of a part of a source. The kind selects the colour of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// A comment, or the address of a listing.

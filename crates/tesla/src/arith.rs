@@ -196,8 +196,8 @@ operations! {
     Shl {
         /// Width of the operation.
         width: Width,
-        /// Whether to take the count modulo 32. Chips do not do this, and only [`driver_fixes`](crate::driver_fixes)
-        /// sets the field.
+        /// Whether to take the count modulo 32. Chips use the whole count, and only
+        /// [`driver_fixes`](crate::driver_fixes) sets the field.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {

@@ -6,8 +6,8 @@
 //!
 //! [`uses`] simplifies three cases. If an instruction writes half a register, the instruction also counts as a reader
 //! of that register, because the other half keeps its value. If an instruction reads c[] and another space,
-//! [`Uses::loads`] names the other space, because programs do not store to c[]. Post-increments write their `$a`
-//! without an event.
+//! [`Uses::loads`] names the other space, because programs do not store to c[]. A post-increment writes an `$a` without
+//! an event.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
 use reconverge_isa::sets::NumberSet;

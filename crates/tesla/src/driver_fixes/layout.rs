@@ -35,7 +35,8 @@ pub(super) enum Meaning {
     /// An argument whose load is folded into another instruction, at byte `at` of the arguments. `sure` means that no
     /// other address fits the bits of the operand.
     Argument { at: i32, access: Access, sure: bool },
-    /// An argument that is loaded in the form of a shader's input. `number` is its offset divided by its size.
+    /// An argument that is loaded in the form of a shader's input. `number` is the argument's offset divided by the
+    /// argument's size.
     Input { number: i32 },
     /// An argument that the program reads with an index. The fix does not change the address, because the compiler
     /// encodes this address correctly.
@@ -319,7 +320,8 @@ pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec
         if !is_indexed_argument([words[0], words[1]], chip) {
             continue;
         }
-        // The new form loads from s[]. Its offset counts words, and the arguments start after the header.
+        // The new form loads from s[]. The offset of the new form counts words, and the arguments start after the
+        // header.
         words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
         words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
         places.push(2 * pair);

@@ -70,8 +70,8 @@ pub(super) fn is_shift(inst: &Inst) -> bool {
 }
 
 /// Returns whether the half-register fields of an instruction stand for 8-bit or 16-bit values of OpenCL C (F6). The
-/// compiler computes with such values in 32 bits. For products, the function [`is_product_of_small_values`] decides
-/// this.
+/// compiler computes with such values in 32 bits. For products, [`is_product_of_small_values`] returns whether this is
+/// the case.
 pub(super) fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
     let small = matches!(

@@ -243,14 +243,14 @@ mod tests {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            // Every other value is near the smallest normal numbers.
+            // Every second value is near the smallest normal numbers.
             if number % 2 == 0 { seed as u32 } else { seed as u32 & 0x83ff_ffff }
         }));
         let (mut taken, mut refused) = ([0; 7], [0; 7]);
         let level = Level::best();
         for (number, x) in values.iter().enumerate() {
             for (step, y) in values.iter().enumerate() {
-                // The addends include one that nearly cancels the product.
+                // One of the addends nearly cancels the product.
                 let near = (f32::from_bits(*x) * f32::from_bits(*y)).to_bits() ^ 1 << 31;
                 let z = if step % 3 == 0 { near } else { values[(7 * number + step) % values.len()] };
                 let row = [[*x; WARP], [*y; WARP], [z; WARP]];

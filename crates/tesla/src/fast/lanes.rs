@@ -147,7 +147,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Sets the active lanes. Does nothing if they do not change.
+    /// Sets the active lanes. Does nothing if the active lanes do not change.
     #[inline(always)]
     pub(super) fn activate(&mut self, bits: u32) {
         if self.sets[ACTIVE] != bits {

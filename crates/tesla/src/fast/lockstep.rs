@@ -27,7 +27,7 @@ use crate::trap::Cause;
 /// the block, and its reads and writes of global memory.
 ///
 /// # Errors
-/// Both engines trapped, or they differ.
+/// Both engines trapped, or the engines differ.
 pub(crate) fn run(
     grid: &Grid,
     fast: &Fast,

@@ -136,7 +136,7 @@ pub(super) struct Block {
     /// Range of the operations of the block, without the operations after a memory access.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Number of instructions, including the last one.
+    /// Number of instructions, including the last instruction.
     pub(super) size: u32,
     /// Equal to [`Block::size`] if the block can run in a chain of blocks. [`NONE`] if the reference interpreter
     /// executes the last instruction of the block.

@@ -143,7 +143,8 @@ fn gradients(tex: &Tex, coordinates: [&[u32; WARP]; 3], lane: usize) -> Gradient
     gradients_of_quad(&tex.image, of_lane(lane), [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// Returns two rows of terms. Their sums are the results of [`quad::quadop`]. The third row is not used.
+/// Returns two rows of terms. In each lane, the sum of the two terms is the result of [`quad::quadop`]. The third row
+/// is not used.
 #[inline(always)]
 fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; WARP]) -> [[u32; WARP]; 3] {
     let places = [0, 1, 2, 3].map(|place| usize::from(from.lane(place)));

@@ -22,7 +22,7 @@ pub struct Assembled {
     pub stage: Stage,
     /// The chip as the text spells it. `None` unless the text states the same chip for all programs.
     pub chip_name: Option<String>,
-    /// Modules, from `.module` and the directives after it.
+    /// Modules, from `.module` and the directives after `.module`.
     pub modules: Vec<Module>,
     /// A program for each `.kernel`. If the text has no `.kernel`, the list has one program without a name.
     pub programs: Vec<Program>,

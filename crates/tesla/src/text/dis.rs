@@ -219,7 +219,7 @@ struct Disassembler<'a> {
     notes: Option<&'a Notes<'a>>,
 }
 
-/// Labels whose names contain their address.
+/// Labels whose names contain the address of the label.
 struct Places<'a> {
     places: &'a [WordMarks],
     base: u32,

@@ -1,6 +1,7 @@
 //! Comments after instructions: names of operands, values of constants, built-in variables.
 //!
-//! A comment does not change the words that the assembler produces. Names of built-in variables are those of CUDA.
+//! A comment does not change the words that the assembler produces. The built-in variables have the same names as in
+//! CUDA.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};

@@ -23,7 +23,7 @@ const SIGN: u32 = 1 << 31;
 /// Bytes of a row.
 const ROW: u32 = 4 * WARP as u32;
 
-/// The flags Z, S, C and O, as boolean values. They are the low bits of the row of a `$c`.
+/// The flags Z, S, C and O, as boolean values. These flags are the low bits of the row of a `$c`.
 type Flags = [Value; 4];
 
 /// A path of a segment during compilation.

@@ -1,4 +1,4 @@
-//! Entry and exit of linked code, and its flow.
+//! Entry and exit of linked code, and the flow between nodes.
 
 // This module calls compiled code, and compiled code calls back into this module. A comment at each unsafe operation
 // states its assumptions.
@@ -203,8 +203,8 @@ impl<'a> Runner<'a> {
                 Own { block, first: 0, .. } => Exit::Before(*block),
                 _ => halt(node),
             },
-            // If the block begins with a join, the result is the position in the block, with the lanes that have
-            // arrived at the join.
+            // If the node is at the start of its block, the fast engine continues at this block. So if the block begins
+            // with a join, a halt there includes the lanes that have arrived at the join.
             Left::Refused(node) | Left::Stopped(node) => match compiled.linked.own(node) {
                 Own { block, first: 0, .. } => Exit::Apart(*block),
                 _ => halt(node),

@@ -14,7 +14,7 @@ use crate::meaning::Modes;
 /// The kinds of operands that the code of an instruction must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Whether the instruction writes a row. If not, it writes a `$c`.
+    /// Whether the instruction writes a row. If not, the instruction writes a `$c`.
     pub(super) dst: bool,
     /// Whether the instruction writes a `$c`.
     pub(super) flags: bool,
