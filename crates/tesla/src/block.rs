@@ -80,7 +80,7 @@ pub struct Block {
     pub common: Common,
     /// The warps by number.
     pub warps: Vec<Warp>,
-    /// Number of the block's first warp, counted over all warps of the launch.
+    /// Number of the block's first warp among all warps of the launch.
     pub first_group: usize,
     current: usize,
     slice: u32,

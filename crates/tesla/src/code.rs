@@ -77,8 +77,8 @@ impl Code {
         Some(reached)
     }
 
-    /// Creates the same code as [`Code::new`] from decoded instructions, each with the index of its first word. Other
-    /// instructions are decoded when control reaches them.
+    /// Creates the same code as [`Code::new`], from instructions that are already decoded. Each instruction comes with
+    /// the index of its first word. Other instructions are decoded when control reaches them.
     pub fn of(words: &[u32], base: u32, (stage, chip): (Stage, Chip), insts: &[(usize, Inst)]) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);

@@ -89,8 +89,8 @@ macro_rules! controls {
                 match self { $( Control::$Name $({ $($field),* })? => $effect, )* }
             }
 
-            /// Returns two sentences of `explain`: the action of an instruction, and its effect on the lanes of the
-            /// warp and on the token stack.
+            /// Returns two sentences of `explain`: the action of an instruction, and the effect of the instruction on
+            /// the lanes of the warp and on the token stack.
             pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
                     does(words)

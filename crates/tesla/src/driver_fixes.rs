@@ -1,13 +1,13 @@
 //! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. In a fixed program, the addresses are
 //! those that the compiler intends. Fault numbers such as F2 refer to docs/mesa.md.
 //!
-//! s[] begins with 0x14 bytes that the hardware and the driver write. The arguments of the kernel follow, then its
-//! variables. The compiler counts both arguments and variables from 0 (F2). If the compiler does not fold the load of
-//! an argument into another instruction, it encodes the load like a load of a shader's input. Such a load has no access
-//! type, and its offset is divided by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7,
-//! `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add `inputOffset`),
-//! `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp`
-//! (`CodeEmitterNV50::emitLOAD`).
+//! s[] begins with 0x14 bytes that the hardware and the driver write. After these bytes, s[] holds the arguments of the
+//! kernel, and then the variables of the kernel. The compiler counts both arguments and variables from 0 (F2). If the
+//! compiler does not fold the load of an argument into another instruction, it encodes the load like a load of a
+//! shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5). Source:
+//! Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add
+//! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
+//! `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
 //! Two more faults lose bits. First, a load without a type has five bits for an offset. An operand in s[] of an
 //! instruction that is not a load has five bits as well. The compiler writes seven bits, and two of these seven bits

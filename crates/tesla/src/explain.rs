@@ -1,4 +1,5 @@
-//! Explains an instruction in words: its result, its effect on the flow of lanes, and the meaning of its fields.
+//! Explains an instruction in words: the result, the effect on the flow of lanes, and the meaning of the instruction's
+//! fields.
 
 use crate::inst::{
     Access, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,

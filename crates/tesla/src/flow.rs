@@ -73,7 +73,7 @@ pub enum Fault {
     QuadonActive,
     /// The stack was full when an entry was pushed.
     StackLimit,
-    /// The active lanes of a `bra c[]` have different targets. This is not a hardware code. (9.9)
+    /// The active lanes of a `bra c[]` have different targets. The hardware has no code for this fault. (9.9)
     TargetsDiffer,
 }
 
@@ -135,9 +135,9 @@ impl Limits {
 /// Whether the active lanes agreed on a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// All lanes or none of them took the branch.
+    /// All active lanes took the branch, or no active lane took the branch.
     Uniform,
-    /// Some lanes took the branch, and others did not.
+    /// Some active lanes took the branch, and other active lanes did not.
     Divergent,
 }
 
@@ -532,7 +532,7 @@ impl Flow {
     /// Executes `quadpop`: restores the lanes that were active before `quadon`. (9.8)
     ///
     /// # Errors
-    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`]. Both occur in strict and in lenient mode.
+    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`]. Both faults occur in strict and in lenient mode.
     pub fn quadpop<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
         let top = *self.stack.last().ok_or(Fault::StackUnderflow)?;
         if top.token != TokenType::Quadon {

@@ -288,8 +288,8 @@ impl Walk<'_> {
     }
 
     /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
-    /// token's address. Usually, the lane waited at the instruction at this position. Otherwise, the lane continues
-    /// without executing the instruction at which it waited.
+    /// token's address. Usually, this position is the instruction at which the lane waited. At any other position, the
+    /// lane continues without executing the instruction at which it waited.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {

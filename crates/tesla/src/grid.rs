@@ -379,8 +379,8 @@ impl Totals {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }
 
-    /// Counts the instructions at these indices of the code as executed once by each of `warps` warps, which have
-    /// `lanes` active lanes in total.
+    /// Counts the instructions at these indices of the code. Each instruction counts as executed once by each of
+    /// `warps` warps. These warps have `lanes` active lanes in total.
     pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;

@@ -265,7 +265,7 @@ impl Half {
         self.0 >> 1
     }
 
-    /// Returns whether this is the upper half.
+    /// Returns whether the value is the upper half of its register.
     #[inline(always)]
     pub const fn is_high(self) -> bool {
         self.0 & 1 != 0
@@ -409,7 +409,7 @@ pub enum Operand {
     R64(u8),
     /// Four registers. The number is as encoded.
     R128(u8),
-    /// An immediate. 16-bit operations use its low half.
+    /// An immediate. 16-bit operations use the low half of the immediate.
     Imm(u32),
     /// Memory that the instruction reads, or the address of a load or store.
     Mem(Mem),
@@ -422,7 +422,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Returns the memory operand, if this source is one.
+    /// Returns the memory operand, if this source is a memory operand.
     pub const fn mem(&self) -> Option<&Mem> {
         if let Operand::Mem(mem) = self { Some(mem) } else { None }
     }
@@ -553,10 +553,10 @@ operations! {
         Ld => "ld", Specified;
         /// src\[0\] (memory) = src\[1\]. \[st\]
         St => "st", Specified;
-        /// dst = src\[0\] (s[]). Takes the lock of that word. The instruction always has a `cdst`, which becomes S if
-        /// the lane gets the lock. \[ld lock\]
+        /// dst = src\[0\] (s[]). Takes the lock of the loaded word. The instruction always has a `cdst`, which becomes
+        /// S if the lane gets the lock. \[ld lock\]
         LdLock => "ld lock", Recommended;
-        /// src\[0\] (s[]) = src\[1\]. Releases the lock of that word. \[st unlock\]
+        /// src\[0\] (s[]) = src\[1\]. Releases the lock of the stored word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
         /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the interpolant is multiplied by src\[1\]
         /// with `modifiers[1]`. \[interp\]

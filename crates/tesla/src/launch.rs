@@ -28,8 +28,8 @@ use crate::texture::Textures;
 use crate::trap::Cause;
 
 /// Number of registers of a program if its container does not specify the number. Compilers do not use more registers
-/// than this. Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as compiled code
-/// expects. (1.4)
+/// than this number. Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as
+/// compiled code expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
 /// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has this size. (1.6)
@@ -178,7 +178,7 @@ pub struct Compute {
     /// Number of bytes of s[] per block, including header and parameters, but without the dynamic part. `None` means
     /// unspecified: the block gets all of s[].
     pub shared_bytes: Option<u32>,
-    /// Number of bytes of the dynamic part of s[], which follows the other bytes.
+    /// Number of bytes of the dynamic part of s[]. The dynamic part comes after all other bytes.
     pub dynamic_shared: u32,
     /// The number of the grid, which is written to s\[0x0\].
     pub grid_id: u16,

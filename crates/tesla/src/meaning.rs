@@ -47,7 +47,7 @@ pub struct Operands {
     pub modifiers: [Modifiers; 3],
     /// The flags from which `addc` takes its carry.
     pub carry: Flags,
-    /// Whether the instruction writes flags. This affects [`negated`].
+    /// Whether the instruction writes flags. The function [`negated`] uses this field.
     pub writes_flags: bool,
 }
 

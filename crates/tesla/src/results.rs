@@ -110,8 +110,8 @@ impl LaneResults {
         self.some_ended |= (warp.flow.dead() & Mask::first(count)).any() || !warp.finalised().is_empty();
     }
 
-    /// Adds `count` lanes of the next warp, whose only results are o[] and registers. The caller adds the registers to
-    /// the columns of [`LaneResults::columns_mut`].
+    /// Adds the results of `count` lanes of the next warp. The only results of these lanes are o[] and registers. The
+    /// caller adds the registers to the columns of [`LaneResults::columns_mut`].
     #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();

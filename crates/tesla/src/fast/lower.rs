@@ -59,7 +59,7 @@ pub(super) enum Last {
     Break { guard: Test },
     /// A barrier that the program may use.
     Bar { inc: bool, wait: bool, barrier: u8, count: Count },
-    /// Marks lanes as helpers, which continue without effect on memory.
+    /// Marks lanes as helpers. Helpers continue without effect on memory.
     Discard { guard: Test },
 }
 

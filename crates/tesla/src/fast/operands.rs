@@ -1,4 +1,4 @@
-//! Operands of operations. They do not change while a program runs.
+//! Operands of operations. These operands do not change while a program runs.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub(super) struct Operation {
     pub(super) src: [Place; 3],
     /// The row of the result.
     pub(super) dst: Place,
-    /// The number of the set of lanes that execute.
+    /// The number of the set of lanes that execute the operation.
     pub(super) set: u8,
-    /// The `$c` that is read, as carry or as predicate.
+    /// The `$c` that the operation reads, as carry or as predicate.
     pub(super) c: u8,
-    /// The `$c` that is written.
+    /// The `$c` that the operation writes.
     pub(super) cdst: u8,
     /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after the shift
     /// (`narrow`).
@@ -62,7 +62,7 @@ pub(super) struct Tex {
     /// The destination of each component.
     pub(super) dst: [Option<Place>; 4],
     pub(super) offset: [i32; 3],
-    /// Whether lanes that are only helpers are skipped.
+    /// Whether the instruction skips lanes that are only helpers.
     pub(super) live: bool,
 }
 

@@ -31,7 +31,7 @@ const GROWTH: usize = 8;
 /// page has a third of a kilobyte.
 const PAGES: usize = 1 << 16;
 
-/// Maximum number of blocks in a part, which share a view of the memory.
+/// Maximum number of blocks in a part. The blocks of a part share a view of the memory.
 const TOGETHER: usize = 16;
 
 /// Number of blocks per thread that run in order before the next batch is attempted. After each attempt that fails, the

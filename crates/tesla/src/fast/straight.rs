@@ -363,8 +363,8 @@ impl Task for Warps<'_> {
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
         let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
-        // SAFETY: the operations of a straight-line program are operations of the lowered program, which has these
-        // tables.
+        // SAFETY: the operations of a straight-line program are operations of the lowered program, and these are the
+        // tables of that program.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
         let place = |register: &u8| tables.layout.place(usize::from(*register));

@@ -32,7 +32,7 @@ impl Body for Textured {
     }
 }
 
-/// Executes a texture read if it is of a frequent kind. Returns the lanes for which the read was not executed.
+/// Executes a texture read if the read is of a frequent kind. Returns the lanes for which the read was not executed.
 #[inline(always)]
 fn flat<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) -> u32 {
     let Work::Sample(sample) = &tex.work else { return executing };

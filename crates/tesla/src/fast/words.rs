@@ -1,6 +1,6 @@
-//! Loads and stores of a warp for which one slice of bytes covers all lanes. There are three patterns. In the first,
-//! the lanes access consecutive words. In the second, all lanes access one word. In the third, each lane accesses an
-//! element at its own address.
+//! Loads and stores of a warp for which one slice of bytes covers all lanes. There are three patterns. In the first
+//! pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third pattern,
+//! each lane accesses an element at its own address.
 //!
 //! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past the end of
 //! a buffer, and accesses to a view of memory that must be notified of each access.
@@ -35,7 +35,7 @@ pub(super) struct Transfer {
     pub(super) rows: [Place; 4],
     /// For 64-bit atomic operations: the rows of the upper words that belong to the first three `rows`.
     pub(super) upper: [Place; 3],
-    /// The number of the set of lanes that execute.
+    /// The number of the set of lanes that execute the transfer.
     pub(super) set: u8,
     /// Address of the instruction.
     pub(super) pc: u32,

@@ -103,7 +103,7 @@ fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
 /// the magnitude are lost.
 ///
 /// The number of lost bits depends on the leading zeros in the low half of the magnitude. A magnitude whose bits 5 to
-/// 29 are all ones counts as 0 if rounding is to nearest, or away from zero for this sign. This is measured behaviour.
+/// 29 are all ones counts as 0 if rounding is to nearest, or away from zero for this sign. This behaviour was measured.
 /// Only numbers beyond the f16 range are affected.
 pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     const ALL_ONES: u32 = 0x3fff_ffe0;
@@ -297,7 +297,7 @@ fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
     Format::F16.encode(negative, magnitude, exponent as i32 - 150, rounding) as u32
 }
 
-/// The flags of an f16 result are those of its value.
+/// The flags of an f16 result depend on the value of the f16.
 fn finish_f16(x: u32) -> (u32, Flags) {
     (x, float::flags(widen_f16(x)))
 }

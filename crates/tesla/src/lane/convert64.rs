@@ -147,7 +147,7 @@ pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Fla
     (result, Flags::of(nan | zero, nan | (!zero & (sign != 0)), false, false))
 }
 
-/// Executes cvt from f32 to f64, which is exact. A NaN keeps its sign and payload and becomes quiet.
+/// Executes cvt from f32 to f64. This conversion is exact. A NaN keeps its sign and payload and becomes quiet.
 pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     let result = if float::is_nan(x) {
         let sign = u64::from(x >> 31) << 63;

@@ -132,16 +132,16 @@ fn order(x: u64) -> i64 {
     (x ^ ((x as i64 >> 63) as u64 >> 1)) as i64
 }
 
-/// Returns min of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both are
-/// NaN, returns SRC2.
+/// Returns min of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both
+/// sources are NaN, returns SRC2.
 #[inline(always)]
 pub fn min(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
     extreme(a, b, order(a) < order(b))
 }
 
-/// Returns max of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both are
-/// NaN, returns SRC2.
+/// Returns max of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both
+/// sources are NaN, returns SRC2.
 #[inline(always)]
 pub fn max(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));

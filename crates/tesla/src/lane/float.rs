@@ -75,7 +75,7 @@ pub fn is_nan(x: u32) -> bool {
     x & !SIGN > INFINITY
 }
 
-/// Flushes a denormal to a zero of its sign. Other values do not change.
+/// Flushes a denormal to a zero of the same sign. Other values do not change.
 #[inline(always)]
 pub fn flush(x: u32) -> u32 {
     if x & INFINITY == 0 { x & SIGN } else { x }
@@ -170,14 +170,14 @@ fn order(x: u32) -> i32 {
 }
 
 /// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
-/// both are NaN, returns [`NAN`]. (6.3)
+/// both sources are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn min(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) < order(flush(b)))
 }
 
 /// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
-/// both are NaN, returns [`NAN`]. (6.3)
+/// both sources are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn max(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) > order(flush(b)))

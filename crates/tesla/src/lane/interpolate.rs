@@ -63,7 +63,7 @@ pub fn interp(
     }
 }
 
-/// Computes [`interp`] without a factor for each lane, at its position. The compiler vectorizes the loop.
+/// Computes [`interp`] without a factor for each lane, at the position of the lane. The compiler vectorizes the loop.
 #[inline(always)]
 pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]) -> [u32; N] {
     let mut row = [0; N];

@@ -82,7 +82,7 @@ pub(crate) const LLHDST_SAID: P = choice!(
     ]
 );
 
-/// Destination of ld c\[\] and ld s\[\]. w1\[26\] is its width.
+/// Destination of ld c\[\] and ld s\[\]. w1\[26\] is the width of the destination.
 pub(crate) const CSLD_DST: P =
     choice!("destination width", [case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST]),]);
 

@@ -75,8 +75,8 @@ pub(super) fn trace<'a>(
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// Returns for each block whether it is part of a loop, that is, between a backward branch and the target of that
-/// branch.
+/// Returns for each block whether the block is part of a loop: whether it is between a backward branch and the target
+/// of that branch.
 fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut loops = vec![false; lowered.blocks.len()];
     for (number, block) in lowered.blocks.iter().enumerate() {

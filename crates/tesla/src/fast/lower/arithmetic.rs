@@ -29,7 +29,7 @@ impl Lower<'_> {
     }
 
     /// Sets the sources of an operation. If the value of a source differs between lanes, returns the load of that
-    /// source. At most one source may be such a source.
+    /// source. At most one source may differ between lanes.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
@@ -255,7 +255,7 @@ impl Lower<'_> {
                 operation.flip[1] = if not2 { u32::MAX } else { 0 };
                 return Some(Arith::Logic { logic, width, not1: false, not2: false });
             }
-            // The sources are integers. Their abs and neg cannot be computed with bit masks.
+            // The sources are integers. The abs and neg of integers cannot be computed with bit masks.
             Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
             Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
                 return Some(Arith::Mov { width: Width::B32 });
