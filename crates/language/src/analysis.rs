@@ -20,12 +20,12 @@ use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// Facts about a source that the source text itself may not state.
+/// Facts about a source that may be missing in the source text itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Target that the launch file next to the source states.
     pub launch: TargetHint,
-    /// Target in the user's settings, for sources whose target nothing else states.
+    /// Target in the user's settings. This target applies to a source if nothing else states the target of the source.
     pub fallback: TargetHint,
     /// Definitions of constants in the form `NAME` or `NAME=EXPRESSION`.
     pub defines: Vec<String>,
@@ -150,7 +150,7 @@ impl Analysis {
         self.chosen_by
     }
 
-    /// Returns the machine, with the chip and the program type of the source if they are known.
+    /// Returns the machine, with the chip and the program type of the source, if known.
     pub fn target(&self) -> Target {
         match self.assembled() {
             Some(assembled) => Target {
@@ -255,8 +255,8 @@ impl Analysis {
     }
 
     /// Returns the instructions of all programs with their offsets. For an ALU group of R700, the assembler reports
-    /// only the line of the first slot. The other slots are on the lines after it, so this function adds an instruction
-    /// for each of those lines.
+    /// only the line of the first slot. The other slots are on the lines after that line, so this function adds an
+    /// instruction for each of those lines.
     fn find_instructions(&self) -> Vec<InstructionAt> {
         let Some(assembled) = self.assembled() else { return Vec::new() };
         let plain = self.plain();

@@ -7,7 +7,7 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::target::{isa_of_chip, isa_of_source};
 
-/// Facts about the target that the source text itself may not state.
+/// Facts about the target that may be missing in the source text itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHint {
     /// The machine.
@@ -43,18 +43,18 @@ impl TargetHint {
 /// The way in which the machine of a source was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The source states the machine, or is in AMD's syntax.
+    /// The source states the machine, or the source is in AMD's syntax.
     Source,
     /// The launch file next to the source states the machine.
     Launch,
     /// A setting states the machine.
     Setting,
-    /// Nothing states the machine. Among the assemblers of all machines, that of the chosen machine finds the fewest
-    /// errors.
+    /// Nothing states the machine. Among the assemblers of all machines, the assembler of the chosen machine finds the
+    /// fewest errors.
     Fewest,
 }
 
-/// Returns the target of a source and how it was found. Returns `None` if neither the text nor the hints name a
+/// Returns the target of a source and how the target was found. Returns `None` if neither the text nor the hints name a
 /// machine. `plain` is the text with its macros expanded.
 pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> Option<(Target, ChosenBy)> {
     let (isa, by) = if let Some(isa) = isa_of_source(plain) {
@@ -67,7 +67,7 @@ pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> 
     Some((with_hints(isa, plain, launch, setting), by))
 }
 
-/// Returns the target of a source for a machine. A chip in the hints is used if it belongs to the machine and the
+/// Returns the target of a source for a machine. A chip in the hints is used if the chip belongs to the machine and the
 /// source does not state a chip. A program type in the hints is used unless the hints name a different machine.
 pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
     let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));
@@ -83,7 +83,7 @@ pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &T
     Target { stage, ..target }
 }
 
-/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the one whose
+/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the machine whose
 /// mnemonics occur on the most lines.
 pub(crate) fn fewest(errors: impl Fn(Isa) -> usize, mnemonics: impl Fn(Isa) -> usize) -> Isa {
     let rank = |isa: &Isa| (errors(*isa), std::cmp::Reverse(mnemonics(*isa)));

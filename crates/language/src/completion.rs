@@ -48,7 +48,7 @@ pub struct Proposal {
     pub text: String,
 }
 
-/// Number of unused registers after the last used one that are also proposed.
+/// Number of unused registers that are proposed after the last register that the source uses.
 const MORE_REGISTERS: u32 = 2;
 
 /// Maximum number of registers of one kind that are proposed.
@@ -246,8 +246,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the mnemonics that start a line (if `leading`), or those that follow a slot or a destination. If the
-    /// typed word is a complete mnemonic at the start of a line, also returns examples of its forms.
+    /// Returns the mnemonics that start a line (if `leading`), or the mnemonics that follow a slot or a destination. If
+    /// the typed word is a complete mnemonic at the start of a line, also returns examples of its forms.
     fn mnemonics(&self, spot: &Spot<'_>, leading: bool) -> Vec<Proposal> {
         let mut found = Vec::new();
         for entry in vocabulary(self.isa()).entries.iter().filter(|entry| entry.leads == leading) {
@@ -333,7 +333,7 @@ impl Analysis {
         labels.into_iter().map(attribute).collect()
     }
 
-    /// Returns numbered registers: all up to the last one in use, and a few more.
+    /// Returns numbered registers: all registers up to the last register in use, and a few more registers.
     fn registers(&self, spot: &Spot<'_>, prefix: &str, suffix: &str) -> Vec<Proposal> {
         let used = self.used(prefix);
         let count = used.last().map_or(0, |last| last + 1);
@@ -442,7 +442,7 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
 }
 
 /// Returns how many of the written parts fit a part of a form: 2 for a memory operand with its type, otherwise 1.
-/// Returns `None` if the first one does not fit.
+/// Returns `None` if the first written part does not fit.
 fn fits(part: &str, written: &[&str]) -> Option<usize> {
     let first = *written.first()?;
     let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());

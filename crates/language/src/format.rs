@@ -1,9 +1,9 @@
 //! The layout of a source: indentation, one space between words, and columns for operands and comments.
 //!
 //! Labels and directives begin at the start of a line. The indentation of instructions depends on the machine. On
-//! Tesla, it is four spaces. On R500, it grows with the nesting of constructs. On R700, control-flow instructions are
-//! not indented, and the lines of a clause are indented like the first such line of the text. Comments keep their text.
-//! Comments at the end of consecutive lines are aligned in one column.
+//! Tesla, the indentation is four spaces. On R500, the indentation grows with the nesting of constructs. On R700,
+//! control-flow instructions are not indented, and the lines of a clause are indented like the first such line of the
+//! text. Comments keep their text. Comments at the end of consecutive lines are aligned in one column.
 
 use reconverge_isa::{Isa, Span};
 
@@ -31,8 +31,8 @@ struct LaidOut {
 }
 
 impl Analysis {
-    /// Returns the changes that lay out the text. The changed text is assembled first. If its programs differ, the
-    /// function returns no changes.
+    /// Returns the changes that lay out the text. The function first assembles the changed text. If the programs of the
+    /// changed text differ from those of the original text, the function returns no changes.
     pub fn format(&self) -> Vec<TextChange> {
         let lines = self.layout();
         let mut changes = Vec::new();
@@ -83,8 +83,8 @@ impl Analysis {
         depths
     }
 
-    /// Returns the number of spaces before the lines of a clause: those before the first slot of the text, or [`STEP`]
-    /// if that number is 0 or too large (R700).
+    /// Returns the number of spaces before the lines of a clause: as many as before the first slot of the text, or
+    /// [`STEP`] if that number is 0 or too large (R700).
     fn clause_step(&self) -> usize {
         let indents = self.files[0].lines.iter().filter_map(|line| {
             let first = line.statement(self.text()).first()?;
@@ -250,8 +250,8 @@ fn slot_parts(statement: &[Lexeme], text: &str) -> Option<SlotParts> {
     fits.then_some(SlotParts { number, slot: *slot, operation: *operation, operands })
 }
 
-/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. They keep their column
-/// if all of them are in the same one.
+/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. Such comments keep
+/// their column if all of them are in the same column.
 fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     let mut out = Vec::with_capacity(lines.len());
     let mut from = 0;

@@ -13,7 +13,8 @@ pub fn is_launch(text: &str) -> bool {
     if let Some(inside) = text.trim_start().strip_prefix('{') {
         return match LaunchFile::fields(text) {
             Ok(fields) => names.iter().any(|name| fields.contains_key(*name)),
-            // A JSON text that is incomplete because the user is typing counts if it begins with one of these fields.
+            // A JSON text that is incomplete because the user is still typing counts as a launch file if the text
+            // begins with one of these fields.
             Err(_) => names.iter().any(|name| inside.trim_start().starts_with(&format!("\"{name}\""))),
         };
     }
@@ -23,7 +24,8 @@ pub fn is_launch(text: &str) -> bool {
     top.any(|line| names.iter().any(|key| begins(line, key)))
 }
 
-/// Returns the messages about the text of a launch file. The program that it names is not checked.
+/// Returns the messages about the text of a launch file. This function does not check the program that the launch file
+/// names.
 pub fn launch_markers(text: &str) -> Vec<Marker> {
     let Err(error) = LaunchFile::parse(text) else { return Vec::new() };
     let lines = LineStarts::new(text);

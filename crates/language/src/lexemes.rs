@@ -1,7 +1,8 @@
 //! Source text as lines of lexemes, for all machines.
 //!
 //! The assemblers parse lines by their own rules. Lexemes are for an editor's operations on a text that may have
-//! errors: names under the cursor, colours and alignment. Together, lexemes and the space between them are the text.
+//! errors: finding the name under the cursor, colouring and aligning the text. The lexemes and the space between them
+//! make up the whole text.
 
 use reconverge_isa::source::{number_len, word_len};
 use reconverge_isa::{Isa, Span};
@@ -56,7 +57,7 @@ pub struct LexedLine {
     pub span: Span,
     /// Offset of the end of the code, before the comment.
     pub code_end: usize,
-    /// The lexemes in order. If the line has a comment, it is the last lexeme.
+    /// The lexemes in order. If the line has a comment, the comment is the last lexeme.
     pub lexemes: Vec<Lexeme>,
 }
 

@@ -48,7 +48,7 @@ impl LineStarts {
         self.0.partition_point(|start| *start <= offset) - 1
     }
 
-    /// Returns the offset of the start of a line, counted from 0. For lines after the last one, returns the length of
+    /// Returns the offset of the start of a line, counted from 0. For lines after the last line, returns the length of
     /// `text`.
     pub fn start(&self, text: &str, line: usize) -> usize {
         self.0.get(line).copied().unwrap_or(text.len())
@@ -74,7 +74,7 @@ impl LineStarts {
     }
 
     /// Returns the offset in bytes of a line and column, both counted from 0. A column after the end of its line means
-    /// the end of the line. A line after the last one means the end of the text.
+    /// the end of the line. A line after the last line means the end of the text.
     pub fn offset(&self, text: &str, line: usize, column: usize, unit: ColumnUnit) -> usize {
         if line >= self.count() {
             return text.len();
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(lines.position(text, at, ColumnUnit::Utf8), (0, 5));
         assert_eq!(lines.position(text, at, ColumnUnit::Utf16), (0, 3));
         assert_eq!(lines.offset(text, 0, 3, ColumnUnit::Utf16), at);
-        // If a column is between the two UTF-16 units of a character, it means the start of the character.
+        // If a column is between the two UTF-16 units of a character, the column means the start of the character.
         assert_eq!(lines.offset(text, 0, 2, ColumnUnit::Utf16), 1);
         assert_eq!(lines.offset(text, 0, 99, ColumnUnit::Utf16), at + 1);
         assert_eq!(lines.offset(text, 1, 1, ColumnUnit::Utf16), text.len() - 1);

@@ -38,7 +38,7 @@ impl Analysis {
         found
     }
 
-    /// Returns the messages except for the findings of the rules. They are computed once.
+    /// Returns the messages except for the findings of the rules. These messages are computed once.
     fn assembler_markers(&self) -> &[Marker] {
         self.made_markers.get_or_init(|| self.make_markers())
     }
@@ -82,7 +82,7 @@ impl Analysis {
         })
     }
 
-    /// Returns whether the text is probably not for any of the machines: nothing states one, and most lines have
+    /// Returns whether the text is probably not for any of the machines: nothing states a machine, and most lines have
     /// errors.
     fn is_foreign(&self) -> bool {
         let own = &self.files[0];
@@ -92,15 +92,15 @@ impl Analysis {
         self.chosen_by() == ChosenBy::Fewest && errors >= FEW && many && !self.names_machine()
     }
 
-    /// Returns whether a line states a machine, which may be unknown.
+    /// Returns whether a line states a machine. The machine may be unknown.
     fn names_machine(&self) -> bool {
         let own = &self.files[0];
         own.lines.iter().any(|line| matches!(line.directive(&own.text), Some(".isa" | ".chip")))
     }
 
     /// Returns the changes that remove the messages in a part of the text. Only the first 64 of these messages are
-    /// examined. Each change was tested by assembling the changed source: the message is no longer present, and its
-    /// line does not have more errors.
+    /// examined. Each change was tested by assembling the changed source: the message is no longer present, and the
+    /// line of the message does not have more errors than before.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let all = self.assembler_markers();
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
@@ -172,8 +172,8 @@ impl Analysis {
         Remedy { title, marker: marker.clone(), span, text }
     }
 
-    /// Returns the changes that apply the text that a message proposes. They replace a word in the message's span that
-    /// is similar to the proposal, or the whole span.
+    /// Returns the changes that apply the text that a message proposes. Such a change replaces the whole span of the
+    /// message, or a word in the span that is similar to the proposal.
     fn replacements(&self, marker: &Marker) -> Vec<TextChange> {
         let Some(proposal) = &marker.proposal else { return Vec::new() };
         if marker.level == MarkerLevel::Hint {
@@ -265,7 +265,7 @@ impl Analysis {
             .unwrap_or_default()
     }
 
-    /// Returns a span inside the text. An empty span is extended by one character if its line has one.
+    /// Returns a span inside the text. An empty span is extended by one character if there is a character on the line.
     fn shown(&self, span: Span) -> Span {
         let text = self.text();
         let mut start = span.start.min(text.len());
@@ -293,8 +293,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the span of the line that includes a file. If only other included files include it, returns the first
-    /// `.include` line.
+    /// Returns the span of the line that includes a file. If only other included files include that file, returns the
+    /// first `.include` line.
     fn include_of(&self, name: &str) -> Span {
         let own = &self.files[0];
         let includes = own.lines.iter().filter(|line| line.directive(&own.text) == Some(".include"));

@@ -7,9 +7,9 @@ use reconverge_isa::Span;
 pub enum MarkerLevel {
     /// The text is invalid, or a program breaks a rule and traps.
     Error,
-    /// The text is valid, but probably does not have the intended meaning, or a program's behaviour is undefined.
+    /// The text is valid, but probably does not mean what its author intends, or a program's behaviour is undefined.
     Warning,
-    /// A program is valid, but part of it is probably not intended.
+    /// A program is valid, but the author probably did not intend a part of it.
     Note,
     /// A remark about the analysis itself.
     Hint,

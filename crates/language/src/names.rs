@@ -64,7 +64,7 @@ pub struct Definition {
 /// A definition or use of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
-    /// Index of the definition. If a name has several definitions, this is the index of the first.
+    /// Index of the definition. If a name has several definitions, this is the index of the first definition.
     pub(crate) definition: usize,
     /// Index of the file that contains the occurrence.
     pub(crate) file: usize,
@@ -263,8 +263,8 @@ impl NameTable {
                 }
             }
         }
-        // The name of a program may consist of several lexemes. Occurrences inside it are replaced by one occurrence of
-        // the whole name.
+        // The name of a program may consist of several lexemes. Occurrences inside the name are replaced by one
+        // occurrence of the whole name.
         for (index, definition) in self.definitions.iter().enumerate() {
             if definition.sort == NameSort::Program && definition.file == number {
                 self.occurrences.retain(|found| {
@@ -301,7 +301,7 @@ impl ByName {
     }
 
     /// Returns the index of the definition for an occurrence of a name, and whether the occurrence itself is a
-    /// definition. `sorts` are the possible kinds of the name; an earlier kind takes precedence over a later one.
+    /// definition. `sorts` are the possible kinds of the name. An earlier kind takes precedence over a later kind.
     fn find(
         &self,
         definitions: &[Definition],
@@ -331,8 +331,8 @@ impl ByName {
                     definition.file == file && scope.start <= span.start && span.end <= scope.end
                 })
             };
-            // Among several visible definitions, the one with the smallest scope is used. A label that has only one
-            // definition is found even outside its program, because a macro before the programs may use it.
+            // Among several visible definitions, the definition with the smallest scope is used. A label that has only
+            // one definition is found even outside its program, because a macro before the programs may use the label.
             let innermost = of_sort().filter(inside).min_by_key(|index| {
                 definitions[*index].scope.map_or(usize::MAX, |scope| scope.end - scope.start)
             });

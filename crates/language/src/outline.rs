@@ -33,7 +33,7 @@ pub struct FoldedLines {
     pub comment: bool,
 }
 
-/// A block of lines that starts with one word and ends with another, as line numbers from 0.
+/// A block of lines that starts with one word and ends with another word, as line numbers from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordBlock {
     pub(crate) first: usize,
@@ -109,8 +109,8 @@ impl Analysis {
         found
     }
 
-    /// Returns the blocks that start with one word and end with another: `.macro`, `.rept`, `.if`, and R500
-    /// constructs, which end with the word prefixed by `end`.
+    /// Returns the blocks that start with one word and end with another word: `.macro`, `.rept`, `.if`, and R500
+    /// constructs. The last word of an R500 construct is its first word with the prefix `end`.
     pub(crate) fn blocks(&self) -> Vec<WordBlock> {
         let text = self.text();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
@@ -179,7 +179,7 @@ impl Analysis {
         found
     }
 
-    /// Returns the lines of each clause, including its control-flow instruction (R700).
+    /// Returns the lines of each clause, including the clause's control-flow instruction (R700).
     fn folded_clauses(&self) -> Vec<FoldedLines> {
         let text = self.text();
         let (mut found, mut head): (Vec<FoldedLines>, Option<usize>) = (Vec::new(), None);

@@ -51,7 +51,8 @@ pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
 }
 
 /// Returns the text with spaces in place of the statements that have errors. The label of such a line remains. But if a
-/// line with only a label still has an error, the label is also removed. Returns `None` if nothing more can be removed.
+/// line with only a label still has an error, the label is also removed. Returns `None` if no statement or label
+/// remains to be removed.
 fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     let starts: Vec<(usize, &str)> = lines(text).collect();
@@ -62,8 +63,8 @@ fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String>
         let lexed = lex(line, Some(target.isa));
         let statement = lexed.first().and_then(|lexed| lexed.statement(line).first().copied());
         let whole = lexed.first().and_then(|lexed| lexed.lexemes.first().copied());
-        // The line of a directive is also removed. Otherwise, a directive that is wrong because of its position, such
-        // as a second chip, would remain an error.
+        // The line of a directive is removed like the line of an instruction. Otherwise, a directive that is wrong
+        // because of its position, such as a second chip, would remain an error.
         let from = statement.or(whole).filter(|first| first.kind != LexemeKind::Comment);
         let Some(from) = from else { continue };
         bytes[start + from.span.start..start + line.len()].fill(b' ');

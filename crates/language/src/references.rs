@@ -1,4 +1,4 @@
-//! Definitions and uses of names, and the changes that rename them.
+//! Definitions and uses of names, and the changes that rename a name.
 
 use reconverge_isa::{Program, Span};
 
@@ -91,7 +91,8 @@ impl Analysis {
         self.names.of(found.definition).filter(kept).map(|other| self.place(other.file, other.span)).collect()
     }
 
-    /// Returns the occurrences in the source of the name at an offset in bytes, and whether each is a definition.
+    /// Returns the occurrences in the source of the name at an offset in bytes, and whether each occurrence is a
+    /// definition.
     pub fn highlights(&self, offset: usize) -> Vec<(Span, bool)> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let own = self.names.of(found.definition).filter(|other| other.file == 0);
@@ -103,10 +104,10 @@ impl Analysis {
         self.files.iter().skip(1).find(|file| file.name == name).map(|file| file.text.as_str())
     }
 
-    /// Returns the name at an offset in bytes, and its span, if [`Analysis::rename`] can change it.
+    /// Returns the name at an offset in bytes, and its span, if [`Analysis::rename`] can change this name.
     ///
     /// # Errors
-    /// Returns an error if the position does not have a name, or if names of its kind cannot be renamed.
+    /// Returns an error if the position does not have a name, or if names of this kind cannot be renamed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))
@@ -159,7 +160,7 @@ impl Analysis {
         }
     }
 
-    /// Returns whether another text has the same programs and the same number of errors as this one.
+    /// Returns whether another text has the same programs and the same number of errors as the text of this analysis.
     pub(crate) fn is_same(&self, text: &str) -> bool {
         let other = self.again(text);
         let words = |analysis: &Analysis| {

@@ -7,7 +7,7 @@ use crate::lexemes::{Lexeme, LexemeKind};
 use crate::names::NameSort;
 use crate::vocabulary::{Vocabulary, vocabulary};
 
-/// Kind of a part of a source, which selects its colour.
+/// Kind of a part of a source. The kind selects the colour of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// A comment, or the address of a listing.
@@ -57,7 +57,7 @@ impl Colour {
 /// A coloured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColouredPart {
-    /// The part. It is within one line.
+    /// The span of the part, which is within one line.
     pub span: Span,
     /// Kind of the part.
     pub colour: Colour,
@@ -66,7 +66,7 @@ pub struct ColouredPart {
 }
 
 impl Analysis {
-    /// Returns the coloured parts within a span of the text, in text order. They do not overlap.
+    /// Returns the coloured parts within a span of the text, in text order. The parts do not overlap.
     pub fn colours(&self, part: Span) -> Vec<ColouredPart> {
         let words = vocabulary(self.isa());
         let mut names = self.names.occurrences.iter().filter(|found| found.file == 0).collect::<Vec<_>>();

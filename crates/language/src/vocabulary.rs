@@ -29,12 +29,12 @@ pub(crate) struct MnemonicEntry {
     pub(crate) name: &'static str,
     /// Text of the mnemonic's first form.
     pub(crate) form: String,
-    /// Whether the mnemonic starts a line. Otherwise, it follows a slot (R700) or a destination (R500).
+    /// Whether the mnemonic starts a line. Otherwise, the mnemonic follows a slot (R700) or a destination (R500).
     pub(crate) leads: bool,
 }
 
 impl MnemonicEntry {
-    /// Returns the mnemonic as it appears in a line. A control-flow instruction of R700 has a colon after it.
+    /// Returns the mnemonic as it appears in a line. A control-flow instruction of R700 has a colon after the mnemonic.
     pub(crate) fn written(&self) -> &str {
         match self.form.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':')) {
             true => &self.form[..self.name.len() + 1],
@@ -80,8 +80,8 @@ impl Vocabulary {
         self.directives.iter().find(|row| row.name == name)
     }
 
-    /// Returns whether a word is a register. A register is a word that begins with `$`, or a known prefix and a number,
-    /// or a known name before `[`. `next` is the character after the word.
+    /// Returns whether a word is a register. There are three kinds of such words: a word that begins with `$`, a known
+    /// prefix with a number, and a known name before `[`. `next` is the character after the word.
     pub(crate) fn is_register(&self, word: &str, next: Option<char>) -> bool {
         if next == Some('[') && self.registers.contains(&format!("{word}[")) {
             return true;

@@ -1,8 +1,8 @@
 //! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
 //!
 //! All engines call these functions for one lane at a time, in ascending order of the lanes. An access outside s[], l[]
-//! or g[] traps in strict and in lenient mode, unless it is in a lenient segment of g[]. The trap names the lane and
-//! the address. A read past the end of c[] returns 0.
+//! or g[] traps in strict and in lenient mode, unless the access is to a lenient segment of g[]. The trap names the
+//! lane and the address. A read past the end of c[] returns 0.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Lane, Mode};
@@ -32,8 +32,9 @@ pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<
     }
 }
 
-/// Checks that an address register exists. **Open** (13.9): `$a5` and `$a6` do not exist, and the source of the
-/// value of `$a7` is unknown. Naming one traps in strict mode and reads 0 in lenient mode.
+/// Checks that an address register exists. **Open** (13.9): `$a5` and `$a6` do not exist, and the source of the value
+/// of `$a7` is unknown. An instruction that names one of these registers traps in strict mode, and reads 0 from the
+/// register in lenient mode.
 ///
 /// # Errors
 /// [`Cause::NoAddressRegister`] in strict mode.
@@ -44,8 +45,8 @@ pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cau
     }
 }
 
-/// Adds the offset of an access with post-increment to its address register, for a lane that made the access. (3.3;
-/// **Open** 13.22: the register is unchanged in lanes that did not make the access.)
+/// For a lane that made an access with post-increment, adds the offset of the access to the address register of the
+/// access. (3.3; **Open** 13.22: the register is unchanged in lanes that did not make the access.)
 pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     if let (Base::A(register), true) = (mem.base, mem.increment) {
         let next = warp.a(lane, register).wrapping_add(mem.offset as u16);
@@ -53,7 +54,7 @@ pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     }
 }
 
-/// Returns the value of a memory operand at an address from [`address`], extended to 32 bits if it is narrower.
+/// Returns the value of a memory operand at an address from [`address`], extended to 32 bits if the value is narrower.
 ///
 /// # Errors
 /// The address is outside the memory space.
@@ -88,8 +89,8 @@ pub fn load<G: Store>(
 
 /// Stores the low bytes of `value` at an address from [`address`].
 ///
-/// If lanes of one instruction store to the same byte, they do so in ascending order. (**Open**: the documents do not
-/// say which value remains.)
+/// If several lanes of one instruction store to the same byte, the lanes store in ascending order. (**Open**: the
+/// documents do not say which lane's value remains in memory.)
 ///
 /// # Errors
 /// The address is outside the memory space, or the space cannot be written.
@@ -126,8 +127,8 @@ pub fn store<G: Store>(
     }
 }
 
-/// Reads, modifies and writes one word of g[] (4 or 8 bytes) for one lane, and returns the old value. The caller
-/// proceeds lane by lane, in ascending order (**Open**, 6.8).
+/// Reads, modifies and writes one word of g[] (4 or 8 bytes) for one lane, and returns the old value. The caller calls
+/// this function for one lane after another, in ascending order (**Open**, 6.8).
 ///
 /// # Errors
 /// The address is outside the memory space.

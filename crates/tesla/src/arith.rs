@@ -1,4 +1,4 @@
-//! The arithmetic operations. Each has one row with its name, its exactness and the sentence of `explain`.
+//! The arithmetic operations. Each operation has one row with its name, its exactness and its sentence for `explain`.
 //! [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
 
 use reconverge_simt::Fidelity;
@@ -26,7 +26,7 @@ macro_rules! operations {
         )* }
 
         impl Arith {
-            /// Returns the name of the operation in reports, and its exactness with any modifiers.
+            /// Returns the name of the operation in reports, and the exactness of the operation with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Arith::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -73,7 +73,8 @@ operations! {
         |Words { dst, a, b, .. }| format!("{dst} becomes {a} + {b}, modulo 2^16.");
 
     // Integer (5)
-    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; the carry in comes from `guard.c`. \[add sub subr addc\]
+    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]. `guard.c` provides the carry into the addition. \[add
+    /// sub subr addc\]
     Add {
         /// The kind of addition.
         addition: Addition,
@@ -97,7 +98,8 @@ operations! {
         product: Product,
     } => "mul", Exact,
         |Words { dst, a, b, .. }| format!("{dst} becomes {}.", in_words(product, a, b));
-    /// [`crate::lane::integer::mad`]; src\[2\] is added, and the carry in comes from `guard.c`. \[add ( mul )\]
+    /// [`crate::lane::integer::mad`]. src\[2\] is the addend, and `guard.c` provides the carry into the addition. \[add
+    /// ( mul )\]
     Mad {
         /// The kind of product.
         product: Product,
@@ -194,8 +196,8 @@ operations! {
     Shl {
         /// Width of the operation.
         width: Width,
-        /// Whether to take the count modulo 32. Chips do not do this, and only [`driver_fixes`](crate::driver_fixes)
-        /// sets the field.
+        /// Whether to take the count modulo 32. Chips use the whole count, and only
+        /// [`driver_fixes`](crate::driver_fixes) sets the field.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {
@@ -232,7 +234,7 @@ operations! {
     FMul {
         /// The rounding mode, as in [`Arith::FAdd`].
         rounding: Rounding,
-        /// Whether to saturate the result. Always `false` for chips that ignore the bit.
+        /// Whether to saturate the result. For chips that ignore the saturation bit, the field is always `false`.
         sat: bool,
     } => "mul f32", Exact,
         |Words { dst, ma, mb, .. }|
@@ -322,7 +324,7 @@ operations! {
         );
     /// [`crate::lane::convert::f2f32`] \[cvt f32\]
     F2F32 {
-        /// Rounding mode if the result is rounded to a whole number.
+        /// Rounding mode if the operation rounds the result to a whole number.
         integral: Option<Rounding>,
         /// Whether to saturate the result.
         sat: bool,
@@ -333,7 +335,7 @@ operations! {
             format!("{dst} becomes {ma}, an {}, as f32{}{}.", float(from), whole(integral), clamped(sat));
     /// [`crate::lane::convert::f2f16`] \[cvt f16\]
     F2F16 {
-        /// Whether to round to a whole number before the conversion.
+        /// Whether to round the source to a whole number before the conversion.
         integral: bool,
         /// The rounding mode.
         rounding: Rounding,
@@ -398,7 +400,7 @@ operations! {
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, as f64.");
     /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
     F64ToF64 {
-        /// Rounding mode if the result is rounded to a whole number.
+        /// Rounding mode if the operation rounds the result to a whole number.
         integral: Option<Rounding>,
     } => "cvt f64 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64{}.", whole(integral));

@@ -13,7 +13,7 @@ use crate::inst::BarrierCount;
 /// Number of barriers of a block.
 pub const BARRIERS: usize = 16;
 
-/// The value of the count operand that means all warps of the block, like the `all` flag.
+/// The value of the count operand that stands for all warps of the block. The `all` flag has the same meaning.
 pub const COUNT_ALL: u32 = 0xfff;
 
 /// The number of warps for which a barrier waits.
@@ -26,7 +26,7 @@ pub enum Count {
 }
 
 impl Count {
-    /// Returns the count of a `bar` instruction: its 12-bit operand, or its `all` flag.
+    /// Returns the count that a `bar` instruction specifies by its 12-bit operand or by its `all` flag.
     pub fn of(operand: u32, all: bool) -> Count {
         if all || operand == COUNT_ALL { Count::All } else { Count::Warps(operand) }
     }
@@ -41,13 +41,13 @@ impl From<BarrierCount> for Count {
     }
 }
 
-/// The counters of a block and the warps that wait for them.
+/// The barrier counters of a block, and the warps that wait at barriers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Barriers {
     value: [u32; BARRIERS],
     /// The count of the latest increment of each barrier.
     expected: [Count; BARRIERS],
-    /// Barrier for which each warp waits.
+    /// For each barrier, the count of the latest `bar` that incremented the counter of the barrier.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
     /// Number of warps that have not ended.
@@ -66,7 +66,7 @@ impl Barriers {
         }
     }
 
-    /// Resets to the state after [`Barriers::new`] for the same number of warps.
+    /// Resets the barriers to their state after [`Barriers::new`] for the same number of warps.
     pub fn begin(&mut self) {
         let Barriers { value, expected, waiting, finished, running } = self;
         (*value, *expected) = ([0; BARRIERS], [Count::All; BARRIERS]);
@@ -89,8 +89,9 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // If the warp does not wait, its accesses are released here. If it waits, its accesses are ordered when the
-            // barrier is complete.
+            // If the warp does not wait, the call below orders its earlier accesses before the later accesses of the
+            // warps that wait at the barrier. If the warp waits, `races` orders its accesses when the barrier is
+            // complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -128,13 +129,13 @@ impl Barriers {
         self.waiting.iter().enumerate().filter_map(|(warp, barrier)| Some((warp, (*barrier)?)))
     }
 
-    /// Returns the number of increments of a barrier since it was last complete.
+    /// Returns the number of increments of a barrier since the barrier was last complete.
     pub fn value(&self, barrier: u8) -> u32 {
         self.value[usize::from(barrier) % BARRIERS]
     }
 
     /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
-    /// exits rely on this, and would hang otherwise. The documents do not describe it.
+    /// exits rely on this rule, and would hang otherwise. The documents do not describe this case.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }
@@ -161,7 +162,7 @@ impl Barriers {
 }
 
 impl Barriers {
-    /// Reports to `races` that a barrier orders the accesses of its warps.
+    /// Reports to `races` that a barrier orders the accesses of the warps that meet at the barrier.
     fn order(&self, place: usize, arrives: Option<usize>, races: &mut Races) {
         let meets = |warp: usize| self.waiting[warp] == Some(place as u8) || arrives == Some(warp);
         let counts_ended = self.expected[place] == Count::All;

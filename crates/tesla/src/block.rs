@@ -1,11 +1,11 @@
-//! The warps of one block: the order in which they run, and how they wait for each other.
+//! The warps of one block: the order in which the warps run, and how the warps wait for each other.
 //!
 //! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it waits
 //! at a barrier, ends, or has run [`SLICE`] instructions. Then the next warp that can run follows, in cyclic order of
-//! the numbers. Because of the slices, a warp that spins on a lock or on shared memory does not stop the others.
+//! the numbers. Because of the slices, a warp that spins on a lock or on shared memory does not stop the other warps.
 //! Graphics stages use a block of one warp.
 
-// An engine can switch from warp to warp within one call. `Block` states why that is sound.
+// An engine can switch from warp to warp within one call. A comment in `Block` states why such a switch is sound.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -20,11 +20,11 @@ use crate::trap::{Access, Cause, SharedAccess};
 use crate::turns::Warps;
 
 /// Number of instructions that a warp runs before the block switches to another warp. Any number produces a legal
-/// order. If the warps of a program race, its results depend on this number.
+/// order. If the warps of a program race, the results of the program depend on this number.
 pub const SLICE: u32 = 1024;
 
-/// Maximum number of switches to another warp that an engine may make by itself between two checks of whether the run
-/// must stop.
+/// Maximum number of switches to another warp that an engine may make without returning to the block. After this
+/// number, the block checks whether the run must stop.
 const PASSES: u32 = 64;
 
 /// Maximum number of instructions that the other warps run in the search for a write that races with a read.
@@ -32,7 +32,8 @@ const LOOK_AHEAD: u64 = 1 << 20;
 
 /// An engine that is ready to execute one program, warp by warp.
 pub trait Executor: Sync {
-    /// Returns the level of vector instructions that set up warps, or `None` to set them up lane by lane.
+    /// Returns the level of the vector instructions that set up warps. `None` means that scalar code sets up warps lane
+    /// by lane.
     fn level(&self) -> Option<Level> {
         None
     }
@@ -46,7 +47,8 @@ pub trait Executor: Sync {
     /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
-    /// Returns a block of a graphics stage that [`Executor::keep`] has stored, prepared for a launch with this setup.
+    /// Returns a block of a graphics stage that [`Executor::keep`] has stored, after preparing the block for a launch
+    /// with this setup.
     fn spare(&self, _setup: &Setup) -> Option<Box<Block>> {
         None
     }
@@ -54,18 +56,18 @@ pub trait Executor: Sync {
     /// Stores a block of a graphics stage for a later launch.
     fn keep(&self, _block: Box<Block>) {}
 
-    /// Runs a warp for at least one and up to `most` instructions, until it ends or waits at a barrier.
+    /// Runs a warp for at least one and up to `most` instructions, until the warp ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
-    /// Adds the counts that the engine holds elsewhere to [`Common::issued`].
+    /// Adds to [`Common::issued`] the counts that the engine holds elsewhere.
     fn settle(&self, _common: &mut Common) {}
 }
 
 /// The result of running a warp for some instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// Number of instructions that the warp has attempted. This includes an instruction that traps, and an instruction
-    /// that does not execute because its `join` switches to another path.
+    /// Number of instructions that the warp has attempted. The number includes an instruction that traps, and an
+    /// instruction that does not execute because its `join` switches the warp to another path.
     pub tried: u32,
     /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
@@ -78,7 +80,7 @@ pub struct Block {
     pub common: Common,
     /// The warps by number.
     pub warps: Vec<Warp>,
-    /// Number of the first warp in the launch.
+    /// Number of the block's first warp among all warps of the launch.
     pub first_group: usize,
     current: usize,
     slice: u32,
@@ -94,8 +96,8 @@ impl Block {
         block
     }
 
-    /// Resets this value to the start of another block of the same launch, the one at `index`. Calls `start` for each
-    /// warp, in order of the numbers, to set it up. s[] keeps its contents.
+    /// Reuses this value for the block at `index` of the same launch, and resets this value to the start of that block.
+    /// Calls `start` for each warp, in order of the numbers, to set up the warp. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -113,7 +115,7 @@ impl Block {
         self.choose();
     }
 
-    /// Returns the current warp: the one that runs next or, after the end, the one that ran last.
+    /// Returns the current warp: the warp that runs next or, after the end of the block, the warp that ran last.
     pub fn current(&self) -> &Warp {
         &self.warps[self.current]
     }
@@ -123,8 +125,8 @@ impl Block {
         self.current
     }
 
-    /// Returns the current warp, for changes such as fault injection. After a change to its flow state, the caller must
-    /// call [`Block::yield_turn`].
+    /// Returns the current warp, so that the caller can change it, for example for fault injection. After a change to
+    /// the warp's flow state, the caller must call [`Block::yield_turn`].
     pub fn current_mut(&mut self) -> &mut Warp {
         &mut self.warps[self.current]
     }
@@ -140,7 +142,7 @@ impl Block {
     }
 
     /// Runs the current warp for at least one and up to `most` instructions. Attempts no instruction if the block has
-    /// ended, the watchdog stops it, or every warp waits.
+    /// ended, the watchdog stops the block, or every warp waits.
     #[inline]
     pub fn advance<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -197,7 +199,7 @@ impl Block {
         let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
         let passes = if O::ENABLED || O::PATHS || !parked.is_empty() { 0 } else { passes };
         let all = Warps::new(warps, context.watchdog, passes);
-        // SAFETY: `all` refers to the warps of this block, and no other reference to them is in use.
+        // SAFETY: `all` refers to the warps of this block, and no other reference to these warps is in use.
         let warp = unsafe { all.warp(*current) };
         let warps = (passes > 0 && warp.local_bytes() == 0).then_some(all);
         let mut turn = Turn { context, common, warp, number: *current, global, observer, warps };
@@ -217,7 +219,8 @@ impl Block {
     }
 
     /// Returns the trap for a read of bytes that were not written. If another warp would write these bytes without a
-    /// barrier between the two accesses, the trap reports a race. A copy of the block runs ahead to find such a write.
+    /// barrier between the write and the read, the trap reports a race. A copy of the block runs ahead to find such a
+    /// write.
     #[cold]
     fn explained<E: Executor>(
         &self,
@@ -265,7 +268,7 @@ impl Block {
         trap
     }
 
-    /// Runs to the end, or until runs must [stop].
+    /// Runs the block to its end, or until a request to [stop] all runs.
     ///
     /// # Errors
     /// The program trapped.
@@ -279,8 +282,8 @@ impl Block {
         self.run_while(executor, context, global, observer, |_| true).map(|_| ())
     }
 
-    /// Runs to the end, until runs must [stop], or until `go_on` returns `false`. `go_on` is called from time to time
-    /// with the number of instructions issued.
+    /// Runs the block to its end, until a request to [stop] all runs, or until `go_on` returns `false`. From time to
+    /// time, this function calls `go_on` with the number of instructions issued so far.
     ///
     /// # Errors
     /// The program trapped.
@@ -327,10 +330,11 @@ impl Block {
     /// Selects the next warp that can run. Returns whether such a warp exists.
     fn choose(&mut self) -> bool {
         let count = self.warps.len();
-        // The search begins with warp 0 at the start of the block, and later with the warp after the current one.
+        // At the start of the block, the search begins with warp 0. Later, the search begins with the warp after the
+        // current warp.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        // The search is a single loop for speed. With two loops, one for each range of warps, it takes as long as the
-        // rest of a switch at a barrier.
+        // For speed, the search is a single loop. A search with two loops, one for each range of warps, would take as
+        // long as all other work of a switch at a barrier.
         let mut next = first;
         for _ in 0..count {
             next = if next < count { next } else { 0 };
@@ -363,7 +367,7 @@ fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cau
     Trap { pc: warp.flow.pc(), lanes, cause }
 }
 
-/// Global memory whose stores go to `written` and do not change the store `under` it.
+/// Global memory with two parts. Stores go to the part `written`, and do not change the part `under`.
 struct Overlay<'a> {
     under: &'a mut dyn Store,
     written: BTreeMap<u32, u8>,

@@ -15,7 +15,7 @@ pub struct SharedChecks {
     pub given: u32,
     /// Whether the program stores to s[].
     pub stored: bool,
-    /// Whether a store is narrower than a word.
+    /// Whether some store of the program is narrower than a word.
     pub narrow: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Code {
     base: u32,
     stage: Stage,
     chip: Chip,
-    /// For every word, the instruction that starts there, once it is decoded. A branch may go to any word.
+    /// For every word, the instruction that starts there, once the instruction is decoded. A branch may go to any word.
     slots: Vec<OnceLock<Result<Inst, Cause>>>,
 }
 
@@ -42,8 +42,8 @@ impl Code {
         code
     }
 
-    /// Creates the same code as [`Code::new`], but decodes only the instructions that are reachable from the first.
-    /// Other instructions are decoded when control reaches them.
+    /// Creates the same code as [`Code::new`], but decodes only the instructions that are reachable from the first
+    /// instruction. Other instructions are decoded when control reaches them.
     pub fn reachable(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -53,8 +53,8 @@ impl Code {
         }
     }
 
-    /// Decodes the instructions that are reachable from the first, and returns the valid ones. Returns `None` if an
-    /// indirect branch can reach any instruction.
+    /// Decodes the instructions that are reachable from the first instruction, and returns the valid ones. Returns
+    /// `None` if an indirect branch can reach any instruction.
     pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
         let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {
@@ -77,8 +77,8 @@ impl Code {
         Some(reached)
     }
 
-    /// Creates the same code as [`Code::new`] from decoded instructions, each with the index of its first word. Other
-    /// instructions are decoded when control reaches them.
+    /// Creates the same code as [`Code::new`], from instructions that are already decoded. Each instruction comes with
+    /// the index of its first word. Other instructions are decoded when control reaches them.
     pub fn of(words: &[u32], base: u32, (stage, chip): (Stage, Chip), insts: &[(usize, Inst)]) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -99,7 +99,8 @@ impl Code {
         mapped
     }
 
-    /// Returns the checks of a block with `given` bytes of s[] at its start, or `None` if no instruction accesses s[].
+    /// Returns the parameters of the race checks for a block whose s[] starts with `given` bytes of header and
+    /// parameters. Returns `None` if no instruction accesses s[].
     pub(crate) fn checks(&self, given: u32) -> Option<SharedChecks> {
         let mut checks = SharedChecks { given, stored: false, narrow: false };
         let mut accessed = false;
@@ -146,7 +147,8 @@ impl Code {
         })
     }
 
-    /// Returns the word index of an address, or `None` outside the code or between words.
+    /// Returns the index of the word at an address. Returns `None` if the address is outside the code or not at the
+    /// start of a word.
     pub fn place(&self, pc: u32) -> Option<usize> {
         let offset = pc.checked_sub(self.base)?;
         let place = (offset / 4) as usize;
@@ -158,12 +160,12 @@ impl Code {
         self.base
     }
 
-    /// Returns, for every word, the instruction that starts there, if it is valid and decoded.
+    /// Returns, for every word, the instruction that starts there, if this instruction is valid and decoded.
     pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
         (0..self.slots.len()).map(|place| self.slot(place))
     }
 
-    /// Returns the instruction that starts at a word, if it is valid and decoded.
+    /// Returns the instruction that starts at a word, if this instruction is valid and decoded.
     pub fn slot(&self, place: usize) -> Option<&Inst> {
         self.slots.get(place)?.get()?.as_ref().ok()
     }
@@ -171,7 +173,7 @@ impl Code {
     /// Returns the instruction at an address.
     ///
     /// # Errors
-    /// The address is outside the code, or its words cannot be decoded.
+    /// The address is outside the code, or the words at the address cannot be decoded.
     #[inline]
     pub fn at(&self, pc: u32) -> Result<&Inst, Cause> {
         let place = self.place(pc).ok_or(Cause::OutsideCode)?;

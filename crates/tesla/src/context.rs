@@ -38,8 +38,8 @@ pub struct Context {
     pub checks: Option<SharedChecks>,
     /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether an access beyond the limit of a lenient segment was dropped. Accesses of blocks that run a second time
-    /// count as well.
+    /// Whether an access beyond the limit of a lenient segment was dropped. Dropped accesses of blocks that run a
+    /// second time count as well.
     pub dropped: Arc<AtomicBool>,
 }
 
@@ -80,7 +80,8 @@ impl Context {
         .then_some(())
     }
 
-    /// Returns whether an access beyond a segment's limit is dropped, and records that it was.
+    /// Returns whether the launch drops accesses beyond the limit of a segment. If so, records that an access was
+    /// dropped.
     #[cold]
     fn drops(&self, segment: u8) -> bool {
         let drops = self.segments.is_lenient(segment);
@@ -109,12 +110,13 @@ pub struct Common {
     pub shared: Shared,
     /// The barriers of the block.
     pub barriers: Barriers,
-    /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even if their
-    /// guard does not hold. If the `join` of an instruction switches the warp to another path, the instruction counts
-    /// only when it executes later. A divergent branch is a `bra`, `ret` or `break` on which the active lanes disagree.
+    /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even for lanes
+    /// whose guard does not hold. If the `join` of an instruction switches the warp to another path, the instruction
+    /// counts only when it executes later. A divergent branch is a `bra`, `ret` or `break` on which the active lanes
+    /// disagree.
     pub statistics: Statistics,
-    /// Number of issues of the instruction at each word of the code, since the counts were last taken. Blocks that use
-    /// this memory one after another share the counts.
+    /// For each word of the code, the number of issues of the instruction at that word, since these counts were last
+    /// added to the totals. Blocks that use this list one after another add to the same counts.
     pub issued: Vec<u64>,
     /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.
     pub runs: Vec<u64>,
@@ -133,8 +135,8 @@ impl Common {
         }
     }
 
-    /// Resets to the state of another block of the same launch before the block's first instruction. s[] keeps its
-    /// contents, and `issued` and `runs` keep their counts.
+    /// Resets this value to the state of another block of the same launch, before that block's first instruction. s[]
+    /// keeps its contents, and `issued` and `runs` keep their counts.
     pub fn begin(&mut self, index: [u32; 2]) {
         let Common { index: own_index, shared: _, barriers, statistics, issued: _, runs: _ } = self;
         (*own_index, *statistics) = (index, Statistics::default());

@@ -1,5 +1,6 @@
-//! The control-flow operations. Each has one row with its name, its effect on lanes and token stack, and the sentences
-//! of `explain`. [`crate::flow`] executes the operations. The graph, the linter and `explain` read the rows. (9)
+//! The control-flow operations. Each operation has one row with its name, its effect on lanes and token stack, and its
+//! sentences for `explain`. [`crate::flow`] executes the operations. The graph, the linter and `explain` read the rows.
+//! (9)
 
 use reconverge_simt::Fidelity;
 
@@ -24,17 +25,18 @@ pub(crate) enum Effect {
     Goto(u32),
     /// The lanes continue at an address that the program reads from memory.
     Indirect,
-    /// The warp pushes a token and continues.
+    /// The warp pushes a token and continues at `goes`.
     Push {
         token: TokenType,
         /// The token's address; `None` for the next instruction.
         address: Option<u32>,
         /// The address at which the warp continues; `None` for the next instruction.
         goes: Option<u32>,
-        /// Whether the operation is limited: it pushes nothing if too many limited calls are outstanding.
+        /// Whether the operation is limited. A limited operation pushes nothing if too many limited calls are
+        /// outstanding.
         limited: bool,
     },
-    /// The lanes wait until the innermost token of this type is popped.
+    /// The lanes wait until the warp pops the innermost token of this type.
     Leave(TokenType),
     /// The warp pops a QUADON token.
     Quadpop,
@@ -74,7 +76,7 @@ macro_rules! controls {
 
         #[allow(unused_variables, reason = "a row uses the fields that it needs")]
         impl Control {
-            /// Returns the name of the operation in reports, and its exactness with any modifiers.
+            /// Returns the name of the operation in reports, and the exactness of the operation with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Control::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -87,8 +89,8 @@ macro_rules! controls {
                 match self { $( Control::$Name $({ $($field),* })? => $effect, )* }
             }
 
-            /// Returns two sentences of `explain`: the action of an instruction, and its effect on the lanes of the
-            /// warp and on the token stack.
+            /// Returns two sentences of `explain`: the action of an instruction, and the effect of the instruction on
+            /// the lanes of the warp and on the token stack.
             pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
                     does(words)
@@ -118,7 +120,7 @@ controls! {
     } => "bra c[]", Recommended, Active, Effect::Indirect,
         |words| format!("Goes to the address that is {}.", words.a),
         "all active lanes go to the address in $a, which must be the same for all";
-    /// Calls a byte address. \[call\]
+    /// Calls the subroutine at a byte address. \[call\]
     Call {
         /// The byte address that the instruction contains.
         target: u32,
@@ -138,7 +140,7 @@ controls! {
         Effect::Push { token: TokenType::Call, address: Some(target), goes: None, limited: lim },
         |_| format!("A later `ret` continues at {target:#x}."),
         "pushes a CALL entry with the target as return address and continues";
-    /// Returns. \[ret\]
+    /// Returns from a subroutine. \[ret\]
     Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
         |_| "Returns from the function; without a call, the lane ends.".to_owned(),
         "lanes that execute it wait for the innermost CALL entry; after all have returned, they continue at its address";
@@ -169,7 +171,7 @@ controls! {
     Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
         |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
         "pops the QUADON entry and restores its lanes";
-    /// Counts at a barrier of the block, waits at it, or both. \[bar\]
+    /// Counts the warp as arrived at a barrier of the block, waits at the barrier, or does both. \[bar\]
     Bar {
         /// Whether the warp counts as arrived.
         inc: bool,
@@ -177,7 +179,7 @@ controls! {
         wait: bool,
         /// Barrier number, 0 to 15.
         barrier: u8,
-        /// The number of warps that complete the barrier.
+        /// The number of warps that must arrive to complete the barrier.
         count: BarrierCount,
     } => "bar", Recommended, Active, Effect::Barrier,
         |_| bar_in_words(inc, wait, barrier, count),
@@ -189,7 +191,7 @@ controls! {
 }
 
 impl Control {
-    /// Returns the code address in the instruction, if it has one.
+    /// Returns the code address in the instruction, if the instruction has a code address.
     pub const fn target(self) -> Option<u32> {
         match self.effect() {
             Effect::Goto(target) | Effect::Push { goes: Some(target), .. } => Some(target),
@@ -203,7 +205,7 @@ impl Control {
         matches!(self.executing(), Executing::Guarded)
     }
 
-    /// Returns whether the lanes that execute the operation do not continue at the next instruction.
+    /// Returns whether the operation keeps the lanes that execute it from continuing at the next instruction.
     pub const fn leaves(self) -> bool {
         matches!(self.effect(), Effect::Goto(_) | Effect::Indirect | Effect::Leave(_) | Effect::Stop)
     }

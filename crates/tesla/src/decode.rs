@@ -7,7 +7,7 @@ use crate::inst::{Chip, Form, Inst, Stage};
 use crate::parts::here;
 use crate::table::{Row, TABLE};
 
-/// Returns the form of an instruction. The second word is ignored if the instruction has only one. (2)
+/// Returns the form of an instruction. The second word is ignored if the instruction has only one word. (2)
 #[inline(always)]
 pub const fn form([first, second]: [u32; 2]) -> Form {
     match (first & 3, second & 3) {
@@ -32,7 +32,8 @@ pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
     first as u64 | (second as u64) << 32
 }
 
-/// Returns the instruction that starts with these words. The second word is ignored if the instruction has only one.
+/// Returns the instruction that starts with these words. The second word is ignored if the instruction has only one
+/// word.
 ///
 /// # Errors
 /// No instruction of this chip and stage has these bits. The chip reports ILLEGAL_OPCODE. (10)
@@ -61,7 +62,8 @@ pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, No
     TABLE.find(joined(words), here(chip, stage))
 }
 
-/// Describes every bit of an instruction, in the order of its text. Bit n of the second word is bit 32 + n.
+/// Describes every bit of an instruction, in the order of the instruction's text. Bit n of the second word is bit 32 +
+/// n.
 ///
 /// # Errors
 /// The errors of [`decode`].

@@ -8,7 +8,7 @@ use crate::lane::integer::{Addition, Logic};
 use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Compare, Rounding};
 
-/// A partial instruction, and the modifiers from which its row builds an [`Op`].
+/// A partial instruction, and the modifiers from which the row of the instruction builds an [`Op`].
 #[derive(Debug)]
 pub struct Draft {
     /// All fields except for the operation.

@@ -1,22 +1,23 @@
-//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. Fixed programs have the intended
-//! addresses. Fault numbers such as F2 refer to docs/mesa.md.
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. In a fixed program, the addresses are
+//! those that the compiler intends. Fault numbers such as F2 refer to docs/mesa.md.
 //!
-//! s[] begins with 0x14 bytes that the hardware and the driver write. The arguments of the kernel follow, then its
-//! variables. The compiler counts both arguments and variables from 0 (F2). If it does not fold the load of an argument
-//! into another instruction, it encodes the load like that of a shader's input. Such a load has no access type, and its
-//! offset is divided by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`:
-//! `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
-//! (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
+//! s[] begins with 0x14 bytes that the hardware and the driver write. After these bytes, s[] holds the arguments of the
+//! kernel, and then the variables of the kernel. The compiler counts both arguments and variables from 0 (F2). If the
+//! compiler does not fold the load of an argument into another instruction, it encodes the load like a load of a
+//! shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5). Source:
+//! Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add
+//! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
+//! `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. First, a load without a type has five bits for an offset, and so does an operand in s[]
-//! of another instruction. The compiler writes seven bits, and two of them overlap the bits of the type (`setSrc`,
-//! `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit
-//! registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers of these registers to fields that hold
-//! the number of a half register (F6).
+//! Two more faults lose bits. First, a load without a type has five bits for an offset. An operand in s[] of an
+//! instruction that is not a load has five bits as well. The compiler writes seven bits, and two of these seven bits
+//! overlap the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler
+//! keeps values of 8 and 16 bits in 32-bit registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers
+//! of these registers to fields that hold the number of a half register (F6).
 //!
 //! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`). It also assumes that conversions to 8 and 16
-//! bits drop bits, while the chip saturates (F10). It encodes comparisons and shifts of 64 bits as those of 16 bits
-//! (F17).
+//! bits drop the upper bits, while the conversions of the chip saturate (F10). It encodes comparisons and shifts of 64
+//! bits as comparisons and shifts of 16 bits (F17).
 
 mod layout;
 mod values;
@@ -53,11 +54,11 @@ pub enum ProgramFault {
     Form,
     /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
-    /// F10: a conversion to fewer bits saturates, but the compiler intends it to drop the upper bits.
+    /// F10: a conversion to fewer bits saturates, but the compiler intends the conversion to drop the upper bits.
     Saturates,
     /// F9: a shift takes its whole count, but the compiler intends the count modulo 32.
     Shift,
-    /// F17: a comparison or a shift of 64 bits is encoded as one of 16 bits.
+    /// F17: a comparison or a shift of 64 bits is encoded as a comparison or a shift of 16 bits.
     Long,
     /// The bits of an operand fit several addresses.
     Ambiguous,
@@ -105,7 +106,7 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     code.mapped(map)
 }
 
-/// Returns the faults of a program, each with the index of the first instruction that has it.
+/// Returns the faults of a program, each with the index of the first instruction that has the fault.
 pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
     let mut found: Vec<(ProgramFault, usize)> = Vec::new();
     let mut add = |fault: ProgramFault, place: usize| {
@@ -240,9 +241,9 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of the
-    /// components are registers 1 and 5, and registers 2 and 5. The 32-bit product is split into three products of
-    /// halves.
+    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of one
+    /// component are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is
+    /// split into three products of halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(
@@ -267,8 +268,8 @@ mod tests {
         assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
     }
 
-    /// Captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments. It also has a
-    /// variable with the same offset.
+    /// Captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments. The kernel also
+    /// has a variable at byte 0x10 of its variables.
     #[test]
     fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
         let code = code(

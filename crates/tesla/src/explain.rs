@@ -1,4 +1,5 @@
-//! Explains an instruction in words: its result, its effect on the flow of lanes, and the meaning of its fields.
+//! Explains an instruction in words: the result, the effect on the flow of lanes, and the meaning of the instruction's
+//! fields.
 
 use crate::inst::{
     Access, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
@@ -11,7 +12,7 @@ use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
 /// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is empty
-/// if every active lane executes the instruction and continues at the next one. (tesla.md 9)
+/// if every active lane executes the instruction and continues at the next instruction. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
@@ -41,7 +42,7 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
 
 // ---- Results
 
-/// Returns the computation of `inst`, in sentences with its operands.
+/// Returns sentences that describe the computation of `inst` with its operands.
 pub fn meaning(inst: &Inst) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match &inst.op {

@@ -6,8 +6,8 @@ use crate::inst::{Arith, Control, Group, Memory, Op, TexOp};
 use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
-/// Returns the name and the grade of an operation. They are those of its row in [`crate::inst`], unless the modifiers
-/// matter.
+/// Returns the name and the grade of an operation. Both come from the operation's row in [`crate::inst`], unless they
+/// depend on the modifiers.
 ///
 /// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves, memory
 /// and the common control flow are as documented. All other operations follow recommended interpretations.
@@ -27,8 +27,8 @@ pub const fn of(op: &Op) -> (&'static str, Fidelity) {
 const fn arith(op: &Arith) -> (&'static str, Fidelity) {
     let (name, grade) = op.fidelity();
     match op {
-        // These two codes were not compared on hardware. They are interpreted as the other two rounding directions.
-        // (13.16)
+        // These two codes of the rounding field were not compared on hardware. They are interpreted as the other two
+        // rounding directions: down and up. (13.16)
         Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
         | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
         _ => (name, grade),

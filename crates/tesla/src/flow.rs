@@ -1,17 +1,17 @@
 //! The divergence and reconvergence of the lanes of a warp, by means of its token stack.
 //!
-//! This file follows docs/tesla.md, section 9: the field layout and limits of the hardware stack \[mp.xml,
-//! compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If these
-//! sources leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**. A reader
-//! with the hardware can then correct it at a single position. Open interpretations of this file:
+//! This file follows docs/tesla.md, section 9. The sources are the field layout and limits of the hardware stack
+//! \[mp.xml, compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If
+//! these sources leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**. A
+//! reader with the hardware can then correct an interpretation at a single position. Open interpretations of this file:
 //! [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
 //! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`], `Flow::control_inside_quadon`,
 //! `Flow::call_beyond_limit`.
 //!
-//! The flow state does not access registers, memory or predicates. For a predicated instruction (`bra`, `ret`, `break`,
-//! `discard`), the method takes the lanes whose predicate holds. For other instructions, it acts on all active lanes.
-//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp
-//! (`barrier.rs`).
+//! The flow state does not access registers, memory or predicates. The method for a predicated instruction (`bra`,
+//! `ret`, `break`, `discard`) has a parameter for the lanes whose predicate holds. The method for any other instruction
+//! acts on all active lanes. Addresses are byte addresses in the stage's code window. Barriers belong to the block, not
+//! to the warp (`barrier.rs`).
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub const WARP: usize = 32;
 /// pushed, as in the patents' token algorithm. Programs without races produce the same results in either order.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify it. The largest value of
+/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify the depth. The largest value of
 /// `STACK_SIZE_LOG` provides memory for 4096 entries.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
@@ -55,14 +55,14 @@ reconverge_isa::choices! {
 pub struct Token {
     /// Purpose of the entry.
     pub token: TokenType,
-    /// Byte address. BRANCH: the start of the side that waits. CALL: the return address. BREAK and JOINAT: their
-    /// operand. QUADON: 0.
+    /// Byte address. BRANCH: the start of the side that waits. CALL: the return address. BREAK and JOINAT: the operand
+    /// of the instruction. QUADON: 0.
     pub pc: u32,
     /// BRANCH: the lanes of the side that waits. All other types: the lanes that were active at the push.
     pub mask: Mask,
 }
 
-/// An error in a program that the stack detects. (`ERROR_CODE` bits and MPC traps; section 10.)
+/// An error of a program, detected by means of the token stack. (`ERROR_CODE` bits and MPC traps; section 10.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// An entry was needed, but the stack was empty.
@@ -73,7 +73,7 @@ pub enum Fault {
     QuadonActive,
     /// The stack was full when an entry was pushed.
     StackLimit,
-    /// The active lanes of a `bra c[]` have different targets. This is not a hardware code. (9.9)
+    /// The active lanes of a `bra c[]` have different targets. The hardware has no code for this fault. (9.9)
     TargetsDiffer,
 }
 
@@ -108,11 +108,11 @@ impl Default for Limits {
 
 impl Limits {
     /// Returns the number of stack entries for a `STACK_SIZE_LOG` value. The value is 1 plus the binary logarithm of
-    /// the number of entries in memory. There are at least 4 of them, or none for the value 0. Values above 13 are
-    /// clamped to 13 (9.1).
+    /// the number of entries in memory. Memory has at least 4 entries, or no entries for the value 0. Values above 13
+    /// are clamped to 13 (9.1).
     ///
-    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets 4 (8 entries)
-    /// for all programs, and compiled fragment programs need up to 20 entries.
+    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets the value 4 (8
+    /// entries) for all programs, and compiled fragment programs need up to 20 entries.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
             0 => ON_CHIP_ENTRIES,
@@ -120,8 +120,9 @@ impl Limits {
         }
     }
 
-    /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. 0 allows none, 1 to 8
-    /// allow 2^(n-1), and 15 sets no limit (`None`). The meaning of 9 to 14 is unknown. They also return `None`. (9.1)
+    /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. The value 0 allows no
+    /// calls, 1 to 8 allow 2^(n-1), and 15 sets no limit (`None`). The meaning of the values 9 to 14 is unknown. For
+    /// these values, the function also returns `None`. (9.1)
     pub fn call_limit_log(value: u32) -> Option<u32> {
         match value {
             0 => Some(0),
@@ -134,13 +135,13 @@ impl Limits {
 /// Whether the active lanes agreed on a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// All lanes or none of them took the branch.
+    /// All active lanes took the branch, or no active lane took the branch.
     Uniform,
-    /// Some lanes took the branch, and others did not.
+    /// Some active lanes took the branch, and other active lanes did not.
     Divergent,
 }
 
-/// The effect of a join on the instruction that has it as a modifier.
+/// The effect of a join on the instruction that has the join as a modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// The instruction runs, for the lanes that are active after the join.
@@ -187,7 +188,7 @@ impl Flow {
         }
     }
 
-    /// Resets to the state after [`Flow::new`] with the same limits and mode.
+    /// Resets this value to the state after [`Flow::new`] with the same limits and mode.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
@@ -206,15 +207,15 @@ impl Flow {
         self.active
     }
 
-    /// Returns the lanes that were never launched, helper lanes and discarded lanes. This is the inverse of the texture
-    /// unit's "live" mask.
+    /// Returns the dead lanes: helper lanes, discarded lanes, and lanes that were never launched. The texture unit's
+    /// "live" mask is the inverse of this set.
     pub fn dead(&self) -> Mask {
         self.dead
     }
 
     /// Returns the lanes that do not run again, except as part of their quad between `quadon` and `quadpop`. Such a
-    /// lane was never launched, exited, or returned without a CALL entry that waits for it. Its outputs are final.
-    /// (9.6)
+    /// lane was never launched, exited, or returned without a CALL entry that waits for the lane. The outputs of such a
+    /// lane are final. (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
@@ -232,8 +233,8 @@ impl Flow {
         &self.stack
     }
 
-    /// Returns the lanes that are not in the state BRK, RET or EXIT. They are active, or wait at a join or on the other
-    /// side of a branch.
+    /// Returns the lanes that are not in the state BRK, RET or EXIT. These lanes are active, or wait at a join or on
+    /// the other side of a branch.
     #[inline]
     fn run(&self) -> Mask {
         self.launched - self.brk - self.ret - self.exited
@@ -278,8 +279,8 @@ impl Flow {
     }
 
     /// Applies two steps at once: a `bra` that divides the active lanes, and the arrival of its first side at a join.
-    /// There must be no control flow between them. Afterwards, the second side, `last`, is at the join, and the BRANCH
-    /// entry has been pushed and popped. If the `bra` would fault, returns `false` and changes nothing.
+    /// There must be no control flow between these two steps. Afterwards, the second side, `last`, is at the join, and
+    /// the BRANCH entry has been pushed and popped. If the `bra` would fault, returns `false` and changes nothing.
     #[inline]
     pub fn meet(&mut self, join: u32, last: Mask) -> bool {
         if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
@@ -290,9 +291,9 @@ impl Flow {
         true
     }
 
-    /// Applies branches on which some lanes continued and others left. The lanes `broke` executed `break`, and the
-    /// lanes `returned` executed `ret`. All other lanes that are no longer active wait at a join or in a stack entry of
-    /// their own.
+    /// Updates the flow state after branches on which some lanes continued and others left. The lanes `broke` executed
+    /// `break`, and the lanes `returned` executed `ret`. All other lanes that are no longer active wait at a join or
+    /// belong to a stack entry.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;
@@ -301,7 +302,7 @@ impl Flow {
 
     /// Returns whether control flow may push `entries` entries now. A caller that replaces a `joinat`, its `bra` and
     /// the joins of both sides by one step needs room for two entries. The flow state after such a step is the same as
-    /// before it.
+    /// before the step.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
@@ -390,7 +391,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `preret lim`. It pushes nothing if too many limited calls are outstanding.
+    /// Executes `preret lim`. The instruction pushes nothing if too many limited calls are outstanding.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -417,7 +418,7 @@ impl Flow {
     }
 
     /// Executes `ret`: the lanes `leaving` wait for the CALL entry, and the other active lanes continue at `next`.
-    /// Without a CALL entry, the lanes end.
+    /// Without a CALL entry, the lanes `leaving` end.
     ///
     /// # Errors
     /// [`Fault::QuadonActive`]. If no lane continues, unwinding can also fault.
@@ -429,7 +430,8 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// Executes the exit modifier. After its instruction, all active lanes end, whatever the predicate.
+    /// Executes the exit modifier. After the instruction with this modifier, all active lanes end, whatever the
+    /// predicate.
     ///
     /// # Errors
     /// [`Fault::QuadonActive`] and the faults of unwinding.
@@ -442,8 +444,9 @@ impl Flow {
         self.unwind(ran, o)
     }
 
-    /// Executes the join modifier, before its instruction. If a side of a branch still waits, an arrival switches the
-    /// warp to that side. If the JOINAT entry is on top, the arrival reconverges all lanes. (9.4)
+    /// Executes the join modifier, before the instruction that has the modifier. If a side of a branch still waits, the
+    /// arrival at the join switches the warp to that side. If the JOINAT entry is on top, the arrival reconverges all
+    /// lanes. (9.4)
     ///
     /// # Errors
     /// [`Fault::StackMismatch`], and in strict mode [`Fault::StackUnderflow`].
@@ -489,7 +492,7 @@ impl Flow {
     }
 
     /// Executes the join of the next instruction without the instruction, if the join reconverges lanes. Front ends use
-    /// this to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
+    /// this function to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
     ///
     /// # Errors
     /// Returns no error if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise, returns the errors of [`Flow::join`].
@@ -506,7 +509,7 @@ impl Flow {
         self.joined = Mask::NONE;
     }
 
-    /// Returns the lanes that arrived at the next instruction, before its join.
+    /// Returns the lanes that arrived at the next instruction, before the join of that instruction.
     #[inline]
     pub fn arrived(&self) -> Mask {
         if self.joined.any() { self.joined } else { self.active }
@@ -515,7 +518,7 @@ impl Flow {
     /// Executes `quadon`: activates every lane of each quad with an active lane, whatever the state of the lane. (9.8)
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`] if nested, [`Fault::StackLimit`].
+    /// [`Fault::QuadonActive`] inside another `quadon`, [`Fault::StackLimit`].
     pub fn quadon<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
         if self.stack.last().is_some_and(|top| top.token == TokenType::Quadon) {
             return Err(Fault::QuadonActive); // "nesting is not supported"
@@ -529,7 +532,7 @@ impl Flow {
     /// Executes `quadpop`: restores the lanes that were active before `quadon`. (9.8)
     ///
     /// # Errors
-    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`]. Both occur in strict and in lenient mode.
+    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`]. Both faults occur in strict and in lenient mode.
     pub fn quadpop<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
         let top = *self.stack.last().ok_or(Fault::StackUnderflow)?;
         if top.token != TokenType::Quadon {
@@ -541,8 +544,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `discard`: the lanes `killed` become dead. They continue as helpers for their quad. A warp whose lanes
-    /// are all dead also runs to its end. (**Open** 13.11: hardware may end it early.) (6.10)
+    /// Executes `discard`: the lanes `killed` become dead. These lanes continue as helpers for their quad. A warp whose
+    /// lanes are all dead also runs to its end. (**Open** 13.11: hardware may end such a warp early.) (6.10)
     pub fn discard(&mut self, killed: Mask, next: u32) {
         self.dead |= killed & self.active;
         self.pc = next;
@@ -577,8 +580,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (9.5): a `break` in a subroutine leaves a loop of the caller. In strict mode, this is a mismatch. In
-    /// lenient mode, the CALL entry is popped as for a return, and unwinding continues to the BREAK entry.
+    /// **Open** (9.5): a `break` in a subroutine leaves a loop of the caller. In strict mode, such a `break` is a
+    /// mismatch. In lenient mode, the CALL entry is popped as for a return, and unwinding continues to the BREAK entry.
     fn break_through_call(&self, call: &Token) -> Result<(), Fault> {
         match self.mode {
             Mode::Strict if (call.mask & self.brk).any() => Err(Fault::StackMismatch),
@@ -586,7 +589,7 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.5): lanes have executed `break`, and the stack has no BREAK entry. In strict mode, this is an
+    /// **Open** (13.5): lanes have executed `break`, and the stack has no BREAK entry. In strict mode, this case is an
     /// underflow. In lenient mode, the lanes count as exited.
     fn broken_at_the_end(&self) -> Result<(), Fault> {
         match self.mode {
@@ -596,15 +599,15 @@ impl Flow {
     }
 
     /// **Open** (13.3): if unwinding reaches a JOINAT entry for which lanes wait, these lanes resume at the entry's
-    /// address. The entry stays on the stack, because the join at that address pops it. If no lane waits for the entry,
-    /// unwinding pops it. Returns whether the entry is popped.
+    /// address. The entry stays on the stack, because the join at that address pops the entry. If no lane waits for the
+    /// entry, unwinding pops the entry. Returns whether the entry is popped.
     fn joinat_while_unwinding(waiting: Mask) -> bool {
         waiting.is_empty()
     }
 
     /// **Open** (9.8): "No other control instruction may run in between". In strict mode, any such instruction is
-    /// [`Fault::QuadonActive`]. In lenient mode, only instructions that would change the QUADON entry are such a fault
-    /// (unwinding, joining, nesting).
+    /// [`Fault::QuadonActive`]. In lenient mode, only unwinding, joining and nesting are this fault, because they would
+    /// change the QUADON entry.
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
@@ -614,7 +617,8 @@ impl Flow {
     }
 
     /// **Open** (13.6): returns whether a limited call is skipped because the number of outstanding calls has reached
-    /// the limit. A limited call that is not skipped adds one to the number, and popping its entry subtracts one.
+    /// the limit. A limited call that is not skipped adds one to the number, and popping the entry of the call
+    /// subtracts one.
     fn call_beyond_limit(&self) -> bool {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }
@@ -735,8 +739,8 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Emits the events of an arrival at a join: the pop of the entry, the jump to the entry's address if it is a BRANCH,
-/// and the change of the active lanes, if any.
+/// Emits the events of an arrival at a join: the pop of the entry, the jump to the entry's address if the entry is a
+/// BRANCH, and the change of the active lanes, if any.
 #[inline(always)]
 pub(crate) fn announce_arrival<O: Observer>(
     o: &mut O,
@@ -752,7 +756,7 @@ pub(crate) fn announce_arrival<O: Observer>(
     announce_active(o, arrived, active);
 }
 
-/// Emits the event for the lanes that run next, if they are not the lanes `before` that ran last.
+/// Emits the event for the lanes that run next, if these lanes differ from `before`, the lanes that ran last.
 #[inline(always)]
 fn announce_active<O: Observer>(o: &mut O, before: Mask, active: Mask) {
     if O::ENABLED

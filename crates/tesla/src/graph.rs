@@ -1,10 +1,10 @@
 //! The control-flow graph of a program: the instructions at which a lane can continue after each instruction, according
 //! to the token stack.
 //!
-//! The graph follows a single lane. The lane sees the tokens that were pushed while it was active: JOINAT, BREAK and
-//! CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
-//! `ret` after the call whose token is on the stack. If a `join` switches the warp to another path, the lane waits
-//! until it continues after that join.
+//! The graph follows a single lane. The lane sees the tokens that were pushed while the lane was active: JOINAT, BREAK
+//! and CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
+//! `ret` continues after the call whose token is on the stack. If a `join` switches the warp to another path, the lane
+//! waits until it continues after that join.
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
@@ -20,12 +20,12 @@ use crate::paths::{Move, Paths};
 /// The position of a lane or a warp, and its next step there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
-    /// At an address. The next step is the join of the instruction, if it has one.
+    /// At an address. The next step is the join of the instruction, if the instruction has a join.
     Before(u32),
     /// At an address. The join of the instruction is done, and the instruction is the next step.
     Joined(u32),
-    /// The lane, or all lanes of the warp's current path, left by the instruction at an address. The next step is to
-    /// unwind the stack.
+    /// The instruction at an address has removed the lane, or all active lanes of the warp, from the current path. The
+    /// next step is to unwind the stack.
     Left(Leave, u32),
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// Facts about the lanes of a warp that wait. The graph follows a single lane, so all facts are `false` there.
+/// Facts about the waiting lanes of a warp. The graph follows a single lane, so all facts are `false` there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
     /// Whether lanes wait at a join or on the other side of a branch.
@@ -68,11 +68,11 @@ pub(crate) struct Token {
     pub(crate) by: u32,
     /// Address of the token, see [`crate::flow::Token`].
     pub(crate) to: u32,
-    /// The facts about waiting lanes at the push.
+    /// The facts about waiting lanes at the time when the instruction pushed the token.
     pub(crate) then: Waiting,
 }
 
-/// The possible next states of a state, with their effects on the stack.
+/// The states that can follow a state. Each move has the next state and the effect of the move on the stack.
 pub(crate) type Moves = Vec<Move<State, Token>>;
 
 /// The lanes for which a guard holds.
@@ -117,7 +117,7 @@ impl Passes {
 ///
 /// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the only target is
 /// the address in the word that the instruction reads. The bank may be missing in the container, because a launch
-/// provides it. The branch can then continue at every target of a call, and after every exit or return, because
+/// provides the bank. The branch can then continue at every target of a call, and after every exit or return, because
 /// subroutines begin at such positions.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();
@@ -288,8 +288,8 @@ impl Walk<'_> {
     }
 
     /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
-    /// token's address. Usually both are the instruction at which the lane waited. If not, the lane continues without
-    /// executing that instruction.
+    /// token's address. Usually, this position is the instruction at which the lane waited. At any other position, the
+    /// lane continues without executing the instruction at which it waited.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {
@@ -301,7 +301,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the addresses of a program's listing, with the instruction at each address if it is valid.
+/// Returns the addresses of a program's listing, with the instruction at each address if this instruction is valid.
 pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> {
     let words = code.words();
     let mut place = 0;

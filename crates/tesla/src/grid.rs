@@ -22,10 +22,10 @@ use crate::spaces::Segments;
 use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// The parts of a launch, other than its environment, on which lowering depends. The first is the number of bytes of
-/// s[] with the checks of its accesses. The others are the words of a[] or v[] that every lane has (if they matter),
-/// the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists takes a function
-/// call.
+/// The parts of a launch, other than its environment, on which lowering depends. The first part is the number of bytes
+/// of s[], with the parameters of the race checks. The other parts are the words of a[] or v[] that every lane has (if
+/// they matter), the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists
+/// takes a function call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.
@@ -283,8 +283,8 @@ impl Grid {
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// Returns the number of registers that the results need, or `None` for all. If counts are disabled, launches of
-    /// vertices and primitives need no registers.
+    /// Returns the number of registers that the results need, or `None` for all registers. If counts are disabled,
+    /// launches of vertices and primitives need no registers.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -293,8 +293,8 @@ impl Grid {
     }
 }
 
-/// Returns `$r0` at the start of each warp of a block of this size. It holds the position of the thread: x in the low
-/// bits, y from bit 16 on, z from bit 26 on. It is 0 in lanes after the last thread. (1.3)
+/// Returns `$r0` at the start of each warp of a block of this size. `$r0` holds the position of the thread: x in the
+/// low bits, y from bit 16 on, z from bit 26 on. In lanes after the last thread, `$r0` is 0. (1.3)
 fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
     let mut rows = vec![Row::ZERO; (x * y * z).div_ceil(WARP as u32) as usize];
     // The position of the next thread in the block.
@@ -312,7 +312,7 @@ fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
     rows
 }
 
-/// Returns the lanes of a fragment warp that are covered.
+/// Returns the lanes of a fragment warp whose fragments are covered.
 fn covered(fragment: &Fragment, number: usize) -> Mask {
     let first = number * WARP;
     let given = Mask::first((fragment.lanes - first).min(WARP));
@@ -324,7 +324,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let (eights, others) = known.as_chunks();
     let mut bits = !Mask::first(known.len()).0;
     for (place, eight) in eights.iter().enumerate() {
-        // The product moves each byte, which is 0 or 1, to its bit of the uppermost byte.
+        // Each byte is 0 or 1. The product moves each byte to the bit for this byte in the uppermost byte.
         let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
         bits |= product >> 56 << (8 * place);
     }
@@ -355,8 +355,8 @@ impl Totals {
         totals
     }
 
-    /// Adds the results of a block that has ended. [`Totals::take_issued`] later adds its counts of issued
-    /// instructions.
+    /// Adds the results of a block that has ended, except for the block's counts of issued instructions.
+    /// [`Totals::take_issued`] adds these counts later.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         if !self.uncounted {
             self.statistics.add(&block.common.statistics);
@@ -372,14 +372,15 @@ impl Totals {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added its registers to the columns.
+    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added the registers of the warp to
+    /// the columns.
     #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }
 
-    /// Counts the instructions at these indices of the code as executed once by each of `warps` warps, which have
-    /// `lanes` active lanes in total.
+    /// Counts the instructions at these indices of the code. Each instruction counts as executed once by each of
+    /// `warps` warps. These warps have `lanes` active lanes in total.
     pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;
@@ -393,8 +394,8 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds the issue counts in `block`, which include those of earlier blocks in the same memory. Then resets these
-    /// counts.
+    /// Adds the issue counts in `block` to the totals. The counts include those of earlier blocks that used the same
+    /// memory. Then resets the counts in `block`.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),
@@ -450,8 +451,8 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
     let is_graphics = grid.launch.lanes() != 0;
     let mut spare = if is_graphics { executor.spare(grid.launch.setup()) } else { None };
     for number in blocks {
-        // Graphics launches need results for all lanes, including those that do not run. Compute launches have no
-        // lane results.
+        // Graphics launches need results for all lanes, including lanes that do not run. Compute launches have no lane
+        // results.
         if stop::asked() && grid.launch.lanes() == 0 {
             break;
         }

@@ -39,7 +39,7 @@ impl Positions {
         centres
     }
 
-    /// Replaces positions by those of a list. The list may have fewer or more entries than there are lanes.
+    /// Replaces positions by the positions in a list. The list may have fewer or more entries than there are lanes.
     #[inline(always)]
     fn take(&mut self, given: &[[f32; 2]]) {
         for (lane, [x, y]) in given.iter().take(WARP).enumerate() {
@@ -70,8 +70,8 @@ pub(crate) struct Fragments<'a> {
 }
 
 impl Fragments<'_> {
-    /// Sets the inputs with code for a level, or lane by lane for `None`. The code for AVX2 takes a seventh of the time
-    /// of the lane-by-lane code.
+    /// Sets the inputs with code for a level. If `level` is `None`, sets the inputs lane by lane. The code for AVX2
+    /// takes a seventh of the time of the lane-by-lane code.
     pub(crate) fn set_inputs(self, level: Option<Level>) {
         match level {
             Some(level) => level.run(self),

@@ -7,7 +7,8 @@
 //! Conventions for all forms (short, immediate, long, control):
 //! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding. For
 //!   example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is `src[1]` here. In
-//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` repeats it.
+//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` is the same
+//!   register.
 //! * If an instruction does not have a source, the source is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
 //! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.
@@ -53,7 +54,7 @@ impl Chip {
         }
     }
 
-    /// Returns the chip with this name or alias, in any case, or with this chip number (`50`, `0xa0`).
+    /// Returns the chip with this name or alias, in upper or lower case, or with this chip number (`50`, `0xa0`).
     pub fn from_name(name: &str) -> Option<Chip> {
         let name = name.trim().to_ascii_uppercase();
         let is = |chip: &Chip| chip.name() == name || chip.aliases().contains(&name.as_str());
@@ -120,7 +121,8 @@ impl Stage {
         })
     }
 
-    /// Returns the stage of a container's program, if this machine has it.
+    /// Returns the stage of a container's program as the type of this machine. Returns `None` if this machine does not
+    /// have the stage.
     pub const fn of(stage: reconverge_isa::program::Stage) -> Option<Stage> {
         use reconverge_isa::program::Stage as Any;
         match stage {
@@ -193,7 +195,7 @@ pub struct Condition(u8);
 
 /// For each condition code, its truth table: bit f is the result for the flag nibble f. (2.3)
 ///
-/// Codes 0x14 to 0x1b are unassigned. Measurements show that they are always false (13.1).
+/// Codes 0x14 to 0x1b are unassigned. Measurements show that their conditions are always false (13.1).
 const CONDITIONS: [u16; 32] = [
     0x0000, 0xbb44, 0x2222, 0x3366, 0x4411, 0x5555, 0xcc33, 0x7777, // never l e le g lg ge lge
     0x8888, 0x33cc, 0xaaaa, 0xbbee, 0xcc99, 0xdddd, 0x44bb, 0xffff, // u lu eu leu gu lgu geu always
@@ -232,7 +234,7 @@ impl Condition {
 /// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
 /// (2.2)
 ///
-/// An instruction that also reads a `$c` as data (`addc`) reads the same register.
+/// If the instruction also reads a `$c` as data (`addc`), it reads the `$c` of its predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].
@@ -263,7 +265,7 @@ impl Half {
         self.0 >> 1
     }
 
-    /// Returns whether this is the upper half.
+    /// Returns whether the value is the upper half of its register.
     #[inline(always)]
     pub const fn is_high(self) -> bool {
         self.0 & 1 != 0
@@ -348,14 +350,14 @@ pub enum Base {
 pub struct Mem {
     /// The space, with its bank.
     pub space: Space,
-    /// Width and extension. If an ordinary instruction has a b16 operand in c[], a[] or p[], this is the width that it
-    /// reads.
+    /// Width and extension. For a b16 operand in c[], a[] or p[] of an ordinary instruction, this is the width that the
+    /// instruction reads from memory.
     pub access: Access,
     /// The register to which the offset is added.
     pub base: Base,
     /// Whether the access has a post-increment.
     pub increment: bool,
-    /// Offset in bytes. It is signed if the encoding has a sign (post-increment of short and long operands).
+    /// Offset in bytes. The offset is signed if the encoding has a sign (post-increment of short and long operands).
     pub offset: i32,
 }
 
@@ -374,7 +376,7 @@ pub enum Special {
     Pm(u8),
     /// 8: sample number.
     Sampleid,
-    /// 9 to 15: unknown. The description recommends that they read 0.
+    /// 9 to 15: unknown. The description recommends that these registers read 0.
     Unknown(u8),
 }
 
@@ -407,7 +409,7 @@ pub enum Operand {
     R64(u8),
     /// Four registers. The number is as encoded.
     R128(u8),
-    /// An immediate. 16-bit operations use its low half.
+    /// An immediate. 16-bit operations use the low half of the immediate.
     Imm(u32),
     /// Memory that the instruction reads, or the address of a load or store.
     Mem(Mem),
@@ -420,7 +422,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Returns the memory operand, if this source is one.
+    /// Returns the memory operand, if this source is a memory operand.
     pub const fn mem(&self) -> Option<&Mem> {
         if let Operand::Mem(mem) = self { Some(mem) } else { None }
     }
@@ -429,7 +431,7 @@ impl Operand {
 /// The destination of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dst {
-    /// The instruction has no result. It may affect flags, memory or control flow.
+    /// The instruction has no result. The instruction may affect flags, memory or control flow.
     #[default]
     None,
     /// The bit bucket: the result is dropped, but flags are still written.
@@ -444,7 +446,7 @@ pub enum Dst {
     R128(u8),
     /// An address register `$a`, which receives the low 16 bits.
     A(u8),
-    /// `$c`, for `mov $c, $r` and `vote`. It is written even if `Inst::cdst` is `None`.
+    /// `$c`, for `mov $c, $r` and `vote`. The instruction writes this register even if `Inst::cdst` is `None`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -475,7 +477,7 @@ pub enum TexOp {
     QueryLod,
 }
 
-/// The fields of a texture instruction. Its destination base register is also its first source register. (6.9)
+/// The fields of a texture instruction. The base register of the destination is also the first source register. (6.9)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tex {
     /// The operation.
@@ -518,7 +520,7 @@ macro_rules! operations {
         )* }
 
         impl $Class {
-            /// Returns the name of the operation in reports, and its exactness with any modifiers.
+            /// Returns the name of the operation in reports, and the exactness of the operation with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( $Class::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -545,16 +547,16 @@ pub enum Op {
 }
 
 operations! {
-    /// Memory accesses. They execute one lane at a time, in ascending order.
+    /// Memory accesses. An access executes one lane at a time, in ascending order.
     Memory {
         /// dst = src\[0\], memory of any space except for o[]. \[ld\]
         Ld => "ld", Specified;
         /// src\[0\] (memory) = src\[1\]. \[st\]
         St => "st", Specified;
-        /// dst = src\[0\] (s[]). Takes the lock of that word. `cdst`, which is always given, becomes S if the lane gets
-        /// the lock. \[ld lock\]
+        /// dst = src\[0\] (s[]). Takes the lock of the loaded word. The instruction always has a `cdst`, which becomes
+        /// S if the lane gets the lock. \[ld lock\]
         LdLock => "ld lock", Recommended;
-        /// src\[0\] (s[]) = src\[1\]. Releases the lock of that word. \[st unlock\]
+        /// src\[0\] (s[]) = src\[1\]. Releases the lock of the stored word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
         /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the interpolant is multiplied by src\[1\]
         /// with `modifiers[1]`. \[interp\]
@@ -628,7 +630,7 @@ operations! {
             /// The number of the event, 0 to 15.
             event: u8,
         } => "pmevent", Specified;
-        /// A breakpoint. It has a predicate in the long form. \[brkpt\]
+        /// A breakpoint. In the long form, the breakpoint has a predicate. \[brkpt\]
         Brkpt => "brkpt", Specified;
     }
 }
@@ -646,8 +648,8 @@ pub struct Inst {
     pub guard: Guard,
     /// The `$c` that receives the flags.
     pub cdst: Option<u8>,
-    /// Mask of the lanes of each quad that the instruction writes: bit (lane & 3). It is 15 except for `mov` and `ld
-    /// a[]` with a lane prefix. (3.4)
+    /// Mask of the lanes of each quad that the instruction writes: bit (lane & 3). The mask is 15 except for `mov` and
+    /// `ld a[]` with a lane prefix. (3.4)
     pub lanes: u8,
     /// The destination of the result.
     pub dst: Dst,
@@ -675,8 +677,9 @@ impl Inst {
 
     /// Returns the general register in the destination *field* of the encoding, if the field selects a register.
     ///
-    /// If the program does not have this register, the hardware drops the whole instruction. Stores to l[] and g[] and
-    /// reductions have their data register in the destination field, so the rule also holds for them. (1.4)
+    /// If the program does not have this register, the hardware drops the whole instruction. For stores to l[] and g[]
+    /// and for reductions, the destination field holds the data register, so the rule also holds for these
+    /// instructions. (1.4)
     pub const fn gate(&self) -> Option<u8> {
         match self.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => return Some(register),

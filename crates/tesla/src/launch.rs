@@ -1,8 +1,8 @@
-//! Launches: the state before the first instruction, and the results after the last.
+//! Launches: the state before the first instruction, and the results after the last instruction.
 //!
-//! A launch is a [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`]. Each contains a [`Setup`] with the fields
-//! that all stages have. This module only defines data: `grid.rs` builds blocks from it, and `run.rs` executes
-//! them. See tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
+//! A launch is a [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`]. Each of these types contains a [`Setup`] with
+//! the fields that all stages have. This module only defines data: `grid.rs` builds blocks from this data, and `run.rs`
+//! executes the blocks. See tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
 use std::sync::Arc;
 
@@ -27,11 +27,12 @@ use crate::state::MOST_REGISTERS;
 use crate::texture::Textures;
 use crate::trap::Cause;
 
-/// Number of registers of a program whose container does not specify it. Compilers do not use more. Registers $r124 to
-/// $r127 are then absent: they read zero and writes to them are dropped, as compiled code expects. (1.4)
+/// Number of registers of a program if its container does not specify the number. Compilers do not use more registers
+/// than this number. Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as
+/// compiled code expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
-/// The maximum size of s[] per block, in bytes. It is also the size if the container does not specify one. (1.6)
+/// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has this size. (1.6)
 pub const MOST_SHARED: u32 = 0x4000;
 
 /// Byte address of the first parameter in s[]. (1.6)
@@ -44,18 +45,19 @@ pub const MOST_LOCAL: u32 = 0x1_0000;
 /// 512 threads (CUDA). Larger blocks also run here.
 pub const MOST_THREADS: u32 = 1 << 16;
 
-/// The maximum size of l[] of all threads of a block together, in bytes. With [`MOST_THREADS`], it limits the host
-/// memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of this size.
+/// The maximum size of l[] of all threads of a block together, in bytes. Together with [`MOST_THREADS`], this size
+/// limits the host memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of this size.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
 /// The fields that every stage has.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The chip. It determines which instructions can be decoded, and a few results.
+    /// The chip. The chip determines which instructions can be decoded, and affects a few results.
     pub chip: Chip,
     /// Number of general registers per thread. Registers beyond this number read zero.
     pub registers: u32,
-    /// Number of bytes of l[] per thread: 0, or rounded up to a power of two that is at least 0x10. (1.6)
+    /// Number of bytes of l[] per thread. A number other than 0 is rounded up to a power of two that is at least 0x10.
+    /// (1.6)
     pub local_bytes: u32,
     /// Address of the first word of the code in the code window. Branch targets are absolute addresses in this window.
     /// (11.4)
@@ -68,7 +70,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Mode bits that affect f32 results.
     pub modes: Modes,
-    /// Fixes for a program of Mesa's compiler. The program then runs with the intended addresses in s[].
+    /// Fixes for a program of Mesa's compiler. With these fixes, the program uses the addresses in s[] that the
+    /// compiler intends.
     pub driver_fixes: Option<DriverFixes>,
     /// $pm0 to $pm3, which no instruction changes.
     pub counters: [u32; 4],
@@ -123,8 +126,8 @@ impl Setup {
         self.local_size().map(|_| ())
     }
 
-    /// Returns whether lowering produces the same program for both setups. They then differ at most in the contents of
-    /// c[]. Images count as equal only if they are shared.
+    /// Returns whether lowering produces the same program for both setups. Such setups differ at most in the contents
+    /// of c[]. Images count as equal only if both setups share the images.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -166,7 +169,7 @@ pub struct Environment {
 /// A launch of a compute program: a grid of blocks.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of blocks in x and y, 1 to 0xffff each.
     pub grid: [u32; 2],
@@ -175,7 +178,7 @@ pub struct Compute {
     /// Number of bytes of s[] per block, including header and parameters, but without the dynamic part. `None` means
     /// unspecified: the block gets all of s[].
     pub shared_bytes: Option<u32>,
-    /// Number of bytes of the dynamic part of s[], which follows the other bytes.
+    /// Number of bytes of the dynamic part of s[]. The dynamic part comes after all other bytes.
     pub dynamic_shared: u32,
     /// The number of the grid, which is written to s\[0x0\].
     pub grid_id: u16,
@@ -190,7 +193,7 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// Returns a launch of one block of one thread, without parameters or memory. Its setup is that of the container of
+    /// Returns a launch of one block of one thread, without parameters or memory. The setup comes from the container of
     /// `program`.
     ///
     /// # Errors
@@ -228,12 +231,12 @@ impl Compute {
 
     /// Loads the data that the programs of a module share: constants and variables in global memory. (11.1, 11.4)
     ///
-    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. Their
-    /// addresses are written to the constant slots that are reserved for them (usually in c14\[\]). Returns the names
-    /// and addresses of the variables.
+    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. The
+    /// addresses of the variables are written to the constant slots that the module reserves for these addresses
+    /// (usually in c14\[\]). Returns the names and addresses of the variables.
     ///
     /// # Errors
-    /// A constant or slot is outside the banks, or the buffers overlap those of [`Compute::memory`].
+    /// A constant or slot is outside the banks, or the new buffers overlap the buffers of [`Compute::memory`].
     pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
         let constants = &mut Arc::make_mut(&mut self.setup).constants;
         for block in &module.constants {
@@ -262,8 +265,8 @@ impl Compute {
     }
 }
 
-/// The word of v\[\] that holds the sample numbers, if fragments are single samples. `$sampleid` reads it. Programs
-/// that a driver creates do not read it as an interpolant.
+/// The word of v\[\] that holds the sample numbers, if fragments are single samples. `$sampleid` reads this word.
+/// Programs that a driver creates do not read this word as an interpolant.
 pub const SAMPLE_ID: u16 = 0xfe;
 
 /// One interpolant word of a fragment program.
@@ -273,7 +276,7 @@ pub enum Varying {
     /// attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7) The column is
     /// shared, so that launches with the same column need no copy.
     Lanes(Arc<Vec<u32>>),
-    /// A plane, evaluated at the fragment's position. For a perspective attribute, it is the plane of attribute / w.
+    /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane is that of attribute / w.
     Plane {
         /// Value at position (0, 0).
         base: f32,
@@ -289,14 +292,14 @@ pub enum Varying {
 /// A launch of a fragment program. Lanes 4q to 4q+3 are the quad q: upper left, upper right, lower left, lower right.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether lanes of a quad run as helpers for derivatives if they are not covered or beyond `lanes`.
+    /// Whether lanes of a quad run as helpers for derivatives if these lanes are not covered or are beyond `lanes`.
     pub helpers: bool,
-    /// Whether each fragment is covered. If the list is empty, all fragments are. An uncovered fragment runs only as a
-    /// helper.
+    /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
+    /// only as a helper.
     pub covered: Vec<bool>,
     /// For each fragment, the position of its centre. Fragments without an entry are laid out as a row of quads from
     /// (0.5, 0.5).
@@ -305,7 +308,7 @@ pub struct Fragment {
     pub centroids: Vec<[f32; 2]>,
     /// Number of registers in the results, from `$r0` on: four per colour. `None` means all registers.
     pub kept: Option<usize>,
-    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w; its default is 1.0.
+    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w. The default of slot 0 is 1.0.
     pub varyings: LiteMap<u16, Varying>,
 }
 
@@ -333,7 +336,7 @@ impl Fragment {
 /// A launch of a vertex program.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of vertices.
     pub lanes: usize,
@@ -344,7 +347,7 @@ pub struct Vertex {
 /// A launch of a geometry program.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of primitives.
     pub lanes: usize,
@@ -385,7 +388,7 @@ impl Launch {
         Environment { stage: self.stage(), setup: self.setup().clone() }
     }
 
-    /// Replaces the setup of the launch by that of an environment for the same stage.
+    /// Replaces the setup of the launch by the setup of an environment for the same stage.
     ///
     /// # Errors
     /// The environment is for another stage.
@@ -435,7 +438,8 @@ impl Launch {
         self.blocks() * of_a_block
     }
 
-    /// Returns the number of lanes of a graphics stage, whose results form the outcome. Returns 0 for compute.
+    /// Returns the number of lanes of a graphics launch. The results of these lanes form the outcome. Returns 0 for a
+    /// compute launch.
     pub(crate) fn lanes(&self) -> usize {
         match self {
             Launch::Compute(_) => 0,
@@ -445,7 +449,7 @@ impl Launch {
         }
     }
 
-    /// Returns the number of registers in the results, or `None` for all.
+    /// Returns the number of registers in the results, or `None` for all registers.
     pub(crate) fn kept(&self) -> Option<usize> {
         match self {
             Launch::Fragment(fragment) => fragment.kept,

@@ -1,7 +1,8 @@
 //! Static checks of a program for actions that the documents forbid or leave undefined.
 //!
-//! Every rule has a name, a source and a remedy. [`stack`] has rules about the token stack of a warp, and [`values`]
-//! about the contents of registers. This file has the rules about single instructions and about addresses in the code.
+//! Every rule has a name, a source and a remedy. [`stack`] has the rules about the token stack of a warp, and
+//! [`values`] has the rules about the contents of registers. This file has the rules about single instructions and
+//! about addresses in the code.
 //!
 //! No rule depends on data of a launch, such as inputs, the sizes of arrays or values of constants.
 
@@ -140,7 +141,7 @@ impl Subject<'_> {
         self.unreachable();
     }
 
-    /// Reports each sequence of unreachable instructions once, unless all of it is padding (`nop` or zeros).
+    /// Reports each sequence of unreachable instructions once, unless the whole sequence is padding (`nop` or zeros).
     fn unreachable(&mut self) {
         let mut run: Vec<(u32, bool)> = Vec::new();
         let code = self.code;
@@ -176,7 +177,7 @@ impl Subject<'_> {
     fn bits(&mut self, pc: u32) {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
-        // All compilers set bit 6 of the second word in `ld lock` and `mov $c`, like in instructions that may write
+        // All compilers set bit 6 of the second word in `ld lock` and `mov $c`, as in instructions that may write
         // flags.
         let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {
@@ -221,8 +222,8 @@ impl Subject<'_> {
             };
             let in_header = mem.space == Space::Shared && address < PARAMETERS;
             if in_header && (*written || bytes > 2) && !self.header_is_named {
-                // A program that accesses the header in this way does so in many instructions, so only the first is
-                // reported.
+                // A program that accesses the header in this way has many such instructions, so only the first of these
+                // instructions is reported.
                 self.header_is_named = true;
                 self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }
@@ -266,7 +267,7 @@ impl Subject<'_> {
                     );
                 }
                 let declared = self.program.resources.barriers;
-                // The oldest compilers use a barrier without declaring any.
+                // The oldest compilers use a barrier without declaring the number of barriers.
                 if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {
                     self.find(&BARRIER, pc, format!("barrier {barrier}, of {count}"));
                 }

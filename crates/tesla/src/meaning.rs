@@ -1,14 +1,14 @@
 //! The list of [`Arith`] operations with their functions in [`crate::lane`]. All engines share this list.
 //!
-//! The functions take operand values and return a result and flags. They do not access other state. Values have 64
-//! bits: a narrower value is zero-extended, and an f32 or f64 is represented by its bits.
+//! The functions take operand values and return a result and flags. The functions do not access other state. Values
+//! have 64 bits: a narrower value is zero-extended, and an f32 or f64 is represented by its bits.
 
 use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
 
-/// Mode bits of the machine that affect f32 results. All are off unless a driver sets them. (6.1)
+/// Mode bits of the machine that affect f32 results. All mode bits are 0 unless a driver sets them. (6.1)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// The product of 0 and any factor is +0.
@@ -47,7 +47,7 @@ pub struct Operands {
     pub modifiers: [Modifiers; 3],
     /// The flags from which `addc` takes its carry.
     pub carry: Flags,
-    /// Whether the instruction writes flags. This affects [`negated`].
+    /// Whether the instruction writes flags. The function [`negated`] uses this field.
     pub writes_flags: bool,
 }
 

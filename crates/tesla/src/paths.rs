@@ -1,5 +1,5 @@
 //! Paths of control flow with a stack: finds the reachable states of a machine that pushes and pops, without running
-//! it.
+//! the machine.
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
 //! determine the next step. The tokens that can be below a token are stored per token, not per state. So nested calls
@@ -21,20 +21,20 @@ pub enum Move<C, T> {
     Pop(C),
 }
 
-/// The reachable controls and tokens. Both are numbered in the order of discovery.
+/// The reachable controls and tokens. Controls and tokens are numbered in the order of discovery.
 #[derive(Clone, Debug)]
 pub struct Paths<C, T> {
     controls: Numbering<C>,
     tokens: Numbering<T>,
-    /// For each control, the entries that can be on top of the stack there.
+    /// For each control, the entries that can be on top of the stack at that control.
     tops: Vec<NumberSet>,
-    /// For each token, the entries that can be below it.
+    /// For each token, the entries that can be below the token.
     below: Vec<NumberSet>,
 }
 
 impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
-    /// Returns the states that can be reached from `start` with an empty stack. `moves` adds the steps of a state. They
-    /// must not depend on tokens below the top.
+    /// Returns the states that can be reached from `start` with an empty stack. `moves` adds the steps of a state. The
+    /// steps must not depend on tokens below the top.
     pub fn from(start: C, mut moves: impl FnMut(C, Option<T>, &mut Vec<Move<C, T>>)) -> Self {
         let (mut controls, mut tokens) = (Numbering::new(), Numbering::new());
         let (mut tops, mut below, mut popped) = (Vec::new(), Vec::new(), Vec::new());
@@ -72,8 +72,8 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         Paths { controls, tokens, tops, below }
     }
 
-    /// Returns every control with every token that can be on top there. Tokens are given by number, and `None` is the
-    /// empty stack.
+    /// Returns every control with every token that can be on top of the stack at that control. Tokens are given by
+    /// number, and `None` is the empty stack.
     pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
         let states = self.controls.items.iter().zip(&self.tops);
         states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))

@@ -1,9 +1,10 @@
-//! The reference interpreter. It executes one instruction of one warp at a time, and is written to be read next to the
-//! manual.
+//! The reference interpreter. The interpreter executes one instruction of one warp at a time. A reader can compare the
+//! source of the interpreter with the manual.
 //!
 //! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
-//! the instruction for each active lane whose predicate holds, and the exit modifier. The lane functions of operations
-//! are in `meaning.rs`, memory is in `access.rs`, and the stack in `flow.rs`. Other engines can use all of them.
+//! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane
+//! functions of operations, `access.rs` has memory, and `flow.rs` has the stack. Other engines can use all of these
+//! files.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;
@@ -81,8 +82,8 @@ pub fn step_joined<G: Store, O: Observer>(
     })
 }
 
-/// The cause of a trap, and the lanes that it concerns, or `None` for all active lanes. Failures are rare, and the box
-/// makes the results of all lane operations smaller.
+/// The cause of a trap, and the lanes that the trap concerns (`None` for all active lanes). Failures are rare, and the
+/// box makes the results of all lane operations smaller.
 type Failure = Box<(Option<Mask>, Cause)>;
 
 fn everyone(cause: impl Into<Cause>) -> Failure {
@@ -183,7 +184,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Control::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
             Control::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
             Control::Discard => flow.discard(executing, next),
-            // Instructions that are not predicated. They act on all active lanes.
+            // Instructions that are not predicated. These instructions act on all active lanes.
             Control::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
             Control::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
             Control::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
@@ -223,7 +224,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.warp.flow.bra_indirect(target, self.observer).map_err(everyone)
     }
 
-    /// 9.7: executes `bar` once for the warp, whatever its active mask.
+    /// 9.7: executes `bar` once for the warp, whatever the active mask of the warp.
     fn bar(
         &mut self,
         inc: bool,
@@ -253,7 +254,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 Ok(())
             }
             Op::Group(Group::Emit { vertex, restart }) => {
-                // Open (6.10): if both are set, the instruction emits a vertex and then ends the strip.
+                // Open (6.10): if both `vertex` and `restart` are set, the instruction emits a vertex and then ends the
+                // strip.
                 if *vertex {
                     self.warp.emit(executing);
                 }
@@ -262,7 +264,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 }
                 Ok(())
             }
-            // `control` executes control flow. 6.10: `brkpt` has no effect unless debugging is enabled.
+            // The method `control` executes control flow. 6.10: `brkpt` has no effect unless debugging is enabled.
             Op::Control(_) | Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => Ok(()),
         }
     }
@@ -405,14 +407,14 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: if the lock of a word is free, the lane takes it and the flags are S. The lowest lane gets the
-    /// lock first. The destination is written even if the lane does not get the lock.
+    /// Section 4, locks: if the lock of a word is free, the lane takes the lock and the flags are S. The lowest lane
+    /// gets the lock first. The destination is written even if the lane does not get the lock.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
-        // A lane that does not get the lock does not use the word, so its load is not checked.
+        // A lane that does not get the lock does not use the word, so the load of such a lane is not checked.
         if locked {
             let group = self.number as u32;
             self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));
@@ -479,8 +481,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.3: reads src\[0\] of another lane of the quad, even if that lane does not run. All lanes read before any
-    /// result is written.
+    /// 6.3: reads src\[0\] of another lane of the quad, even if that lane does not run. All lanes read their sources
+    /// before any result is written.
     fn quadop(
         &mut self,
         inst: &Inst,

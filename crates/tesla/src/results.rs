@@ -11,11 +11,12 @@ use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
 thread_local! {
-    /// Columns from [`LaneResults::give_back`]. The thread keeps their memory for later results, because returning it
-    /// to the system after every launch takes a third of the time of a short program.
+    /// Columns from [`LaneResults::give_back`]. The thread keeps the memory of these columns for later results, because
+    /// returning the memory to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
-    /// Memory of o[] of warps whose results have been dropped. The thread keeps it for the same reason.
+    /// Memory of o[] of warps whose results have been dropped. The thread keeps this memory for the same reason as the
+    /// memory of columns.
     static OUTPUTS: RefCell<Vec<Vec<Row<WARP>>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -82,13 +83,13 @@ pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
 
 impl LaneResults {
     /// Adds the results of the next warp: its first `count` lanes (1 to [`WARP`]). `kept` is the number of registers,
-    /// or `None` for all. It is the same for all warps. Only the last warp has fewer lanes than [`WARP`].
+    /// or `None` for all registers. `kept` is the same for all warps. Only the last warp has fewer lanes than [`WARP`].
     pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
         let rows = warp.file().rows();
         let columns = self.columns_mut(kept.unwrap_or(rows.len()).min(rows.len()));
         for (register, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
             column.extend_from_slice(&row.0);
-            // Lanes that ended before the warp keep the register values that they had then.
+            // Lanes that ended before the warp keep the register values that they had when they ended.
             let first = column.len() - WARP;
             for (lane, result) in warp.finalised() {
                 if let Some(word) = result.registers.get(register) {
@@ -109,8 +110,8 @@ impl LaneResults {
         self.some_ended |= (warp.flow.dead() & Mask::first(count)).any() || !warp.finalised().is_empty();
     }
 
-    /// Adds `count` lanes of the next warp, whose only results are o[] and registers. The caller adds the registers to
-    /// [`LaneResults::columns_mut`].
+    /// Adds the results of `count` lanes of the next warp. The only results of these lanes are o[] and registers. The
+    /// caller adds the registers to the columns of [`LaneResults::columns_mut`].
     #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();
@@ -121,17 +122,17 @@ impl LaneResults {
         self.some_ended |= (dead & Mask::first(count)).any();
     }
 
-    /// Returns the columns of `kept` registers. Each warp adds a row to them.
+    /// Returns the columns of `kept` registers. Each warp adds a row to each column.
     pub(crate) fn columns_mut(&mut self, kept: usize) -> &mut [Vec<u32>] {
         self.registers.resize(kept, Vec::new());
         &mut self.registers
     }
 
-    /// Reserves memory for `warps` more warps with `kept` registers each, if it is available. Moving the rows when
-    /// their number grows would take longer than a short program.
+    /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Moving the rows
+    /// when their number grows would take longer than a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
-        // If the reservation fails, memory is allocated row by row. If that also fails, the process ends, as for any
-        // allocation.
+        // If the reservation fails, memory is allocated row by row. If this allocation also fails, the process ends, as
+        // for any allocation.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
             *column = LaneResults::room();
@@ -204,7 +205,7 @@ impl LaneResults {
         }
     }
 
-    /// Returns an empty column. It uses the memory of a column from [`LaneResults::give_back`], if available.
+    /// Returns an empty column. The column uses the memory of a column from [`LaneResults::give_back`], if available.
     pub fn room() -> Vec<u32> {
         ROOM.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
@@ -242,7 +243,7 @@ impl LaneResults {
         row
     }
 
-    /// Returns, for each lane, whether it was killed. The list is empty if no lane was killed.
+    /// Returns, for each lane, whether the lane was killed. The list is empty if no lane was killed.
     pub fn dead(&self) -> Vec<bool> {
         if !self.some_ended {
             return Vec::new();

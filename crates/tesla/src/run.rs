@@ -5,11 +5,11 @@
 //! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
 //! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
 //! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
-//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, it runs
-//! again (see [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have
-//! read in a run in order. The result, including atomics, is therefore the same for any number of threads. A program in
-//! which a block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that
-//! such a program ends either.
+//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, the
+//! block runs again (see [`reconverge_simt::memory`]). A view is only accepted if the view equals the memory that the
+//! block would have read in a run in order. The result, including atomics, is therefore the same for any number of
+//! threads. A program in which a block waits for a *later* block does not end, and the watchdog stops the program.
+//! Hardware does not guarantee that such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ use crate::reference::Reference;
 use crate::spaces::Constants;
 use crate::trap::Cause;
 
-/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers it.
-/// The loaded program runs any number of launches. A copy shares the code and its lowered forms.
+/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers this
+/// code. The loaded program runs any number of launches. A copy shares the code and its lowered forms.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     environment: Environment,
@@ -86,7 +86,7 @@ impl Loaded {
         Ok(Loaded { environment, fast, ..self.clone() })
     }
 
-    /// Returns the constants of the environment for modification. Lowering does not depend on them.
+    /// Returns the constants of the environment for modification. Lowering does not depend on these constants.
     pub fn constants_mut(&mut self) -> &mut Constants {
         &mut Arc::make_mut(&mut self.environment.setup).constants
     }
@@ -149,8 +149,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: no two of the buffers overlap. They exist only until the end of this function, and the function
-            // does not use the view in another way.
+            // SAFETY: no two of the buffers overlap. The buffers exist only until the end of this function, and the
+            // function does not use the view in another way.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -165,7 +165,7 @@ impl Loaded {
     /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // The grid is used in place, because a few copies of it would take as long as a small launch.
+            // The grid is used in place, because a few copies of the grid would take as long as a small launch.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;
@@ -243,7 +243,8 @@ impl Loaded {
     fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         CodeFault::caught(|| {
-            // The condition is a constant, so the fast engine is not compiled for observers that it does not support.
+            // The condition is a constant, so the fast engine is not compiled for observers that this engine does not
+            // support.
             if O::DATA {
                 return in_order(&Reference, &grid, memory, observer);
             }
@@ -300,7 +301,7 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
-    // Running a warp of a graphics stage takes less time than giving it to another thread.
+    // Running a warp of a graphics stage takes less time than giving the warp to another thread.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
         parallel::run(executor, grid, memory, &mut totals, workers)?;
@@ -344,11 +345,12 @@ fn in_lockstep<O: Observer>(
     Ok(totals)
 }
 
-/// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many. Blocks run in the
-/// guaranteed order. A copy is a snapshot.
+/// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many instructions. Blocks run
+/// in the guaranteed order. A copy is a snapshot.
 ///
 /// The fast engine executes a step if the observer does not receive data events, and the options do not select the
-/// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two in lockstep.)
+/// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two engines in
+/// lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
     grid: Arc<Grid>,
@@ -358,8 +360,8 @@ pub struct Run {
     block: Block,
     number: usize,
     done: bool,
-    /// The block that ended last. The last block of the launch is not stored here, because it remains the current
-    /// block.
+    /// The block that ended last. The last block of the launch is not stored here, because that block remains the
+    /// current block.
     ended: Option<Arc<Block>>,
     finished: Totals,
 }
@@ -388,8 +390,8 @@ impl Run {
         &mut self.block
     }
 
-    /// Returns the block that the last step ended, or `None` if it did not end a block. The last block of the launch is
-    /// not returned here, because [`Run::block`] still returns it.
+    /// Returns the block that the last step ended, or `None` if the last step did not end a block. The last block of
+    /// the launch is not returned here, because [`Run::block`] still returns that block.
     pub fn take_ended(&mut self) -> Option<Arc<Block>> {
         self.ended.take()
     }
@@ -435,7 +437,8 @@ impl Run {
                 Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
-            // An instruction that its `join` skips has been attempted, but it counts only when it executes.
+            // If the `join` of an instruction switches the warp to another path, the instruction has been attempted.
+            // The instruction counts only when it executes.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();
@@ -498,7 +501,8 @@ impl Run {
     /// Executes one instruction, or a join that switches the warp to another path.
     fn attempt<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let (grid, memory) = (&*self.grid, &mut self.memory);
-        // The first condition is a constant, so the fast engine is not compiled for observers that it does not support.
+        // The first condition is a constant, so the fast engine is not compiled for observers that this engine does not
+        // support.
         let ran = if O::DATA {
             self.block.advance(&Reference, grid.context(), memory, observer, 1)
         } else {
@@ -550,7 +554,7 @@ impl Run {
         Step::Running
     }
 
-    /// Returns the results. They are complete after a step has returned [`Step::Done`].
+    /// Returns the results. The results are complete after a step has returned [`Step::Done`].
     pub fn outcome(self) -> Outcome {
         self.finished.outcome(self.grid.context(), self.memory)
     }
@@ -564,7 +568,7 @@ fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     }
 }
 
-/// Creates a block in new memory, prepared for the fast engine if there is one.
+/// Creates a block in new memory, and prepares the block for the fast engine if `fast` is given.
 fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
     match fast {
         Some(fast) => grid.block(fast, number, None),

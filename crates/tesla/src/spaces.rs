@@ -40,7 +40,7 @@ impl Constants {
         true
     }
 
-    /// Returns the bytes of a bank. They are empty if none were written.
+    /// Returns the bytes of a bank. The result is empty if no bytes were written to the bank.
     pub fn bank(&self, bank: usize) -> &[u8] {
         self.banks.get(bank).map_or(&[], Vec::as_slice)
     }
@@ -65,8 +65,8 @@ const BANK_BYTES: usize = 0x1_0000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     bytes: Guarded<u8>,
-    /// For each word, the number of the thread that holds its lock plus one, or 0 if the lock is free. The list ends
-    /// with the last word that was ever locked.
+    /// For each word, 1 plus the number of the thread that holds the word's lock, or 0 if the lock is free. The list
+    /// ends with the last word that was ever locked.
     locks: Vec<u32>,
     /// The record of accesses, if the search for races is enabled.
     races: Option<Box<Races>>,
@@ -85,7 +85,7 @@ impl Shared {
         Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new(), races: None }
     }
 
-    /// Resets to the state after [`Shared::new`], in the same allocation. `checks` configures the search for races
+    /// Resets s[] to the state after [`Shared::new`], in the same allocation. `checks` configures the search for races
     /// between `warps` warps.
     pub fn begin(&mut self, bytes: usize, warps: usize, checks: Option<SharedChecks>) {
         self.bytes.reset(bytes);
@@ -144,14 +144,15 @@ impl Shared {
         }
     }
 
-    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number, or `None` if they extend past the end.
+    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number, or `None` if these bytes extend past
+    /// the end of s[].
     #[inline]
     pub fn read(&self, address: u32, count: u32) -> Option<u32> {
         let bytes = self.bytes.get(address as usize..(address + count) as usize)?;
         Some(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte)))
     }
 
-    /// Stores the low `count` bytes of `value` at `address`. Returns `None` if they extend past the end.
+    /// Stores the low `count` bytes of `value` at `address`. Returns `None` if these bytes extend past the end of s[].
     #[inline]
     pub fn write(&mut self, address: u32, count: u32, value: u32) -> Option<()> {
         let place = self.bytes.get_mut(address as usize..(address + count) as usize)?;
@@ -162,7 +163,7 @@ impl Shared {
     /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether the lock was free.
     ///
     /// **Open** (section 4): hardware hashes words onto a finite set of locks. Here, every word has its own lock, so
-    /// fewer attempts fail. If a thread already holds the lock, another attempt of that thread fails.
+    /// fewer attempts to take a lock fail. If a thread already holds the lock, another attempt of that thread fails.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
         let word = address as usize / 4;
         if self.locks.len() <= word {
@@ -175,15 +176,15 @@ impl Shared {
         free
     }
 
-    /// Executes `st unlock`: releases the lock of the word at `address`, whichever thread holds it. (**Open**: in the
-    /// documents, only the holder releases a lock.)
+    /// Executes `st unlock`: releases the lock of the word at `address`, whichever thread holds the lock. (**Open**: in
+    /// the documents, only the holder releases a lock.)
     pub fn unlock(&mut self, address: u32) {
         if let Some(holder) = self.locks.get_mut(address as usize / 4) {
             *holder = 0;
         }
     }
 
-    /// Returns the locked words by address, with the thread that holds each.
+    /// Returns the locked words by address, with the thread that holds the lock of each word.
     pub fn locks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let held = |(word, holder): (usize, &u32)| Some((4 * word as u32, holder.checked_sub(1)?));
         self.locks.iter().enumerate().filter_map(held)
@@ -195,10 +196,10 @@ impl Shared {
 pub struct Segment {
     /// Memory address of byte 0 of the segment.
     pub base: u32,
-    /// The largest offset in the segment. For a tiled segment, bits 31..16 are the number of its last row, and bits
-    /// 15..0 the offset of the last byte of a row.
+    /// The largest offset in the segment. For a tiled segment, bits 31..16 are the number of the segment's last row,
+    /// and bits 15..0 are the offset of the last byte of a row.
     pub limit: u32,
-    /// The layout of the segment's rows, if it is tiled.
+    /// The layout of the segment's rows, if the segment is tiled.
     pub tiling: Option<Tiling>,
     /// Whether an access beyond the limit reads zeros and stores nothing. Otherwise the access traps.
     pub lenient: bool,
@@ -215,7 +216,8 @@ impl Segment {
 }
 
 /// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles side by side form a row of tiles, and the rows of
-/// tiles follow each other in memory. Bits 31..16 of an offset are the row, and bits 15..0 the byte in the row.
+/// tiles follow each other in memory. In an offset, bits 31..16 are the number of the row, and bits 15..0 are the
+/// offset of the byte in the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Number of bytes from one row of tiles to the next.
@@ -256,7 +258,7 @@ impl Segments {
         let last = offset.checked_add(count - 1)?;
         let offset = match tiling {
             None if last <= limit => offset,
-            // An access is aligned to its size, so it does not extend past the 64 bytes of a row in a tile.
+            // An access is aligned to its size, so the access does not extend past the 64 bytes of a row in a tile.
             Some(tiling) if last & 0xffff <= limit & 0xffff && last >> 16 <= limit >> 16 => {
                 tiling.place(offset)?
             }
@@ -271,13 +273,15 @@ impl Segments {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
     }
 
-    /// Returns the memory address of a segment and its last offset, if its bytes are contiguous in memory.
+    /// Returns the memory address of a segment and the last offset of the segment, if the bytes of the segment are
+    /// contiguous in memory.
     pub fn linear(&self, segment: u8) -> Option<(u32, u32)> {
         let segment = self.0[usize::from(segment) % BANKS]?;
         segment.tiling.is_none().then_some((segment.base, segment.limit))
     }
 
-    /// Returns the memory address of the bytes from `first` to `last` of a segment, if they are contiguous in memory.
+    /// Returns the memory address of the bytes from `first` to `last` of a segment, if these bytes are contiguous in
+    /// memory.
     #[inline]
     pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {
         let segment = self.0[usize::from(segment) % BANKS]?;

@@ -40,7 +40,8 @@ pub enum Emitted {
 /// The results of one thread of a graphics stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResult {
-    /// `$r0`, `$r1` and so on. For a fragment, these are the colours with four words each, then the depth. (1.6)
+    /// `$r0`, `$r1` and so on. For a fragment, these registers are the colours with four words each, then the depth.
+    /// (1.6)
     pub registers: Vec<u32>,
     /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
@@ -54,8 +55,9 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid and of the provoking vertex, if they differ. They are stored in place, because an
-    /// allocation for each warp takes longer than the evaluation of a fragment's planes.
+    /// Words at the centroid, and words of the provoking vertex, if they differ from the words at the centre. These
+    /// words are stored in the struct itself, because an allocation for each warp takes longer than the evaluation of a
+    /// fragment's planes.
     others: Option<[Row<WARP>; 2]>,
 }
 
@@ -99,7 +101,7 @@ pub struct Warp {
     pub outputs: Vec<Row<WARP>>,
     /// For each lane, the vertices and strip ends that a geometry program emitted.
     pub emitted: Vec<Vec<Emitted>>,
-    /// Results of lanes that had already ended when `quadon` activated them.
+    /// Results of lanes that had already ended when `quadon` activated these lanes.
     finalised: LiteMap<Lane, LaneResult>,
 }
 
@@ -145,7 +147,7 @@ impl Private {
     }
 }
 
-/// Returns the size of a part in bytes if a lane has `each` bytes. It is a power of two.
+/// Returns the size of a part in bytes if a lane has `each` bytes. The size is a power of two.
 #[inline]
 fn part_bytes(each: u32) -> u32 {
     (each / 64).max(1)
@@ -178,7 +180,7 @@ pub struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end of l[].
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.each, lane, address, count)?;
@@ -236,7 +238,7 @@ impl Warp {
 
     /// Resets the warp so that it starts at `pc` with the `launched` lanes active, like a new warp of [`Warp::new`]
     /// with the same limits, mode and sizes. The number, the inputs and the rows of [`Warp::add_room`] keep their
-    /// values. `cleared` lists the general registers that become zero. `None` stands for all.
+    /// values. `cleared` lists the general registers that become zero. `None` stands for all general registers.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -266,8 +268,8 @@ impl Warp {
         &mut self.r
     }
 
-    /// Adds rows after the general registers for an engine's own use. They are not registers, and no other code reads
-    /// them.
+    /// Adds rows after the general registers for an engine's own use. These rows are not registers, and no other code
+    /// reads these rows.
     pub fn add_room(&mut self, rows: &[Row<WARP>]) {
         self.r.add_room(rows);
     }
@@ -347,9 +349,9 @@ impl Warp {
 
     /// Returns `$a<register>`. `$a0` is 0.
     ///
-    /// **Open** (13.9): `$a5` and `$a6` do not exist, and the use of `$a7` is unknown. They read 0 here.
+    /// **Open** (13.9): `$a5` and `$a6` do not exist, and the use of `$a7` is unknown. All three registers read 0 here.
     /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names one
-    /// of them may execute.
+    /// of these registers may execute.
     #[inline]
     pub fn a(&self, lane: Lane, register: u8) -> u16 {
         match register {
@@ -393,13 +395,14 @@ impl Warp {
         self.local_bytes
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end of l[].
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
         self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on for writing, or `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on for writing, or `None` if these bytes extend past the
+    /// end of l[].
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.local_bytes, lane, address, count)?;
@@ -431,7 +434,7 @@ impl Warp {
         input.centre.0[count..].fill(0);
     }
 
-    /// Returns word `word` of a lane's o[], or 0 if it was never written.
+    /// Returns word `word` of a lane's o[], or 0 if the word was never written.
     pub fn output(&self, lane: Lane, word: usize) -> u32 {
         self.outputs.get(word).map_or(0, |row| row.0[lane.index()])
     }
@@ -475,12 +478,13 @@ impl Warp {
         }
     }
 
-    /// Returns the results of lanes that had already ended when `quadon` activated them.
+    /// Returns the results of lanes that had already ended when `quadon` activated these lanes.
     pub(crate) fn finalised(&self) -> &LiteMap<Lane, LaneResult> {
         &self.finalised
     }
 
-    /// Returns the current results of a lane. If the lane has ended, returns its results at that time.
+    /// Returns the current results of a lane. If the lane has ended, returns the results that the lane had when it
+    /// ended.
     pub fn result(&self, lane: Lane) -> LaneResult {
         if let Some(result) = self.finalised.get(&lane) {
             return result.clone();

@@ -65,7 +65,7 @@ pub struct Compared {
 }
 
 impl Default for Compared {
-    /// **Open** (6.9): the share is in red, green and blue, and alpha is 1, like a depth texture that OpenGL reads as
+    /// **Open** (6.9): the share is in red, green and blue, and alpha is 1, as for a depth texture that OpenGL reads as
     /// luminance. The reference value is not clamped.
     fn default() -> Compared {
         let share = Component::Share;
@@ -166,7 +166,7 @@ pub struct Request<'a> {
     pub texture: u8,
     /// Sampler number.
     pub sampler: u8,
-    /// Source registers of the four lanes of the quad. Each lane has `count` of them.
+    /// Source registers of the four lanes of the quad. Each lane has `count` source registers.
     pub quad: &'a [[u32; 4]; 4],
     /// Number of source registers of the instruction.
     pub count: usize,
@@ -180,7 +180,7 @@ pub struct Request<'a> {
     pub cube: bool,
 }
 
-/// The largest array layer. Larger layer numbers are clamped to it. (6.9)
+/// The largest array layer. Larger layer numbers are clamped to this layer. (6.9)
 pub(crate) const LAST_LAYER: u32 = 511;
 
 /// **Open** (13.12): `texgather` returns the red component of the texels.
@@ -194,7 +194,7 @@ struct Sources {
     last: u32,
 }
 
-/// Returns the number of coordinates of an image, and whether a layer follows them.
+/// Returns the number of coordinates of an image, and whether a layer follows the coordinates.
 fn target(shape: Shape) -> (usize, bool) {
     match shape {
         Shape::D1 => (1, false),
@@ -273,7 +273,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
             lod_of_gradients(image, &sampler.sampler, dx, dy) + bias
         }
         // The coordinates do not change between pixels. The level of detail is the logarithm of zero, and a bias does
-        // not change it.
+        // not change this level.
         Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size | Read::Prep | Read::QueryLod => {
             f32::NEG_INFINITY
         }
@@ -320,8 +320,8 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
     image.texel(here.last as usize, x, y, z).unwrap_or_default()
 }
 
-/// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number of 1/256.
-/// Mesa expects this order: its compiler swaps the two values on later chips, but not on these chips. (Mesa,
+/// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number in units of
+/// 1/256. Mesa expects this order: its compiler swaps the two values on later chips, but not on these chips. (Mesa,
 /// `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
@@ -340,9 +340,9 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
 }
 
 /// Returns width, height, depth and number of levels. The sizes are those of the level in the source. For an array, the
-/// number of layers follows the sizes: it is in y for one dimension, and in z for two dimensions. An NV92 passes tests
-/// of `textureSize` for both kinds of array, and its driver takes y and z without changes. **Open**: the depth of a
-/// cube is 1, and the sizes of a level beyond the last are 0.
+/// number of layers follows the sizes: the number of layers is in y for one dimension, and in z for two dimensions. An
+/// NV92 passes tests of `textureSize` for both kinds of array, and its driver takes y and z without changes. **Open**:
+/// the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
@@ -433,8 +433,8 @@ mod tests {
         assert_eq!(red(&textures, &still), 0.0);
     }
 
-    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: a pixel has eight samples, four per row. Their mean is that of
-    /// bilinear filters at two positions.
+    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: a pixel has eight samples, four per row. The mean of the samples
+    /// is the mean of bilinear filters at two positions.
     #[test]
     fn a_filter_along_the_longer_side_of_a_pixel_is_the_mean_of_its_texels() {
         let linear =
@@ -467,8 +467,8 @@ mod tests {
         assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
     }
 
-    /// Mesa reads a cube array in the cube form. If there are five sources, it uses `texprep` and then the form without
-    /// cube.
+    /// Mesa reads a cube array in the cube form. If there are five sources, Mesa uses `texprep` and then the form
+    /// without cube.
     #[test]
     fn a_cube_array_is_read_by_direction_or_by_face() {
         let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
@@ -516,8 +516,8 @@ mod tests {
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
     }
 
-    /// ARB_texture_query_lod: the level of detail is returned with any bias, before it is clamped to the sampler's
-    /// range.
+    /// ARB_texture_query_lod: the level of detail is returned with any bias, before the level is clamped to the
+    /// sampler's range.
     #[test]
     fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
         let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };

@@ -50,7 +50,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// The reason that a program was stopped by a trap.
+/// The reason for which a trap has stopped a program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Cause {
     /// An error of the token stack.
@@ -95,8 +95,9 @@ pub enum Cause {
         /// Size of the access in bytes.
         bytes: u32,
     },
-    /// Two warps access the same bytes of s[] without a barrier between the accesses, and one of them stores. (Only in
-    /// strict mode. In lenient mode, the accesses take effect in the order in which the warps run.)
+    /// Two warps access the same bytes of s[] without a barrier between the accesses, and at least one of the accesses
+    /// is a store. (Only in strict mode. In lenient mode, the accesses take effect in the order in which the warps
+    /// run.)
     #[error("race on s[{address:#x}]: {} and {}, no barrier between", .accesses[0], .accesses[1])]
     Race {
         /// Byte address in s[].

@@ -1,13 +1,14 @@
 //! The warps of a block, for an engine that itself switches from warp to warp.
 
-// The current warp is borrowed while other warps are read. Each use of unsafe code states its assumptions.
+// The current warp is borrowed while other warps are read. A comment at each use of unsafe code states the assumptions
+// of this use.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
 use crate::state::Warp;
 
-/// All warps of a block. One of them is the current warp, which the engine runs.
+/// All warps of a block. One of these warps is the current warp, which the engine runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps {
     first: NonNull<Warp>,
@@ -19,7 +20,7 @@ pub struct Warps {
 }
 
 impl Warps {
-    /// Returns the warps of a block. The engine may switch between them `passes` times.
+    /// Returns the warps of a block. The engine may switch between these warps `passes` times.
     pub(crate) fn new(warps: &mut [Warp], watchdog: u64, passes: u32) -> Warps {
         let first = NonNull::from(&mut *warps).cast();
         Warps { first, count: warps.len(), watchdog, passes }
@@ -39,18 +40,18 @@ impl Warps {
     /// While the result is used, the warps must exist, and no other reference to this warp may be in use.
     pub(crate) unsafe fn warp<'a>(self, number: usize) -> &'a mut Warp {
         assert!(number < self.count, "the block has the warp");
-        // SAFETY: the warp is in the slice. The caller guarantees that it exists and that no other reference to it is
-        // in use.
+        // SAFETY: the warp is in the slice. The caller guarantees that the warp exists and that no other reference to
+        // the warp is in use.
         unsafe { self.first.add(number).as_mut() }
     }
 
-    /// Returns whether a warp other than the current one has ended.
+    /// Returns whether a warp other than the current warp has ended.
     ///
     /// # Safety
-    /// The warps must exist, and warp `number` must not be the current one.
+    /// The warps must exist, and warp `number` must not be the current warp.
     pub(crate) unsafe fn has_ended(self, number: usize) -> bool {
-        // SAFETY: the caller guarantees that the warps exist. Only the current warp is borrowed, and this is another
-        // warp.
+        // SAFETY: the caller guarantees that the warps exist. Only the current warp is borrowed, and warp `number` is
+        // another warp.
         unsafe { self.warp(number) }.flow.finished()
     }
 }

@@ -4,9 +4,10 @@
 //! read before they are written can be found. [`uses`] has the form that all machines share, with registers numbered as
 //! in events.
 //!
-//! [`uses`] simplifies three cases. If an instruction writes half a register, it also counts as a read of that
-//! register, because the other half keeps its value. If an instruction reads c[] and another space, [`Uses::loads`]
-//! names the other space, because programs do not store to c[]. Post-increments write their `$a` without an event.
+//! [`uses`] simplifies three cases. If an instruction writes half a register, the instruction also counts as a reader
+//! of that register, because the other half keeps its value. If an instruction reads c[] and another space,
+//! [`Uses::loads`] names the other space, because programs do not store to c[]. A post-increment writes an `$a` without
+//! an event.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
 use reconverge_isa::sets::NumberSet;
@@ -58,10 +59,10 @@ impl Place {
 /// The reads and writes of an instruction, in the order of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The locations that the instruction reads, the role of each, and whether the instruction also reads the location
-    /// in the other lanes of the quad.
+    /// The locations that the instruction reads, the role of each location, and whether the instruction also reads the
+    /// location in the other lanes of the quad.
     pub reads: Vec<(Place, Role, bool)>,
-    /// The locations that the instruction writes.
+    /// Memory operands, and whether the instruction writes each operand.
     pub writes: Vec<Place>,
     /// Memory operands, and whether the instruction writes each.
     pub memory: Vec<(Mem, bool)>,
@@ -74,7 +75,7 @@ impl Accesses {
         self.reads.push((place, role, false));
     }
 
-    /// Adds a memory operand, the register of its address, and the `$a` that it increments, if any.
+    /// Adds a memory operand, the register of its address, and the `$a` that the access increments, if any.
     fn place(&mut self, mem: &Mem, written: bool) {
         match mem.base {
             Base::A(0) => {}
@@ -135,8 +136,8 @@ impl Accesses {
     }
 }
 
-/// Returns the reads and writes of an instruction. They do not include the results that a fragment program leaves at
-/// its end.
+/// Returns the reads and writes of an instruction. The result does not include the registers that a fragment program
+/// leaves as results at its end.
 pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
     let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
@@ -221,9 +222,10 @@ fn memory(op: &MemoryOp, inst: &Inst, value: &[Role], found: &mut Accesses) {
 /// Registers that hold a fragment's first colour at its end. (1.6)
 const COLOUR: std::ops::Range<u8> = 0..4;
 
-/// Returns the reads and writes of each instruction of a program, by address. These are the instructions of its
-/// listing, and others that `graph` reaches. An instruction that ends fragments has a second operation, `exit`, whose
-/// results are `$r0` to `$r3`. More registers may be results, but the program does not state their number.
+/// Returns the reads and writes of each instruction of a program, by address. The result contains the instructions of
+/// the program's listing, and other instructions that `graph` reaches. An instruction that ends fragments has a second
+/// operation, `exit`, whose results are `$r0` to `$r3`. More registers may be results, but the program does not state
+/// their number.
 pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     let starts: NumberSet =
         graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();

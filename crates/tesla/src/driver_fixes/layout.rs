@@ -33,13 +33,15 @@ pub(super) enum Meaning {
     /// A word that the hardware or the driver writes.
     Header,
     /// An argument whose load is folded into another instruction, at byte `at` of the arguments. `sure` means that no
-    /// other address fits the bits.
+    /// other address fits the bits of the operand.
     Argument { at: i32, access: Access, sure: bool },
-    /// An argument that is loaded in the form of a shader's input. `number` is its offset divided by its size.
+    /// An argument that is loaded in the form of a shader's input. `number` is the argument's offset divided by the
+    /// argument's size.
     Input { number: i32 },
-    /// An argument that is read with an index. Its address is already the intended one.
+    /// An argument that the program reads with an index. The fix does not change the address, because the compiler
+    /// encodes this address correctly.
     Indexed,
-    /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits.
+    /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits of the operand.
     Variable { at: i32, access: Access, sure: bool },
 }
 
@@ -66,8 +68,8 @@ impl<'a> SharedLayout<'a> {
             code,
             fixes,
             indexed,
-            // Without arguments, variables begin at 0. Otherwise rusticl leaves as many bytes before the variables
-            // as the arguments have.
+            // If the kernel has no arguments, its variables begin at 0. Otherwise, rusticl leaves a gap before the
+            // variables, of as many bytes as the arguments have.
             lowest: (fixes.argument_bytes == 0).then_some(0),
             stored: HashSet::new(),
             loaded: HashSet::new(),
@@ -147,7 +149,7 @@ impl<'a> SharedLayout<'a> {
         beyond.retain(is_variable);
         let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
         let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
-        // The offsets of the grid are the last arguments, and the compiler uses them only in additions.
+        // The offsets of the grid are the last arguments, and the compiler uses these offsets only in additions.
         let is_offset =
             |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
         if is_address && !within.is_empty() {
@@ -249,13 +251,13 @@ fn is_input(inst: &Inst) -> bool {
 }
 
 /// Returns the offset, divided by the size, of an argument that is loaded in the form of a shader's input. `srcAddr16`
-/// writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field for the bits above them.
+/// writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field for the bits above bit 6.
 fn input_number(code: &Code, place: usize) -> i32 {
     (code.words()[place] >> 9 & 0x7fff) as i32
 }
 
 /// Returns the bits that encode a type. A signed byte gets the bits of a 32-bit word, because
-/// `CodeEmitterNV50::setSrcFileBits` has no case for it.
+/// `CodeEmitterNV50::setSrcFileBits` has no case for a signed byte.
 fn mode(access: Access) -> i32 {
     match access {
         Access::U16 => 1,
@@ -299,7 +301,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
 }
 
 /// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
-/// load. In a compute program, the compiler intends an argument with an index (F5).
+/// load. In a compute program, the compiler uses such words for the load of an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {
@@ -318,7 +320,8 @@ pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec
         if !is_indexed_argument([words[0], words[1]], chip) {
             continue;
         }
-        // The new form loads from s[]. Its offset counts words, and the arguments start after the header.
+        // The new form loads from s[]. The offset of the new form counts words, and the arguments start after the
+        // header.
         words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
         words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
         places.push(2 * pair);

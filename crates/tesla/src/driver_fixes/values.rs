@@ -14,7 +14,7 @@ pub(super) enum HalfNumbers {
     Halves,
     /// 32-bit registers that hold values of 8 or 16 bits (F6).
     Registers,
-    /// Pairs of registers that hold values of 64 bits, by their first register (F17).
+    /// Pairs of registers that hold values of 64 bits (F17). The number of a pair is that of its first register.
     Pairs,
 }
 
@@ -29,8 +29,8 @@ pub(super) fn half_numbers(code: &Code, place: usize, inst: &Inst) -> HalfNumber
     }
 }
 
-/// Reads the numbers in half-register fields as numbers of 32-bit registers, and replaces them by the lower halves of
-/// these registers.
+/// Reads the numbers in half-register fields as numbers of 32-bit registers. Replaces each of these operands by the
+/// lower half of its 32-bit register.
 pub(super) fn take_registers(inst: &mut Inst) {
     let lower = |half: Half| Half(half.0.wrapping_mul(2));
     for operand in &mut inst.src {
@@ -50,7 +50,8 @@ pub(super) fn is_short_product(inst: &Inst) -> bool {
 }
 
 /// Returns the 32-bit destination register of a conversion with which the compiler intends to drop upper bits (F10).
-/// The chip's conversion saturates instead. The instruction that reads the register takes its lower bits.
+/// The chip's conversion saturates instead. The instruction that later reads the register uses only the lower bits of
+/// the register.
 pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
     let Dst::R16(Half(register)) = inst.dst else { return None };
@@ -69,8 +70,8 @@ pub(super) fn is_shift(inst: &Inst) -> bool {
 }
 
 /// Returns whether the half-register fields of an instruction stand for 8-bit or 16-bit values of OpenCL C (F6). The
-/// compiler computes with such values in 32 bits. Another function tests their products
-/// ([`is_product_of_small_values`]).
+/// compiler computes with such values in 32 bits. For products, [`is_product_of_small_values`] returns whether this is
+/// the case.
 pub(super) fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
     let small = matches!(
@@ -98,8 +99,8 @@ fn is_of_16_bits(inst: &Inst) -> bool {
 }
 
 /// Returns whether the compiler intends 64 bits for a 16-bit instruction (F17). `emitSET` and `emitShift` have no form
-/// for 64 bits, and write the numbers of the first registers of two pairs. Operands that are values of 16 bits come
-/// from instructions for which [`has_small_values`] is true.
+/// for 64 bits. Both functions write the number of the first register of each register pair to a field for a half
+/// register. Operands that are values of 16 bits come from instructions for which [`has_small_values`] is true.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };
@@ -117,8 +118,9 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
 }
 
-/// Changes an instruction that is intended for 64 bits to one for the lower 32 bits. The compiler itself adds only the
-/// lower 32 bits. The words of a comparison do not show whether it is signed, so the new comparison is signed.
+/// Changes an instruction that is intended for 64 bits to an instruction for the lower 32 bits. For 64-bit additions,
+/// the compiler itself adds only the lower 32 bits. The words of a comparison do not show whether the comparison is
+/// signed, so the new comparison is signed.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {
@@ -136,9 +138,9 @@ pub(super) fn take_lower_words(inst: &mut Inst) {
 }
 
 /// Returns whether a product multiplies 16-bit values of OpenCL C (F6), and is not a part of a 32-bit product. The
-/// compiler splits a 32-bit product into products of halves. It shifts the sum of the products with an upper half by
-/// 16, and adds the product of the lower halves. For the upper word, it adds the product of the upper halves with a
-/// carry.
+/// compiler splits a 32-bit product into products of halves. It adds the two products that have one upper half as a
+/// factor, shifts the sum left by 16 bits, and adds the product of the lower halves. For the upper word, it adds the
+/// product of the upper halves with a carry.
 pub(super) fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
     let by_16 = |inst: &Inst| {
         matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))

@@ -1,4 +1,4 @@
-//! Reports of blocks, and of the branches after them, to the observer.
+//! Reports blocks, and the branches after blocks, to the observer.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ pub(super) enum Key {
     Block,
     /// Both sides of a branch after the block.
     Divides,
-    /// The side of a branch after the block, if all lanes take the branch.
+    /// The side on which all lanes continue after the block, if all lanes take the branch.
     Jumps,
-    /// The side of a branch after the block, if no lane takes the branch.
+    /// The side on which all lanes continue after the block, if no lane takes the branch.
     Falls,
 }
 
@@ -43,7 +43,7 @@ impl Lowered {
         }
     }
 
-    /// Reports the sides of a branch in the order in which they run, with the lanes of each.
+    /// Reports the sides of a branch in the order in which they run, with the lanes of each side.
     pub(super) fn announce_sides<O: Observer>(&self, sides: [(Side, u32); 2], observer: &mut O) {
         let [(first, goes), (second, waits)] = sides;
         let lanes = [goes, waits].map(|side| Mask(side.into()));

@@ -23,8 +23,8 @@ pub(super) static CONDITIONS: [Table; 32] = {
     tables
 };
 
-/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, only
-/// the lanes whose bits are set in `shift[0]` remain. (2.2, 3.4)
+/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, keeps
+/// only the lanes whose bits are set in `shift[0]`. (2.2, 3.4)
 pub(super) struct Predicate;
 
 impl Body for Predicate {
@@ -59,8 +59,8 @@ impl Body for SharedWord {
     }
 }
 
-/// Sets a row to the flags of a vote: whether the condition holds in all active lanes (`number` is 1), or in any of
-/// them. (6.10)
+/// Sets a row to the flags of a vote: whether the condition holds in all active lanes (`number` is 1), or in any active
+/// lane. (6.10)
 pub(super) struct Vote;
 
 impl Body for Vote {
@@ -129,7 +129,7 @@ impl Body for ToA {
 }
 
 /// Any arithmetic instruction, executed lane by lane with the functions that all engines share. `number` is the index
-/// of its operands in the tables. If `FLAGS` is set, the instruction writes a `$c`.
+/// of the instruction's operands in the tables. If `FLAGS` is set, the instruction writes a `$c`.
 pub(super) struct General<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for General<FLAGS> {

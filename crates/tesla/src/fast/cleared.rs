@@ -1,8 +1,9 @@
-//! The registers that the start of a warp sets to zero, because an earlier warp of the program has used their memory.
+//! The registers that the start of a warp sets to zero, because an earlier warp of the program has used the memory of
+//! these registers.
 //!
 //! Registers that no instruction writes are zero already. The start also does not have to clear a register that all
-//! lanes write before any lane reads it. Such registers are found among the instructions before the first branch or
-//! join.
+//! lanes write before any lane reads it. The search for such registers covers the instructions before the first branch
+//! or join.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,8 @@ use crate::uses::{Place, accesses};
 /// The registers to clear for a warp.
 #[derive(Clone, Debug)]
 pub(super) struct Cleared {
-    /// The registers for a warp in which all lanes run, and those for other warps. `None` means all registers.
+    /// Two lists: the registers to clear for a warp in which all lanes run, and the registers to clear for any other
+    /// warp. `None` means all registers.
     registers: Option<[Vec<u8>; 2]>,
 }
 
@@ -51,7 +53,7 @@ fn written_first(context: &Context) -> BTreeSet<u8> {
                 Place::R(register) if !of.conditional && !read.contains(&register) => {
                     fresh.insert(register);
                 }
-                // The other half of the register, or other lanes, keep their values.
+                // The write leaves the other half of the register, or the register in other lanes, unchanged.
                 _ => read.extend(register(place)),
             }
         }

@@ -1,4 +1,4 @@
-//! The position of a warp in the lowered program: the current block, the flow between blocks, and their counts.
+//! The position of a warp in the lowered program: the current block, the flow between blocks, and the counts of blocks.
 //!
 //! ```text
 //!            +-- Step::Block: the next block, for the same lanes
@@ -7,7 +7,7 @@
 //!   ^                |
 //!   +---- leave ---- Step::Exit: the flow decides
 //! ```
-//! A [`Cursor`] has one method for each arrow. Both [`super::run`] and linked code use it.
+//! A [`Cursor`] has one method for each arrow of the diagram. Both [`super::run`] and linked code use a cursor.
 
 use std::mem::take;
 
@@ -28,12 +28,13 @@ use crate::flow::{
 use crate::state::Parts;
 use crate::turns::Warps;
 
-/// The barriers of a block of threads, and the warp that arrives at them.
+/// The barriers of a block of threads, and the warp that arrives at these barriers.
 pub(super) struct Arrivals<'a> {
     pub(super) barriers: &'a mut Barriers,
     /// The number of the warp.
     pub(super) warp: usize,
-    /// Whether the warp waits at a barrier. If so, it runs no further instruction until the block selects it again.
+    /// Whether the warp waits at a barrier. A waiting warp runs no further instruction until the block selects the warp
+    /// again.
     pub(super) waits: bool,
 }
 
@@ -45,8 +46,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) lanes: &'a mut Lanes<'w>,
     pub(super) memory: &'a mut dyn Reach,
     pub(super) barriers: Arrivals<'a>,
-    /// The flow state. Within a chain of blocks, its program counter and active lanes are those at the start of the
-    /// chain.
+    /// The flow state. Within a chain of blocks, the flow state still has the program counter and the active lanes of
+    /// the start of the chain.
     pub(super) flow: &'a mut Flow,
     pub(super) statistics: &'a mut Statistics,
     /// Number of complete runs of each block.
@@ -54,7 +55,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) observer: &'a mut O,
     /// All warps of the block, if the engine may switch to another warp.
     pub(super) warps: Option<Warps>,
-    /// Number of instructions that the warp may attempt before the next switch, and the number that remains (`budget`).
+    /// Number of instructions that the warp may attempt before the next switch (`most`), and the number of instructions
+    /// that remain of this number (`budget`).
     pub(super) most: u32,
     pub(super) budget: u32,
     /// The value of `budget` when the instructions of the active lanes were last counted.
@@ -63,9 +65,9 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) active: u32,
     /// The next block.
     pub(super) block: u32,
-    /// The lanes that most recently arrived at a block, before its join.
+    /// The lanes that most recently arrived at a block, before the join of the block.
     pub(super) arrived: Mask,
-    /// For reports of paths: the value of `budget` at the latest report, and the number of blocks since then
+    /// For reports of paths: the value of `budget` at the latest report, and the number of blocks since that report
     /// (`chained`).
     pub(super) announced: u32,
     pub(super) chained: u32,
@@ -79,7 +81,8 @@ pub(super) enum Halt {
     Unknown,
     /// The next block cannot run in a chain.
     At(Position),
-    /// Control flow has faulted. `pc` is the address of the instruction, and `lanes` are the lanes that arrived at it.
+    /// Control flow has faulted. `pc` is the address of the instruction, and `lanes` are the lanes that arrived at the
+    /// instruction.
     Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
@@ -90,8 +93,8 @@ pub(super) struct Position {
     pub(super) first: u32,
     /// The lanes that arrived at the join of the instruction, if the join has been executed.
     pub(super) joined: Option<Mask>,
-    /// Whether the block has been executed from this instruction on, except for the load or store at its end. Some lane
-    /// cannot execute that load or store.
+    /// Whether the block has been executed from this instruction to the block's end, except for the load or store at
+    /// the block's end. Some lane cannot execute that load or store.
     pub(super) refused: bool,
 }
 
@@ -109,7 +112,7 @@ pub(super) enum Step<'a> {
     /// The lanes diverge. Run both sides of the branch up to their join.
     Diamond { diamond: &'a Diamond, taken: u32 },
     /// The flow state determines the next block. `taken` are the lanes whose predicate holds, if the block's last
-    /// instruction has one.
+    /// instruction has a predicate.
     Exit { taken: u32 },
 }
 
@@ -133,8 +136,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
         self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
         if self.block == NONE {
-            // This is rare: the address is in the middle of a block, after an indirect branch or after the budget was
-            // used up.
+            // This case is rare. The address is in the middle of a block: after an indirect branch, or after the budget
+            // was used up.
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
@@ -161,8 +164,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(Entered::Block)
     }
 
-    /// Executes a block for the active lanes. If some lane cannot execute the load or store at its end, returns `false`
-    /// and counts nothing.
+    /// Executes a block for the active lanes. If some lane cannot execute the load or store at the end of the block,
+    /// returns `false` and counts nothing.
     #[inline(always)]
     pub(super) fn run_block(&mut self, number: u32, block: &Block) -> bool {
         // SAFETY: these are the operations of a block.
@@ -188,7 +191,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.enter_next()
     }
 
-    /// Enters the next block: that of this warp, or of the next one if this warp waits or has ended.
+    /// Enters the next block of this warp. If this warp waits or has ended, enters the next block of the next warp that
+    /// can run.
     pub(super) fn enter_next(&mut self) -> Result<(), Halt> {
         loop {
             match self.enter() {
@@ -202,8 +206,9 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. If it does not
-    /// switch, returns `false`. The caller then returns to the block of warps, which selects the next warp.
+    /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. Returns `false`
+    /// if this function has not switched to another warp. The caller then returns to the block of warps, which selects
+    /// the next warp.
     pub(super) fn pass_turn(&mut self) -> bool {
         let Some(remaining) = self.may_pass() else { return false };
         let Arrivals { barriers, warp, .. } = &mut self.barriers;
@@ -237,7 +242,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let Some(warps) = &mut self.warps else { return };
         warps.passes -= 1;
         (self.barriers.warp, self.barriers.waits) = (next, false);
-        // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous one.
+        // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous warp.
         let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
         // SAFETY: all warps of a block have rows of the same layout.
         unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
@@ -247,10 +252,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.announced = self.budget;
     }
 
-    /// Executes a `bar` with arrival and wait at the end of `block`, after which the warp continues at a node. `waiting` has
-    /// the node and the active lanes of each warp that waits after this function. If this warp need not wait, or if the
-    /// next warp has waited here, returns the node that runs. Otherwise the caller must [enter the next
-    /// block](Self::enter_next).
+    /// Executes a `bar` with arrival and wait, which is at the end of `block`. After the `bar`, the warp continues at
+    /// `node`. `waiting` holds, for each warp that waits after this function, the node at which the warp continues and
+    /// the active lanes of the warp. If this warp does not have to wait, returns `node`. If the next warp has waited
+    /// here and can run, switches to that warp and returns the node of that warp. Otherwise the caller must [enter the
+    /// next block](Self::enter_next).
     pub(super) fn wait_at_barrier(
         &mut self,
         block: &Block,
@@ -278,7 +284,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         // The barrier has released the next warp.
         let remaining = self.may_pass()?;
         self.switch(next, remaining);
-        // The warp's row of active lanes has not changed since it began to wait.
+        // The warp's row of active lanes has not changed since the warp began to wait.
         self.lanes.sets[ACTIVE] = active;
         (self.active, self.arrived) = (active, Mask(active.into()));
         self.counted = self.budget;
@@ -291,21 +297,23 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         state.room = self.flow.room() as u32;
     }
 
-    /// Adds the counts of compiled code to the statistics, and takes over its budget and active lanes.
+    /// Adds the counts of compiled code to the statistics, and copies the budget and the active lanes of compiled code
+    /// to this cursor.
     pub(super) fn take_counts(&mut self, state: &mut State) {
         let tried = self.budget - state.budget as u32;
         self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
         self.statistics.lane_instructions += take(&mut state.lane_instructions);
-        // With the branch, the compiler does not load both counts at once, which would wait for the stores of each to
-        // complete: a fifth of the time of this function (reduce, an AMD EPYC).
+        // Because of this branch, the compiler does not load both counts with one wide load. Such a load would wait
+        // until the separate stores of the two counts are complete, which took a fifth of the time of this function
+        // (reduce, an AMD EPYC).
         if state.divergent != 0 {
             self.statistics.divergent_branches += take(&mut state.divergent);
         }
         self.budget = state.budget as u32;
         self.counted = self.budget;
         if state.active != u64::from(self.active) {
-            // Some lanes have left the code by `break` or `ret`, and others have continued. The code has cleared the
-            // lanes that left in the row of the active lanes.
+            // Some lanes have left the code by `break` or `ret`, and other lanes have continued. In the row of the
+            // active lanes, the code has cleared the bits of the lanes that left.
             let [broke, returned] = take(&mut state.gone).map(Mask);
             self.flow.stay(Mask(state.active), broke, returned);
             self.active = state.active as u32;
@@ -358,8 +366,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         }
     }
 
-    /// Updates the flow state after a block: executes the last instruction, if it is control flow, and the exit, if
-    /// any.
+    /// Updates the flow state after a block: executes the last instruction, if this instruction is control flow, and
+    /// executes the exit, if any.
     #[inline(always)]
     pub(super) fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
         let Cursor { flow, observer, barriers, .. } = self;
@@ -378,7 +386,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             Last::Break { .. } => decision = flow.break_(taken, next, *observer)?,
             Last::Breakaddr { target } => flow.breakaddr(*target, next, *observer)?,
             Last::Call { target } => flow.call(*target, next, *observer)?,
-            // A barrier counts once per warp, whatever lanes are active. (9.7)
+            // A barrier counts a warp once, whatever lanes of the warp are active. (9.7)
             Last::Bar { inc, wait, barrier, count } => {
                 flow.advance(next);
                 let Arrivals { barriers, warp, waits } = barriers;
@@ -402,9 +410,9 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.flow.meet(diamond.join, Mask(last.into()))
     }
 
-    /// Runs the two sides of a branch that divides the active lanes, one after the other. Afterwards, the lanes of the
-    /// second side are the active ones. Adds the instructions of both sides to the statistics, but does not change the
-    /// budget and does not report events.
+    /// Runs the two sides of a branch that divides the active lanes, one side after the other. Afterwards, the lanes of
+    /// the second side are the active lanes. Adds the instructions of both sides to the statistics, but does not change
+    /// the budget and does not report events.
     #[inline(always)]
     pub(super) fn run_both_sides(&mut self, diamond: &Diamond, taken: u32) {
         let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
@@ -419,7 +427,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Runs one side of a branch up to the join, for lanes that are already activated. Returns the number of
-    /// instructions. Does not report events.
+    /// instructions of the side. Does not report events.
     #[inline(always)]
     pub(super) fn run_side(&mut self, side: Side) -> u32 {
         let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
@@ -525,8 +533,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         moved
     }
 
-    /// Executes a block without load or store for lanes that are already activated, and counts it. Does not report
-    /// events.
+    /// Executes a block without load or store for lanes that are already activated, and counts this run of the block.
+    /// Does not report events.
     ///
     /// # Safety
     /// The block belongs to the lowered program and has this number.
@@ -608,7 +616,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
 }
 
 impl Diamond {
-    /// Returns the sides in the order in which they run, and the lanes of each.
+    /// Returns the sides in the order in which they run, and the lanes of each side.
     #[inline(always)]
     pub(super) fn order(&self, taken: u32, not: u32) -> [(Side, u32); 2] {
         let mut sides = [(self.taken, taken), (self.not, not)];

@@ -1,11 +1,13 @@
 //! Computes f32 sums and products of a whole row with only the host's operation, if no lane is an exception.
 //!
 //! The lane functions flush denormals and canonicalize NaN at every step. This costs three times the operation itself
-//! and makes each step wait for the previous one. Most rows do not need it. The tests for exceptions are exact: if a
-//! lane might differ, the function returns `None`, and the lane functions compute the row.
+//! and makes each step wait for the previous step. Most rows do not need this work. The tests for exceptions are exact:
+//! if the result of some lane might differ from that of the lane function, the function here returns `None`. The lane
+//! functions then compute the row.
 //!
 //! For each lane, the sign bit of a difference of magnitudes shows whether the lane is an exception. OR combines the
-//! sign bits of all lanes. Tests with boolean values took as long as the operation itself (`mad`: 20 ns instead of 13).
+//! sign bits of all lanes. An earlier version tested boolean values instead. Its tests took as long as the operation
+//! itself (`mad`: 20 ns instead of 13).
 
 use reconverge_simt::wide::Wide;
 
@@ -21,11 +23,12 @@ const SMALLEST: u32 = 1 << 23;
 /// The bits of 2^-100 as an f32.
 const LEAST: u32 = (127 - 100) << 23;
 
-/// Returns sums rounded to nearest, or `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.
+/// Returns sums rounded to nearest. Returns `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.
 ///
 /// A denormal operand does not change such a sum. The other operand is at least 2^-101, since two denormals sum to less
 /// than 2^-100. The denormal is less than half of a unit in the last place of 2^-101. If the sum is zero, the operands
-/// are opposite. After flushing, they are still opposite, or zeros with the same signs as before.
+/// are opposite numbers. After flushing, the operands are still opposite numbers, or zeros with the same signs as
+/// before.
 #[inline(always)]
 pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut sum = [0; WARP];
@@ -35,7 +38,7 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     let mut exceptions = 0;
     for lane in 0..WARP {
         let magnitude = sum[lane] & MAGNITUDE;
-        // For zero, which is not an exception, this is all ones.
+        // For a zero, which is not an exception, all bits of this value are ones.
         let above_one = magnitude.wrapping_sub(1);
         exceptions |= above_one.wrapping_sub(LEAST - 1) & !above_one | INFINITY.wrapping_sub(magnitude);
     }
@@ -44,7 +47,7 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
 
 /// Returns products rounded to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero,
 /// denormal, NaN or ±2^-126. The caller then uses [`rare_mul`]. A product of ±2^-126 may have been rounded from a
-/// smaller magnitude, which is to be flushed.
+/// smaller magnitude, and the lane functions flush such a magnitude to zero.
 #[inline(always)]
 pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -89,14 +92,14 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     Some((product, flags(&product)))
 }
 
-/// Returns sums of a product truncated to 24 bits and an addend. Returns `None` if a source is zero, denormal or NaN,
-/// if the product is below 2^-100 or not finite, or if the sum is not finite. The caller then uses [`rare_mad`]. The
-/// sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101. Otherwise, the product and the
-/// addend are multiples of 2^-124, and so is the sum.
+/// Returns, for each lane, the sum of an addend and a product truncated to 24 bits. Returns `None` if a source is zero,
+/// denormal or NaN, if the product is below 2^-100 or not finite, or if the sum is not finite. The caller then uses
+/// [`rare_mad`]. The sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101. Otherwise, the
+/// product and the addend are multiples of 2^-124, and so is the sum.
 ///
-/// The product is truncated without doubles. A fused multiply-add returns the remainder of the rounded product. The
-/// sign of the remainder shows whether rounding to nearest went away from zero. If so, the rounded product is one unit
-/// too large. The remainder is exact if the product is at least 2^-100.
+/// This function truncates the product without computing in doubles. A fused multiply-add returns the remainder of the
+/// rounded product. The sign of the remainder shows whether rounding to nearest went away from zero. If so, the rounded
+/// product is one unit too large. The remainder is exact if the product is at least 2^-100.
 #[inline(always)]
 pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {
@@ -206,8 +209,8 @@ mod tests {
         }
     }
 
-    /// Tests every pair of interesting values and many pairs of random ones. If a fast path returns a result, it must
-    /// be right.
+    /// Tests every pair of interesting values and many pairs of random values. If a fast path returns a result, the
+    /// result must be right.
     #[test]
     fn a_row_that_is_not_refused_is_what_the_lane_functions_give() {
         let edges = [
@@ -240,14 +243,14 @@ mod tests {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            // Every other value is near the smallest normal numbers.
+            // Every second value is near the smallest normal numbers.
             if number % 2 == 0 { seed as u32 } else { seed as u32 & 0x83ff_ffff }
         }));
         let (mut taken, mut refused) = ([0; 7], [0; 7]);
         let level = Level::best();
         for (number, x) in values.iter().enumerate() {
             for (step, y) in values.iter().enumerate() {
-                // The addends include one that nearly cancels the product.
+                // One of the addends nearly cancels the product.
                 let near = (f32::from_bits(*x) * f32::from_bits(*y)).to_bits() ^ 1 << 31;
                 let z = if step % 3 == 0 { near } else { values[(7 * number + step) % values.len()] };
                 let row = [[*x; WARP], [*y; WARP], [z; WARP]];

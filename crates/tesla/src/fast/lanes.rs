@@ -1,5 +1,5 @@
-//! Operations on whole rows of lanes: the state that they access, their operands, and the compilation of one body for
-//! each level.
+//! Operations on whole rows of lanes: the state that operations access, the operands of operations, and the compilation
+//! of an operation's body for each level.
 //!
 //! A [`Body`] is written once, as branch-free loops over all lanes, and stores its result only in the lanes of a mask.
 //! A [`handler`] is a body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes. Rows 0
@@ -107,8 +107,8 @@ impl<'a> Lanes<'a> {
         (self.warp, self.dead, self.sets) = (warp, dead, [0; 2]);
     }
 
-    /// Returns a row by value. Operations read all their rows before they write one, because the written row may be one
-    /// of them.
+    /// Returns a row by value. Operations read all their rows before they write a row, because the written row may also
+    /// be one of the rows that they read.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
         *self.rows.row(place)
@@ -147,7 +147,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Sets the active lanes. Does nothing if they do not change.
+    /// Sets the active lanes. Does nothing if the active lanes do not change.
     #[inline(always)]
     pub(super) fn activate(&mut self, bits: u32) {
         if self.sets[ACTIVE] != bits {
@@ -174,7 +174,7 @@ impl<'a> Lanes<'a> {
         self.c[usize::from(register & 3)] = new;
     }
 
-    /// Returns the `$a` register with this number, or zeros if it is not one of `$a1` to `$a4`.
+    /// Returns the `$a` register with this number, or zeros if the register is not one of `$a1` to `$a4`.
     #[inline(always)]
     pub(super) fn a(&self, register: u8) -> [u16; WARP] {
         match register {
@@ -225,7 +225,7 @@ pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
 /// An operation that is known at compile time, with the functions that [`Lanewise`] calls.
 pub(super) trait Kernel {
-    /// The operation. [`Lanewise`] applies the modifiers of the sources before it.
+    /// The operation. [`Lanewise`] applies the modifiers of the sources before this operation.
     const OP: Arith;
     /// The modes of the launch that the results depend on.
     const MODES: Modes = Modes::NONE;
@@ -258,8 +258,8 @@ pub(super) trait Kernel {
     }
 }
 
-/// Applies a 32-bit kernel to every lane. `DST` means that it writes a row, and `FLAGS` that it writes a `$c`. `HALVES`
-/// means that some operand is a half register, and `MODIFIED` that some source has a modifier.
+/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that it writes
+/// a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source has a modifier.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );
@@ -274,8 +274,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // This is a separate function, so that the fast path does not keep the sources. Keeping them would add a
-            // tenth to the time of a `mad`.
+            // The rare computation is a separate function, so that the fast path does not keep the sources. Keeping the
+            // sources would add a tenth to the time of a `mad`.
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }
@@ -346,7 +346,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     operation: &Operation,
 ) -> Sources {
     let Operation { src, shift, narrow, keep, flip, .. } = *operation;
-    // This is written out, because `array::map` is not always inlined.
+    // The array is written out, because `array::map` is not always inlined.
     let mut sources = [lanes.row(src[0]), lanes.row(src[1]), lanes.row(src[2])];
     for number in 0..3 {
         for lane in 0..WARP {
@@ -362,7 +362,8 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Returns `old` with 16 bits (if `narrow` is set) or all bits replaced by the bits of `new`, shifted left by `shift`.
+/// Shifts `new` left by `shift`, and returns `old` with some bits replaced by the shifted bits: with 16 bits if
+/// `narrow` is set, otherwise with all bits.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

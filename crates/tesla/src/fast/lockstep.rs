@@ -1,8 +1,9 @@
 //! Runs two engines alongside each other on one block: the Tesla part of [`reconverge_simt::lockstep`].
 //!
 //! Each engine has a copy of the block and a view of global memory. After each stretch of instructions, both engines
-//! must have the same warps (registers, l[], inputs, outputs, token stack), s[] with its locks, barriers, bytes written
-//! to g[] and counts. At the end of the block, they must also have the same number of issues of each word.
+//! must have the same state: the warps (registers, l[], inputs, outputs, token stack), s[] with its locks, the
+//! barriers, the bytes written to g[], and the counts. At the end of the block, both engines must also have issued the
+//! instruction at each word the same number of times.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use crate::trap::Cause;
 /// the block, and its reads and writes of global memory.
 ///
 /// # Errors
-/// Both engines trapped, or they differ.
+/// Both engines trapped, or the engines differ.
 pub(crate) fn run(
     grid: &Grid,
     fast: &Fast,
@@ -203,8 +204,8 @@ mod tests {
         Grid::new(launch, program, &Options::default()).unwrap()
     }
 
-    /// The compiled code subtracts although the program adds. The difference appears after an iteration of the loop,
-    /// and the report names the instruction.
+    /// The compiled code subtracts although the program adds. The states of the engines first differ after an iteration
+    /// of the loop, and the report names the instruction.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         use crate::inst::Stage;

@@ -1,9 +1,9 @@
 //! Lowers a program's instructions to blocks of operations, once per program.
 //!
-//! A [`Block`] is a sequence of instructions that cannot trap and do not depend on flow control, except for its last
-//! instruction. Lowering decides everything that is known before the program runs: which registers exist, and which
-//! function each operation calls with which modifiers. An instruction without an operation ends its block, and the
-//! reference interpreter executes the instruction. So every program runs.
+//! A [`Block`] is a sequence of instructions. Except for the last instruction, the instructions of a block cannot trap
+//! and do not depend on flow control. Lowering decides everything that is known before the program runs: which
+//! registers exist, and which function each operation calls with which modifiers. An instruction without an operation
+//! ends its block, and the reference interpreter executes the instruction. So every program runs.
 //!
 //! Each constant in c[] that the program reads at a fixed address has a row. The row gets its value when a block of
 //! threads is created. So a draw that changes constants does not lower the program again.
@@ -59,7 +59,7 @@ pub(super) enum Last {
     Break { guard: Test },
     /// A barrier that the program may use.
     Bar { inc: bool, wait: bool, barrier: u8, count: Count },
-    /// Marks lanes as helpers, which continue without effect on memory.
+    /// Marks lanes as helpers. Helpers continue without effect on memory.
     Discard { guard: Test },
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Access {
     pub(super) after: Range<u32>,
 }
 
-/// A predicate, as a table that is looked up by the flags of a `$c`.
+/// A predicate, as a table with one entry for each value of the flags of a `$c`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) always: bool,
@@ -83,7 +83,7 @@ pub(super) struct Test {
 /// The meaning of an operation, from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Template {
-    /// Unknown to the compiled engine: its code calls the handler of the operation.
+    /// No template. Compiled code calls the handler of the operation.
     None,
     /// Arithmetic. The modifiers of the sources are those of the operation.
     Arith {
@@ -104,7 +104,7 @@ pub(super) enum Template {
 }
 
 impl Last {
-    /// Returns the predicate of control flow that has one.
+    /// Returns the predicate, if this is a control-flow instruction with a predicate.
     pub(super) fn guard(&self) -> Option<&Test> {
         match self {
             Last::Bra { guard, .. }
@@ -133,13 +133,13 @@ impl Test {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
-    /// Range of the operations of the block, without those after a memory access.
+    /// Range of the operations of the block, without the operations after a memory access.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Number of instructions, including the last one.
+    /// Number of instructions, including the last instruction.
     pub(super) size: u32,
     /// Equal to [`Block::size`] if the block can run in a chain of blocks. [`NONE`] if the reference interpreter
-    /// executes its last instruction.
+    /// executes the last instruction of the block.
     pub(super) chained: u32,
     /// Byte address after the block.
     pub(super) next: u32,
@@ -151,7 +151,7 @@ pub(super) struct Block {
     pub(super) exit: bool,
     pub(super) last: Last,
     /// Numbers of the next block in the code and of the target block of a branch (`jump`). [`NONE`] if there is no such
-    /// block, or if it begins with a join.
+    /// block, or if that block begins with a join.
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
@@ -166,7 +166,7 @@ impl Block {
 /// Data for runs of only some of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
-    /// For each instruction except for [`Block::last`], the index after its last operation.
+    /// For each instruction except for [`Block::last`], the index after the last operation of the instruction.
     pub(super) ends: Vec<u32>,
     /// Index of each instruction in the code.
     pub(super) places: Vec<usize>,
@@ -182,8 +182,8 @@ pub(super) struct Diamond {
     /// The side of the lanes that take the branch, and the side of the other lanes.
     pub(super) taken: Side,
     pub(super) not: Side,
-    /// Number of instructions that are attempted until the second side arrives at the join. These are the instructions
-    /// of both sides, and the arrival of the first side at the join.
+    /// Number of instructions that are attempted until the second side arrives at the join. The number counts the
+    /// instructions of both sides, and the arrival of the first side at the join.
     pub(super) tried: u32,
 }
 
@@ -200,7 +200,7 @@ pub(super) struct Side {
 /// JOINAT entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
-    /// The block with the branch, and its predicate.
+    /// The block with the branch, and the predicate of the branch.
     pub(super) branch: u32,
     pub(super) guard: Test,
     pub(super) diamond: Diamond,
@@ -229,16 +229,18 @@ pub(super) struct Lowered {
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
     pub(super) starts: Vec<u32>,
-    /// For every word of the code, its block and the number of its instruction in that block.
+    /// For every word of the code, the block of the instruction that starts there, and the number of that instruction
+    /// in the block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// Number of bytes of s[] per block of threads.
     pub(super) shared: u32,
     /// Whether accesses to s[] are checked for races.
     pub(super) checked: bool,
-    /// The number of registers. Their rows come before all others.
+    /// The number of registers. The rows of the registers come before all other rows.
     registers: usize,
-    /// For each row after the [`FIXED`] rows of the room, its word if that depends only on the program.
+    /// For each row after the [`FIXED`] rows of the room, the word that the row holds, if this word depends only on the
+    /// program.
     constants: Vec<Option<u32>>,
     /// The initial values of the rows after the registers (the room). The rows of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
@@ -250,7 +252,7 @@ impl Lowered {
     /// The number of rows for the intermediate results of an instruction.
     pub(super) const TEMPORARY_ROWS: usize = FIXED - TEMPORARIES;
 
-    /// Adds a row after all others.
+    /// Adds a row after all other rows.
     pub(super) fn add_row(&mut self) {
         self.tables.layout.add();
         self.room.push(Row::ZERO);
@@ -267,7 +269,7 @@ impl Lowered {
         (number < Self::TEMPORARY_ROWS).then_some(number)
     }
 
-    /// Returns the word that a row holds in all lanes, if it depends only on the program.
+    /// Returns the word that a row holds in all lanes, if this word depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         match place.number().checked_sub(self.registers)? {
             ZERO => Some(0),
@@ -513,7 +515,7 @@ impl Lower<'_> {
         Some(self.lowered.tables.layout.add())
     }
 
-    /// Returns the row for reading a register. It is zeros if the program does not have the register. (1.4)
+    /// Returns the row for reading a register. If the program does not have the register, the row holds zeros. (1.4)
     fn register(&self, register: u8) -> Place {
         match usize::from(register) {
             register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
@@ -529,7 +531,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Creates an operation for a set of lanes. Its sources are zeros until they are set.
+    /// Creates an operation for a set of lanes. The sources are zeros until the caller sets them.
     fn operation(&self, dst: Place, set: usize) -> Operation {
         Operation {
             src: [self.zero(); 3],
@@ -556,7 +558,7 @@ impl Lower<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// Lowers an instruction. Returns `None` if the reference interpreter executes it.
+    /// Lowers an instruction. Returns `None` if the reference interpreter executes the instruction.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
         if let Op::Control(control) = inst.op {
             return self.control(control, inst.guard).map(Lowering::Last);
@@ -580,7 +582,7 @@ impl Lower<'_> {
     }
 
     /// Returns the set of lanes that execute an instruction. Adds an operation that computes the set, unless all active
-    /// lanes execute. (2.2, 3.4)
+    /// lanes execute the instruction. (2.2, 3.4)
     fn predicate(&mut self, inst: &Inst) -> usize {
         if inst.guard.is_always() && inst.lanes & 15 == 15 {
             return ACTIVE;

@@ -2,8 +2,8 @@
 //!
 //! This module executes the loads and stores for which [`super::words`] has no fast path: accesses to bytes in several
 //! buffers, to a view of memory that must be notified of each access, to c[] past its end, and to inputs of stages.
-//! Tests compare the fast paths with these functions. Atomic operations look up the bytes of all lanes once and process
-//! them lane by lane.
+//! Tests compare the fast paths with the functions of this module. Atomic operations look up the bytes of all lanes
+//! once and process them lane by lane.
 //!
 //! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any change
 //! that the transfer has made. Loads do not write a register before all lanes have their values. If a store fails at
@@ -138,8 +138,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(values)
     }
 
-    /// Loads words and takes their locks lane by lane, in ascending order, so that the first of several lanes gets a
-    /// lock. Changes nothing unless the words of all lanes exist.
+    /// Loads words and takes their locks lane by lane, in ascending order. So the first of several lanes with the same
+    /// word gets the lock. Changes nothing unless the words of all lanes exist.
     fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;
@@ -230,11 +230,11 @@ pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Opt
     Some((context.segments.row(number, first, last)?, count as usize))
 }
 
-/// The lanes of a set that is not empty, and the address of each.
+/// The lanes of a set that is not empty, and the address of each lane.
 #[derive(Clone, Copy)]
 struct Warp {
     addresses: Row,
-    /// All ones for the lanes of the set, zeros for the others.
+    /// All ones for the lanes of the set, zeros for the other lanes.
     members: Row,
     bits: u32,
 }
@@ -251,7 +251,7 @@ impl Warp {
         (lowest, highest)
     }
 
-    /// Returns the offset of each lane's address from the lowest address. It is 0 for lanes outside the set.
+    /// Returns the offset of each lane's address from the lowest address. For lanes outside the set, the offset is 0.
     #[inline(always)]
     fn offsets(&self, lowest: u32) -> Row {
         let mut offsets = [0; WARP];

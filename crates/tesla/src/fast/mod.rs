@@ -1,5 +1,5 @@
-//! The fast engine. It executes an instruction for all lanes of a warp at a time, as operations on rows of 32 values.
-//! Everything that is known before a run is decided once per program.
+//! The fast engine. This engine executes an instruction for all lanes of a warp at a time, as operations on rows of 32
+//! values. Everything that is known before a run is decided once per program.
 //!
 //! | read | for |
 //! |---|---|
@@ -19,10 +19,10 @@
 //!
 //! The engine shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter, and returns
 //! the same registers, memory, counts and traps. If the engine cannot execute an instruction, the reference interpreter
-//! executes it.
+//! executes the instruction.
 
 // Code that is compiled for extensions of the processor is unsafe to call, and blocks are accessed without a bounds
-// check. Each use states why it is sound.
+// check. A comment at each use states why the use is sound.
 #![allow(unsafe_code)]
 
 mod announce;
@@ -67,13 +67,14 @@ pub struct Fast {
     compiled: Option<Arc<compiled::Compiled>>,
     /// A block of a graphics stage that has ended and can be used again.
     spare: Spare<Box<Block>>,
-    /// The program in straight-line form, if it has one: for launches with 1/w, and for launches without it.
+    /// The straight-line forms of the program, if any: one form for launches with 1/w, and one form for launches
+    /// without 1/w.
     straight: [Option<Arc<Straight>>; 2],
     cleared: Arc<Cleared>,
 }
 
 impl Fast {
-    /// Returns the linked code of the program, with the state that it needs to run, for a launch with a memory of this
+    /// Returns the linked code of the program, with the state for running the code, for a launch with a memory of this
     /// layout. Returns `None` if the program is not compiled.
     fn runner(&self, launch: &Context, layout: Option<Identity>) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(|compiled| Runner::new(compiled, launch.identity, layout))
@@ -91,7 +92,7 @@ impl Fast {
         let mut lowered =
             lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
         let straight = [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new));
-        // The rows that the straight-line forms use in addition come after all other rows.
+        // The additional rows of the straight-line forms come after all other rows.
         let kept = straight.iter().flatten().map(|straight| straight.kept()).max();
         (0..kept.unwrap_or(0)).for_each(|_| lowered.add_row());
         let cleared = Cleared::of(context).into();

@@ -1,4 +1,4 @@
-//! Operands of operations. They do not change while a program runs.
+//! Operands of operations. These operands do not change while a program runs.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::texture::Compared;
 /// The index of a row. The registers come first, then the room (constants and intermediate results).
 pub(super) type Place = place::Place<WARP>;
 
-/// Operands of an operation. The body defines which of them it uses.
+/// Operands of an operation. The body of the operation defines which of these operands it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// The rows of the sources.
     pub(super) src: [Place; 3],
     /// The row of the result.
     pub(super) dst: Place,
-    /// The number of the set of lanes that execute.
+    /// The number of the set of lanes that execute the operation.
     pub(super) set: u8,
-    /// The `$c` that is read, as carry or as predicate.
+    /// The `$c` that the operation reads, as carry or as predicate.
     pub(super) c: u8,
-    /// The `$c` that is written.
+    /// The `$c` that the operation writes.
     pub(super) cdst: u8,
-    /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after it
+    /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after the shift
     /// (`narrow`).
     pub(super) shift: [u8; 3],
     pub(super) narrow: [bool; 3],
@@ -62,7 +62,7 @@ pub(super) struct Tex {
     /// The destination of each component.
     pub(super) dst: [Option<Place>; 4],
     pub(super) offset: [i32; 3],
-    /// Whether lanes that are only helpers are skipped.
+    /// Whether the instruction skips lanes that are only helpers.
     pub(super) live: bool,
 }
 

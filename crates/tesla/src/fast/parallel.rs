@@ -1,11 +1,12 @@
 //! Runs blocks on several threads of the host. The results are the same as if the blocks ran in order.
 //!
-//! The blocks of a batch run at the same time, before it is known whether they depend on each other: they run ahead. A
-//! batch consists of parts, and each part has its own view of the memory ([`reconverge_simt::memory`]). Then the parts
-//! are accepted in order. A part that has read old bytes runs again, after the parts before it. Batches begin small, so
-//! that blocks which depend on each other are detected at little cost. Such blocks run in order, on the memory itself,
-//! and from time to time another batch is attempted. A block that runs ahead much longer than other blocks may wait for
-//! a write of an earlier block. Such a block is stopped, and runs again after the earlier blocks.
+//! The blocks of a batch run ahead: they run at the same time, before it is known whether they depend on each other. A
+//! batch consists of parts, and each part has its own view of the memory ([`reconverge_simt::memory`]). After the batch
+//! has run, its parts are accepted in order. A part that has read old bytes runs again, after the parts before it.
+//! Batches begin small, so that blocks which depend on each other are detected at little cost. Such blocks run in
+//! order, on the memory itself, and from time to time another batch is attempted. A block that runs ahead much longer
+//! than other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the
+//! earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +20,8 @@ use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::trap::Cause;
 
-/// Maximum number of blocks per thread in a batch. Their writes are committed after all blocks of the batch have ended.
+/// Maximum number of blocks per thread in a batch. The writes of these blocks are committed after all blocks of the
+/// batch have ended.
 const AHEAD: usize = 2048;
 
 /// Factor by which a batch is larger than the previous batch, if the previous batch was accepted.
@@ -29,16 +31,16 @@ const GROWTH: usize = 8;
 /// page has a third of a kilobyte.
 const PAGES: usize = 1 << 16;
 
-/// Maximum number of blocks in a part, which share a view of the memory.
+/// Maximum number of blocks in a part. The blocks of a part share a view of the memory.
 const TOGETHER: usize = 16;
 
-/// Number of blocks per thread that run in order before the next batch is attempted. The number is multiplied by four
-/// each time. So in a launch whose blocks depend on each other, all attempts together cost a few hundredths of the
-/// time.
+/// Number of blocks per thread that run in order before the next batch is attempted. After each attempt that fails, the
+/// number is multiplied by four. So in a launch whose blocks depend on each other, all attempts together cost a few
+/// hundredths of the time.
 const IN_ORDER: usize = 32;
 
-/// Number of instructions that a block which runs ahead may issue in any case. A block that also exceeds [`LONGER`] is
-/// stopped.
+/// Number of instructions that a block which runs ahead may always issue. After this number, the block is stopped if it
+/// also exceeds [`LONGER`].
 const PATIENCE: u64 = 1 << 18;
 
 /// Maximum number of instructions of a block that runs ahead, as a multiple of the longest block that has ended.
@@ -101,7 +103,7 @@ impl<E: Executor> Ahead<'_, E> {
 }
 
 /// Splits the blocks of a batch into parts. Parts are smaller towards the end, so that no thread runs a large part
-/// while the others are idle.
+/// while the other threads are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {

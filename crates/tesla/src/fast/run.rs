@@ -1,6 +1,6 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction of the
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction with the
 //! reference interpreter, a part of a block, or a load or store that some lane cannot execute. [`Cursor`] is the
 //! position of a warp.
 
@@ -57,7 +57,7 @@ impl Executor for Fast {
     }
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
-        // Only blocks report events, so an observer rules out linked code.
+        // Only blocks report events, so linked code does not run if an observer receives events.
         let mut runner = if O::ENABLED { None } else { self.runner(turn.context, turn.global.layout()) };
         if turn.common.shared.given_changed() {
             return Reference.run(turn, most);
@@ -90,7 +90,7 @@ impl Fast {
     }
 }
 
-/// Runs a warp for up to `most` instructions, until it ends or waits at a barrier.
+/// Runs a warp for up to `most` instructions, until the warp ends or waits at a barrier.
 struct Run<'a, 't, 'r, G, O> {
     lowered: &'a Lowered,
     runner: Option<&'a mut Runner<'r>>,
@@ -122,8 +122,8 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
             if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
                 return Ran { tried, end };
             }
-            // Operations that read the header and the parameters of s[] do not check for changes. After a change, the
-            // reference interpreter continues.
+            // Operations that read the header and the parameters of s[] do not check whether these bytes have changed.
+            // After a change, the reference interpreter continues.
             if turn.common.shared.given_changed() && tried < most && !turn.warp.flow.finished() {
                 let Ran { tried: then, end } = Reference.run(turn, most - tried);
                 return Ran { tried: tried + then, end };
@@ -209,7 +209,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     turn.warps = warps;
     if let (true, Some(warps)) = (last != number, warps) {
         turn.number = last;
-        // SAFETY: the cursor, which referred to the warp, is no longer used.
+        // SAFETY: the cursor, which referred to the warp, is not used after this line.
         turn.warp = unsafe { warps.warp(last) };
     }
     stop
@@ -236,7 +236,8 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])> {
         let (base, limit) = self.context.segments.linear(segment)?;
         let (start, bytes) = self.global.whole(base.checked_add(address)?)?;
-        // The segment may begin inside the buffer, or the buffer inside the segment. Either may end first.
+        // The segment may begin inside the buffer, or the buffer may begin inside the segment. Either the segment or
+        // the buffer may end first.
         let before = base.saturating_sub(start) as usize;
         let first = start.saturating_sub(base);
         let most = usize::try_from(limit.checked_sub(first)?).ok()?.saturating_add(1);
@@ -263,7 +264,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     }
 }
 
-/// A chain of blocks, as a task. Each block runs completely, and the budget covers it.
+/// A chain of blocks, as a task. Each block runs completely, and the budget covers the whole block.
 struct Chain<'a, 'c, 'w, 'r, O> {
     cursor: &'a mut Cursor<'c, 'w, O>,
     /// Linked code, if any.
@@ -276,8 +277,8 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
         // The chain works on the cursor itself, not on a copy. With a copy, a program with frequent barriers (scan)
-        // spent a sixth of its time on reading back values just written. Without a copy, a long chain (collatz) is a
-        // twelfth slower on the fast engine, but compiled code makes up for that.
+        // spent a sixth of its time on reading back values that it had just written. Without a copy, a long chain
+        // (collatz) is a twelfth slower on the fast engine. The compiled engine makes up for this loss.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);
@@ -337,14 +338,15 @@ impl<O: Observer> Cursor<'_, '_, O> {
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
             } else if let Err(fault) = self.leave(block, taken) {
-                // A control-flow instruction cannot have a join, so the active lanes are those that arrived at it.
+                // A control-flow instruction cannot have a join, so the active lanes are the lanes that arrived at the
+                // instruction.
                 return Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault };
             }
         }
     }
 
     /// Runs linked code instead of a block. Counts the instructions of the code, and the instructions that ran before
-    /// it.
+    /// the code.
     #[inline(always)]
     fn run_code(&mut self, runner: &mut Runner<'_>, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
@@ -385,9 +387,9 @@ impl<O: Observer> Cursor<'_, '_, O> {
     }
 
     /// Runs a block, or a part of a block, that a chain cannot run. One reason is the last instruction: the reference
-    /// interpreter executes it, or it is a load or store that some lane cannot execute. Other reasons are that the
-    /// budget does not cover the block, that the warp enters the block in its middle, or that the lanes are already
-    /// activated.
+    /// interpreter executes this instruction, or this instruction is a load or store that some lane cannot execute.
+    /// Other reasons are that the budget does not cover the block, that the warp enters the block in its middle, or
+    /// that the lanes are already activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,
@@ -421,14 +423,15 @@ impl<O: Observer> Cursor<'_, '_, O> {
         if block.size - first > self.budget {
             // The budget is used up before the last instruction.
             let until = first + self.budget;
-            // SAFETY: both positions are ends of instructions of the block, and the first is not after the second.
+            // SAFETY: both positions are ends of instructions of the block, and the first position is not after the
+            // second position.
             unsafe { self.execute(end_of(first), end_of(until)) };
             ran(self, first..until);
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
             return Some(Stop::Over);
         }
         let done = !refused && {
-            // SAFETY: these are the operations from an instruction of the block to its end.
+            // SAFETY: these are the operations from an instruction of the block to the end of the block.
             unsafe { self.execute(end_of(first), block.end) };
             self.access(block) && !matches!(block.last, Last::Reference)
         };

@@ -2,12 +2,12 @@
 //!
 //! The lane functions sum seventeen partial products one by one, and classify a source before they compute. Here, every
 //! lane first computes as if its source were an ordinary number. At the end, the results of special sources are
-//! replaced. The results are equal for every source. The tests below check this for all sources of rcp, rsqrt and lg2
-//! in two octaves, and for every sine and power of two.
+//! replaced. For every source, both computations have the same result. The tests below check this for all sources of
+//! rcp, rsqrt and lg2 in two octaves, and for every sine and power of two.
 //!
 //! The sums of the interpolation have 40 bits. A word holds the lower 32 bits exactly, and an estimate provides the
-//! others ([`Terms::sum`]). Measured times (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2 18, sin
-//! 17, ex2 13. With 64-bit sums and a table for the squarer, rcp took 24 and lg2 41.
+//! bits above them ([`Terms::sum`]). Measured times (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2
+//! 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, rcp took 24 and lg2 41.
 
 use reconverge_simt::wide::Wide;
 
@@ -23,8 +23,8 @@ const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
 type Row = [u32; WARP];
 
-/// The coefficients of an interval in two words. The first word is c0. The second has c2 in its lowest 15 bits, and c1
-/// above them.
+/// The coefficients of an interval in two words. The first word is c0. The second word has c2 in its lowest 15 bits,
+/// and c1 in the bits above c2.
 type Packed = [u32; 2];
 
 const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
@@ -85,9 +85,9 @@ impl Terms {
     /// lowest `cut` bits (8 to 16), and the lowest 32 bits of the sum. x has 17 bits.
     ///
     /// The lowest 32 bits are exact, and an estimate provides the bits above them. The estimate is the sum of the first
-    /// two terms without their lowest bits. Its error is less than 2^(31 - cut). It omits the product of c1 (16 bits
-    /// and a sign) and the lowest 8 bits of x. It also omits the third term: a product of 12 and 15 bits, shifted left
-    /// by up to 2 bits.
+    /// two terms without their lowest bits. The error of the estimate is less than 2^(31 - cut). The estimate omits the
+    /// product of c1 (16 bits and a sign) and the lowest 8 bits of x. It also omits the third term: a product of 12 and
+    /// 15 bits, shifted left by up to 2 bits.
     #[inline(always)]
     fn sum(&self, lane: usize, x: u32, [scale0, scale2, cut]: [u32; 3], constant: i32) -> (i32, u32) {
         let [c0, c1, c2] = unpacked([self.coefficients[0][lane], self.coefficients[1][lane]]);
@@ -103,23 +103,23 @@ impl Terms {
 }
 
 // Tests for an exponent of 0 or 255 compare whole words. If the tests compared the exponent field, the compiler would
-// use comparisons of bytes, and would have to pack and unpack them.
+// use comparisons of bytes, and would have to pack and unpack these bytes.
 
 /// Packs an exponent field and a significand from 2^23 to 2^24 (inclusive) as a float. Returns zero below the range of
-/// normal numbers, and infinity above.
+/// normal numbers, and infinity above this range.
 #[inline(always)]
 fn pack(exponent: i32, significand: u32) -> u32 {
-    // The leading bit of the significand adds one to the exponent. A significand of 2^24 adds two.
+    // The leading bit of the significand adds one to the exponent. A significand of 2^24 adds two to the exponent.
     let bits = (exponent.wrapping_sub(1) << 23).wrapping_add(significand as i32);
     let bits = if bits < 1 << 23 { 0 } else { bits as u32 };
     bits.min(INFINITY)
 }
 
-/// Converts a fixed-point number that is not zero to a float, and truncates it. `low` holds the lowest `bits` bits of
-/// the number, and `high` the bits above. `exponent` is the exponent field for bit 0.
+/// Converts a fixed-point number that is not zero to a float, and truncates the result. `low` holds the lowest `bits`
+/// bits of the number, and `high` holds the bits above these bits. `exponent` is the exponent field for bit 0.
 #[inline(always)]
 fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
-    // A double holds the number exactly, and the shift truncates it.
+    // A double holds the number exactly, and the shift truncates the number.
     let double = f64::from(high) * f64::from(1 << bits) + f64::from(low);
     ((double.to_bits() >> 29) as u32).wrapping_sub((1023 - exponent) << 23)
 }
@@ -161,7 +161,7 @@ pub(super) fn rsqrt<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Returns the exponent without bias, and the fraction with the lowest bit of the exponent above it.
+/// Returns the exponent without bias, and the fraction with one bit added at its top: the lowest bit of the exponent.
 #[inline(always)]
 fn halving(x: u32) -> (i32, u32) {
     let unbiased = ((x >> 23 & 0xff) as i32).wrapping_sub(127);
@@ -176,7 +176,7 @@ fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let exact = (halved.wrapping_add(1) as u32) << 23;
     let usual = if fraction == 0 { exact } else { pack(halved, significand) };
     let usual = if x == INFINITY { 0 } else { usual };
-    // Words of negative sources and of NaNs are larger than that of infinity.
+    // The words of negative sources and of NaNs are larger than the word of infinity.
     let usual = if x > INFINITY { NAN } else { usual };
     if x & INFINITY == 0 { x & SIGN | INFINITY } else { usual }
 }
@@ -193,7 +193,7 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
     for lane in 0..WARP {
         let x = sources[lane];
         let exponent = (x >> 23 & 0xff) as i32;
-        // The sum has 36 fraction bits: 23 in `high`, and 13 below.
+        // The sum has 36 fraction bits: 23 bits in `high`, and 13 bits below these.
         let (high, exact) = terms.sum(lane, rests[lane], [12, 1, 15], 0x3345);
         let high = high.wrapping_add((exponent - 127) << 23);
         let negative = high >> 31;
@@ -201,7 +201,7 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
         let usual = normalised(high, low, 13, 127 - 36) | negative as u32 & SIGN;
         let usual = if (high | low == 0) | (x == 0x3f80_0000) { 0 } else { usual };
         let usual = if x == INFINITY { INFINITY } else { usual };
-        // Words of negative sources and of NaNs are larger than that of infinity.
+        // The words of negative sources and of NaNs are larger than the word of infinity.
         let usual = if x > INFINITY { NAN } else { usual };
         results[lane] = if x & INFINITY == 0 { SIGN | INFINITY } else { usual };
     }
@@ -289,7 +289,8 @@ pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Splits an operand that [`preex2`] has prepared into the integer below it and the fraction above that integer.
+/// Splits an operand that [`preex2`] has prepared into the next integer below the operand and the fraction above that
+/// integer.
 #[inline(always)]
 fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);

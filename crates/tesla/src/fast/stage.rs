@@ -9,7 +9,7 @@ use crate::flow::WARP;
 use crate::lane::interpolate::Position;
 
 /// Sets a row to input word `number` at a position. The launch provides this word. [`Operation::c`] holds the position,
-/// as [`code`] encodes it.
+/// as [`code`] encodes positions.
 pub(super) struct FromInput;
 
 impl Body for FromInput {
@@ -34,7 +34,7 @@ pub(super) const fn code(position: Position) -> u8 {
     }
 }
 
-/// Returns the position for a number. This is the inverse of [`code`].
+/// Returns the position for a number. This function is the inverse of [`code`].
 #[inline(always)]
 pub(super) const fn position(code: u8) -> Position {
     match code {
@@ -56,7 +56,7 @@ impl Body for FromOutput {
 }
 
 /// Sets word `number` of o[] to a row. If `narrow[0]` is set, both halves of the word become the row's low half. A word
-/// does not exist before some lane writes it.
+/// does not exist before some lane writes the word.
 pub(super) struct ToOutput;
 
 impl Body for ToOutput {

@@ -1,5 +1,5 @@
-//! Runs straight-line fragment and vertex programs: the operations of each warp of a launch in order, without control
-//! flow between them.
+//! Runs straight-line fragment and vertex programs. For each warp of a launch, the operations of the program run in
+//! order, without control flow between them.
 //!
 //! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
 //! are copied from columns or planes to rows, and results from rows to columns. Instructions that read only constants
@@ -37,14 +37,15 @@ use crate::uses::{self, Accesses, accesses};
 /// A straight-line program, as steps for each warp.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
-    /// Steps that run once for all warps, and the steps of each warp after them.
+    /// Steps that run once for all warps, and the steps that run for each warp afterwards.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first. They follow the rows of the lowered
-    /// program.
+    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first of these rows. These rows come after
+    /// the rows of the lowered program.
     kept: usize,
     first_kept: usize,
-    /// Registers that each warp sets to zero at its start, because the warp may read the zero or return it as a result.
+    /// Registers that each warp sets to zero at its start, because the warp may read the zero or return the zero as a
+    /// result.
     zeroed: Vec<Place>,
     /// Registers that the steps of a warp write, in ascending order. All other registers are the same for all warps.
     written: Vec<usize>,
@@ -65,10 +66,10 @@ enum WarpStep {
         to: Place,
     },
     Operation(Handler, Operation),
-    /// Marks the lanes whose predicate holds as dead. They continue as helpers for their quads.
+    /// Marks lanes as dead if their predicate holds. These lanes continue as helpers for their quads.
     Discard(Test),
-    /// Copies a register that is the same for all warps to a row, from which [`WarpStep::Restore`] sets the register
-    /// again.
+    /// Copies a register, which is the same for all warps, to a row. Later, [`WarpStep::Restore`] copies the row back
+    /// to the register.
     Keep {
         number: usize,
         register: u8,
@@ -82,19 +83,20 @@ enum WarpStep {
 /// The registers that instructions have written so far.
 #[derive(Default)]
 struct RegisterHistory {
-    /// For each register that the program writes, the number of instructions that write it.
+    /// For each register that the program writes, the number of instructions that write this register.
     writers: BTreeMap<u8, u32>,
     /// Registers that all lanes have written, and (`fixed`) registers that are the same for all warps.
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
-    /// Registers whose value is the same for all warps and waits in a row to be restored, with the number of the row.
+    /// Registers whose value is the same for all warps and is kept in a row until a step restores the register. The
+    /// number is that of the row.
     away: BTreeMap<u8, usize>,
 }
 
 impl Straight {
-    /// Returns the straight-line form of a program, or `None` unless all lanes are known to run all of the program to
-    /// its end. `ones` means that the launch does not provide 1/w, which is then 1.
+    /// Returns the straight-line form of a program, or `None` unless it is certain that all lanes run the whole program
+    /// to its end. `ones` means that the launch does not provide 1/w. The value of 1/w is then 1.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
         if !matches!(context.stage, Stage::Fragment | Stage::Vertex) {
             return None;
@@ -193,7 +195,8 @@ impl Straight {
         Some(straight)
     }
 
-    /// Adds the values of some warps to the columns of those registers that are the same for all warps.
+    /// For each register that is the same for all warps, adds the values of `warps` warps to the column of the
+    /// register.
     fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
         for (register, column) in results.iter_mut().enumerate() {
             if self.written.binary_search(&register).is_err() {
@@ -208,7 +211,7 @@ impl Straight {
         self.kept
     }
 
-    /// Adds a step that restores a register from its row, if its value waits there.
+    /// Adds a step that restores a register from its row, if the value of the register is kept in that row.
     fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
             self.each.push(WarpStep::Restore { number, register });
@@ -273,7 +276,8 @@ fn register(place: &uses::Place) -> Option<(u8, bool)> {
 }
 
 impl RegisterHistory {
-    /// Records the next instruction. Returns whether its result is the same for all warps, so that it can run once.
+    /// Records the next instruction. Returns whether the result of the instruction is the same for all warps. Such an
+    /// instruction can run once for all warps.
     fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
         let is_written = |register: &u8| self.writers.contains_key(register);
         for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
@@ -281,8 +285,8 @@ impl RegisterHistory {
                 self.zeroed.insert(register);
             }
         }
-        // If a warp may read a register before this instruction writes it, the instruction must not run once before all
-        // warps.
+        // If a warp may read a register before this instruction writes the register, the instruction must not run once
+        // before all warps.
         let is_whole = |place: &uses::Place| match register(place) {
             Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
@@ -317,7 +321,7 @@ impl RegisterHistory {
 }
 
 impl WarpStep {
-    /// Returns the step for an operation, or `None` if only some lanes execute the read of an input.
+    /// Returns the step for an operation, or `None` if the operation reads an input in only some lanes.
     fn of(lowered: &Lowered, number: usize) -> Option<WarpStep> {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {
@@ -359,7 +363,8 @@ impl Task for Warps<'_> {
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
         let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
-        // SAFETY: the operations of a straight-line program are those of the lowered program, which has these tables.
+        // SAFETY: the operations of a straight-line program are operations of the lowered program, and these are the
+        // tables of that program.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
         let place = |register: &u8| tables.layout.place(usize::from(*register));
@@ -505,8 +510,8 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // The program uses only the registers of the block, so the block is not set up again. That would take
-            // longer than a short program.
+            // The program uses only the registers of the block, so the block is not set up again. Another setup would
+            // take longer than a short program.
             let block = match &mut spare {
                 Some(block) => block,
                 None => grid.begin(self, rest.start, &mut spare),
@@ -522,6 +527,6 @@ impl Fast {
     }
 }
 
-/// Minimum number of warps for a run on several threads, and (`PART`) the number of warps in one part of it.
+/// Minimum number of warps for a run on several threads, and the number of warps in one part of such a run (`PART`).
 const MANY: usize = 64;
 const PART: usize = 16;

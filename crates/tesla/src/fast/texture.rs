@@ -32,7 +32,7 @@ impl Body for Textured {
     }
 }
 
-/// Executes a read of a frequent kind. Returns the lanes for which that was not possible.
+/// Executes a texture read if the read is of a frequent kind. Returns the lanes for which the read was not executed.
 #[inline(always)]
 fn flat<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) -> u32 {
     let Work::Sample(sample) = &tex.work else { return executing };
@@ -143,7 +143,8 @@ fn gradients(tex: &Tex, coordinates: [&[u32; WARP]; 3], lane: usize) -> Gradient
     gradients_of_quad(&tex.image, of_lane(lane), [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// Returns the terms of the sums over the lanes of quads, as in [`quad::quadop`]. The third row is not used.
+/// Returns two rows of terms. In each lane, the sum of the two terms is the result of [`quad::quadop`]. The third row
+/// is not used.
 #[inline(always)]
 fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; WARP]) -> [[u32; WARP]; 3] {
     let places = [0, 1, 2, 3].map(|place| usize::from(from.lane(place)));
@@ -176,7 +177,7 @@ fn sums([a, b, _]: &[[u32; WARP]; 3]) -> ([u32; WARP], [u8; WARP]) {
     (result, flags)
 }
 
-/// Executes `quadop` number `number`. If `FLAGS` is set, it writes a `$c`.
+/// Executes `quadop` number `number`. If `FLAGS` is set, the instruction writes a `$c`.
 pub(super) struct Quadop<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for Quadop<FLAGS> {

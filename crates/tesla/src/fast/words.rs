@@ -1,8 +1,9 @@
-//! Loads and stores of a warp for which one slice of bytes covers all lanes. Each lane accesses its word in a
-//! contiguous row, all lanes access one word, or each lane accesses an element at its own address.
+//! Loads and stores of a warp for which one slice of bytes covers all lanes. There are three patterns. In the first
+//! pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third pattern,
+//! each lane accesses an element at its own address.
 //!
-//! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past an end, and
-//! accesses to a view of memory that must be notified of each access.
+//! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past the end of
+//! a buffer, and accesses to a view of memory that must be notified of each access.
 
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
@@ -27,18 +28,18 @@ pub(super) struct Transfer {
     pub(super) kind: Kind,
     /// The memory operand, without post-increment.
     pub(super) mem: Mem,
-    /// The row of the base address, if a `$r` register holds it.
+    /// The row of the base address, if a `$r` register holds the base address.
     pub(super) base: Option<Place>,
-    /// One row per word of the access. Atomic operations use the first row for the old word, and one row for each
-    /// source.
+    /// One row per word of the access. An atomic operation uses the first row for the old word, and one further row for
+    /// each source.
     pub(super) rows: [Place; 4],
     /// For 64-bit atomic operations: the rows of the upper words that belong to the first three `rows`.
     pub(super) upper: [Place; 3],
-    /// The number of the set of lanes that execute.
+    /// The number of the set of lanes that execute the transfer.
     pub(super) set: u8,
     /// Address of the instruction.
     pub(super) pc: u32,
-    /// The code of the transfer. It handles the most common access patterns and leaves all others to
+    /// The code of the transfer. The code handles the most common access patterns and leaves all other patterns to
     /// [`Move`](super::memory::Move).
     pub(super) mover: Mover,
 }
@@ -48,7 +49,7 @@ pub(super) struct Transfer {
 pub(super) enum Kind {
     /// Loads memory to rows. Inputs in a[] and v[] are read at a position.
     Load { position: Position },
-    /// Stores rows to memory. A half register is shifted right first.
+    /// Stores rows to memory. If the source is a half register, its row is shifted right by `shift` before the store.
     Store { shift: u8 },
     /// Replaces a word of g[], and writes its old value to a row.
     Atomic { atomic: Atomic, signed: bool },
@@ -60,8 +61,8 @@ pub(super) enum Kind {
     StoreUnlock { shift: u8 },
 }
 
-/// The memory that loads and stores access, except for rows and s[]. It is a trait object, so that a chain of blocks is
-/// compiled once for all kinds of memory.
+/// The memory that loads and stores access, except for rows and s[]. The code uses this trait as a trait object, so
+/// that a chain of blocks is compiled once for all kinds of memory.
 pub(super) trait Reach {
     /// Returns the bytes of a segment of g[] from `first` to `last`, like
     /// [`Store::reading`](reconverge_simt::memory::Store::reading).
@@ -78,14 +79,14 @@ pub(super) trait Reach {
     /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
 
-    /// Returns the l[] memories of all lanes, concatenated, and the size of each in bytes.
+    /// Returns the l[] memories of all lanes, concatenated, and the size of each memory in bytes.
     fn local(&self) -> (&[u8], u32);
 
     /// Returns the l[] memories of all lanes, for stores to offsets from `first` to `last` in each memory.
     fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
-    /// Executes any transfer. If some lane cannot execute it, returns `false`. The reference interpreter then executes
-    /// the instruction, and repeats any change that was already made.
+    /// Executes any transfer. If some lane cannot execute the transfer, returns `false`. The reference interpreter then
+    /// executes the instruction, and repeats any change that this function has made.
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
 }
 
@@ -201,8 +202,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // Other access patterns are in a separate function, so that the code for the patterns above does not keep
-        // values for them.
+        // Other access patterns are in a separate function, so that the code for the patterns above does not have to
+        // keep values for these other patterns.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -216,7 +217,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         if WORD { 4 } else { transfer.mem.access.bytes() }
     }
 
-    /// Executes the transfer if each lane accesses its word of a contiguous row, or if all lanes access one word.
+    /// Executes the transfer if the lanes access consecutive words, or if all lanes access one word.
     #[inline(always)]
     fn together<W: Wide>(
         wide: W,
@@ -225,13 +226,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         transfer: &Transfer,
     ) -> Option<()> {
         let offset = transfer.mem.offset as u32;
-        // The low bits of an address are ignored, depending on the size. (13.18)
+        // The low bits of an address are ignored. The number of ignored bits depends on the access size. (13.18)
         let keep = !(Self::size(transfer) - 1);
         let first = lanes.set(transfer.set).trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                // This reads the row itself. Indexing the copy `base` would move the whole copy through memory.
+                // This line reads the row itself. Indexing the copy `base` would move the whole copy through memory.
                 let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
                 let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
                 Self::at_once(wide, lanes, memory, transfer, address, (first, at))
@@ -247,8 +248,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         }
     }
 
-    /// Executes the transfer if the addresses are contiguous or equal. `first` and `at` are the first lane of the set
-    /// and its address.
+    /// Executes the transfer if the addresses are contiguous or equal. `first` is the first lane of the set, and `at`
+    /// is the address of that lane.
     #[inline(always)]
     fn at_once<W: Wide>(
         wide: W,
@@ -332,8 +333,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                // Each arm of the `match` writes its own loads, so that the values do not go through memory. This takes
-                // half the time.
+                // Each arm of the `match` writes its own loads, so that the values do not go through memory. Such code
+                // takes half the time of code with shared loads.
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);
@@ -405,8 +406,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-            // The row is read only after this call. If it were read earlier, the compiler would keep its values on the
-            // stack during the call.
+            // The row is read only after this call. If the row were read earlier, the compiler would keep the values of
+            // the row on the stack during the call.
             let mut values = *rows.row(row);
             if bits != u32::MAX {
                 let mut kept = [0; WARP];

@@ -1,5 +1,5 @@
-//! Changes to the flow state from outside, for fault injection. They imitate a particle that hits a latch or an entry
-//! of the token stack.
+//! Changes to the flow state from outside, for fault injection. The changes imitate a particle that hits a latch or an
+//! entry of the token stack.
 //!
 //! These functions preserve an invariant: an active lane is not in the state BRK, RET or EXIT.
 
@@ -39,8 +39,8 @@ impl Flow {
         }
     }
 
-    /// Changes the type of a stack entry, if it exists. Entry 0 is the outermost. An entry that becomes QUADON loses
-    /// its lanes in the state BRK, RET or EXIT.
+    /// Changes the type of a stack entry, if the entry exists. Entry 0 is the outermost. An entry that becomes QUADON
+    /// loses its lanes in the state BRK, RET or EXIT.
     pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
         let run = self.run();
         if let Some(changed) = self.stack.get_mut(entry) {

@@ -1,5 +1,5 @@
-//! The rules of the token stack, one test each, with up to 32 lanes. The tests call the methods for the instructions'
-//! effects on the stack directly. Numbers such as 9.5 are sections of tesla.md.
+//! The rules of the token stack, one test each, with up to 32 lanes. The tests directly call the methods that apply an
+//! instruction's effect on the stack. Numbers such as 9.5 are sections of tesla.md.
 
 use super::*;
 use reconverge_simt::{Recorder, Silent};
@@ -124,8 +124,8 @@ fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
     assert!(flow.finished());
 }
 
-// 9.5: a loop with `joinat` pushes one BRANCH entry for each iteration in which lanes leave, and the join pops them one
-// at a time.
+// 9.5: a loop with `joinat` pushes one BRANCH entry for each iteration in which lanes leave, and the join pops these
+// entries one at a time.
 #[test]
 fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
     let mut flow = warp(0b111);
@@ -170,8 +170,8 @@ fn a_join_omits_lanes_that_broke() {
     assert_eq!(at(&flow), (0x40, 0b11));
 }
 
-// 9.6: after a divergent `ret`, the other lanes continue. When they have returned as well, all lanes continue after the
-// call.
+// 9.6: after a divergent `ret`, the other lanes continue. When these lanes have returned as well, all lanes continue
+// after the call.
 #[test]
 fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     let mut flow = warp(0b11);
@@ -183,7 +183,7 @@ fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     assert_eq!(at(&flow), (0x08, 0b11));
 }
 
-// 9.6: pending BRANCH paths of a function run before its CALL entry is popped.
+// 9.6: pending BRANCH paths of a function run before the CALL entry of the function is popped.
 #[test]
 fn a_return_runs_the_pending_branch_of_its_level_first() {
     let mut flow = warp(0b11);
@@ -378,8 +378,8 @@ fn a_helper_is_dead_and_the_lanes_beside_it_are_not() {
     assert_eq!(at(&flow), (0, 0b0111));
 }
 
-// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for it. A lane that returned from a
-// call runs again.
+// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for the lane. A lane that returned
+// from a call runs again.
 #[test]
 fn lanes_that_exited_or_returned_past_every_call_have_ended() {
     let mut flow = warp(0b1111);

@@ -1,9 +1,10 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
-//! Atomics return the old word, and reductions return nothing. Both store the same new word. Types of less than 32 bits
-//! are omitted: chips before G200 replicate the value over the word (according to INSNS), and later chips do nothing.
+//! Atomics return the old word, and reductions return nothing. An atomic and a reduction with the same operation store
+//! the same new word. Types of less than 32 bits are omitted: chips before G200 replicate the value over the word
+//! (according to INSNS), and later chips do nothing.
 
-/// An operation on a 32-bit word. Its type is u32 or b32 unless the instruction is signed.
+/// An operation on a 32-bit word. The type of the word is u32 or b32 unless the instruction is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
     /// 0: old + src, u32 or s32.
@@ -30,7 +31,8 @@ pub enum Atomic {
 
 /// Returns the new word. Only [`Atomic::Cas`] uses `src3`. Only max, min, inc and dec use `signed`.
 ///
-/// If `before_g200` is set, signed inc and dec treat a negative source as signed. G200 and later chips treat it as u32.
+/// If `before_g200` is set, signed inc and dec treat a negative source as signed. G200 and later chips treat such a
+/// source as u32.
 #[inline(always)]
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;
@@ -85,7 +87,7 @@ pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32
 }
 
 /// Returns the condition that chips before G200 use for signed inc and dec with a negative source. No test vector
-/// covers it.
+/// covers this condition.
 fn odd(next: u32, src: u32) -> bool {
     next as i32 > 0 || src as i32 > next as i32
 }
@@ -132,12 +134,12 @@ mod tests {
     fn signed_inc_and_dec_of_a_negative_source_misbehave_before_g200() {
         let minus = |x: i32| x as u32;
         let old = [minus(-7), minus(-6), minus(-5), minus(-1), 0];
-        // old + 1 is -6, -5, -4, 0 and 1, and the source is -5.
+        // In the five cases, old + 1 is -6, -5, -4, 0 and 1. The source is -5.
         let inc = |old| atomic32(Atomic::Inc, true, true, old, minus(-5), 0);
         assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
         let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);
         assert_eq!(old.map(dec), [0, minus(-7), minus(-6), minus(-2), 0]);
-        // With a later chip, or with another source, the result is that for u32.
+        // With a later chip, or with another source, the result is the same as for u32.
         assert_eq!(atomic32(Atomic::Inc, true, false, 0, minus(-5), 0), 1);
         assert_eq!(atomic32(Atomic::Inc, true, true, 5, 5, 0), 0);
     }

@@ -72,8 +72,8 @@ impl Integer {
     }
 }
 
-/// Executes cvt from integer to integer, saturating. A byte result is extended to the width of the `register` to which
-/// it is written.
+/// Executes cvt from integer to integer, saturating. A byte result is extended to `register`, the width of the
+/// destination register.
 ///
 /// For 16-bit and 32-bit results, `register` is the width of the result.
 #[inline(always)]
@@ -103,7 +103,7 @@ fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
 /// the magnitude are lost.
 ///
 /// The number of lost bits depends on the leading zeros in the low half of the magnitude. A magnitude whose bits 5 to
-/// 29 are all ones counts as 0 if rounding is to nearest, or away from zero for this sign. This is measured behaviour.
+/// 29 are all ones counts as 0 if rounding is to nearest, or away from zero for this sign. This behaviour was measured.
 /// Only numbers beyond the f16 range are affected.
 pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     const ALL_ONES: u32 = 0x3fff_ffe0;
@@ -167,8 +167,8 @@ pub fn f2i(
 
 /// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1. Returns 0 for a NaN.
 ///
-/// The result equals `f32::abs(x) as u32`, but LLVM compiles that expression lane by lane. It takes 28 ns for 32 lanes,
-/// and these shifts take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
+/// The result equals `f32::abs(x) as u32`, but LLVM compiles that expression lane by lane. That expression takes 28 ns
+/// for 32 lanes, and the shifts below take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
@@ -181,7 +181,7 @@ fn whole_magnitude(x: u32) -> u32 {
     if float::is_nan(x) { 0 } else { magnitude }
 }
 
-/// Rounds an f32 to a whole number. The sign does not change, including that of a zero. Infinities and NaN do not
+/// Rounds an f32 to a whole number. The sign does not change, not even the sign of a zero. Infinities and NaN do not
 /// change.
 #[inline(always)]
 pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
@@ -210,7 +210,7 @@ pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
     sign | if magnitude < WHOLE { whole } else { magnitude }.to_bits()
 }
 
-/// Executes cvt from f16 or f32 to f32. `integral` is the rounding mode if the result is rounded to a whole number.
+/// Executes cvt from f16 or f32 to f32. `integral` is the rounding mode if the conversion rounds to a whole number.
 #[inline(always)]
 pub fn f2f32(
     integral: Option<Rounding>,
@@ -241,7 +241,8 @@ pub fn f2f16(
     finish_f16(narrow_f16(single, if integral { Rounding::Zero } else { rounding }, rounding))
 }
 
-/// Widens, modifies, canonicalizes, saturates and, if requested, rounds to a whole number, in this order.
+/// Returns a source as an f32 after these steps, in this order: widens the source, applies its modifiers, makes a NaN
+/// canonical, saturates the value and, if requested, rounds it to a whole number.
 #[inline(always)]
 fn to_single(
     integral: Option<Rounding>,
@@ -296,7 +297,7 @@ fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
     Format::F16.encode(negative, magnitude, exponent as i32 - 150, rounding) as u32
 }
 
-/// The flags of an f16 result are those of its value.
+/// The flags of an f16 result depend on the value of the f16.
 fn finish_f16(x: u32) -> (u32, Flags) {
     (x, float::flags(widen_f16(x)))
 }

@@ -1,7 +1,7 @@
 //! Conversions (`cvt`) with a 64-bit source or result, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! Sources are passed as 64-bit values, of which a 32-bit source is the low half. The saturation bit has no effect on
-//! these conversions.
+//! Sources are passed as 64-bit values. A 32-bit source is the low half of such a value. The saturation bit has no
+//! effect on these conversions.
 
 use reconverge_simt::float::Format;
 
@@ -76,7 +76,7 @@ pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -
     let field = (x >> 23 & 0xff) as i32;
     let fraction = x & ((1 << 23) - 1);
     let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
-    // The exponent field of an infinity is read as 2^128. The clamped result is the same.
+    // The code reads the exponent field of an infinity as 2^128. The clamped result is the same as for an infinity.
     to_integer(to, rounding, x >> 31 != 0, u64::from(significand), field.max(1) - 150)
 }
 
@@ -109,8 +109,8 @@ fn to_integer(
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // A significand with a hidden bit then exceeds 64 bits. A significand without a hidden bit does not have such
-        // an exponent.
+        // With such an exponent, a significand with a hidden bit makes a number of more than 64 bits. A significand
+        // without a hidden bit does not have such an exponent.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {
@@ -128,8 +128,8 @@ fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     }
 }
 
-/// Executes cvt from f64 to f32. Denormal results are kept. Unlike in f32 arithmetic, the flags treat them as non-zero.
-/// A NaN keeps its sign and the upper bits of its payload.
+/// Executes cvt from f64 to f32. Denormal results are kept. Unlike in f32 arithmetic, the flags treat denormals as
+/// non-zero. A NaN keeps its sign and the upper bits of its payload.
 pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Flags) {
     let x = modified(modifiers, x);
     let sign = (x >> 32) as u32 & 0x8000_0000;
@@ -147,7 +147,7 @@ pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Fla
     (result, Flags::of(nan | zero, nan | (!zero & (sign != 0)), false, false))
 }
 
-/// Executes cvt from f32 to f64, which is exact. A NaN keeps its sign and payload and becomes quiet.
+/// Executes cvt from f32 to f64. This conversion is exact. A NaN keeps its sign and payload and becomes quiet.
 pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     let result = if float::is_nan(x) {
         let sign = u64::from(x >> 31) << 63;
@@ -158,7 +158,7 @@ pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     (result, double::flags(result))
 }
 
-/// Executes cvt from f64 to f64. `integral` is the rounding mode if the result is rounded to a whole number. Rounding
+/// Executes cvt from f64 to f64. `integral` is the rounding mode if the conversion rounds to a whole number. Rounding
 /// keeps the sign of a zero.
 pub fn f64_to_f64(integral: Option<Rounding>, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     const WHOLE: i32 = 1075; // from this exponent field on, every f64 is a whole number or not finite

@@ -2,7 +2,7 @@
 //!
 //! Denormals are not flushed. If a source is NaN, the result is that NaN with its sign and payload, but quiet. `neg`
 //! and `abs` do not change a NaN, except in [`set`], whose result does not depend on the sign of a NaN. If an operation
-//! creates a NaN, it is [`NAN`].
+//! creates a NaN, the new NaN is [`NAN`].
 
 use reconverge_simt::float;
 
@@ -46,7 +46,7 @@ fn finish(x: u64) -> (u64, Flags) {
     (x, flags(x))
 }
 
-/// Returns add: SRC1 + SRC3. If both sources are NaN, returns the second.
+/// Returns add: SRC1 + SRC3. If both sources are NaN, returns the second source.
 #[inline(always)]
 pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64, Flags) {
     let one = 1.0f64.to_bits();
@@ -68,7 +68,7 @@ pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64
     }
 }
 
-/// Returns mul. If both sources are NaN, returns the second.
+/// Returns mul. If both sources are NaN, returns the second source.
 #[inline(always)]
 pub fn mul(rounding: Rounding, neg: bool, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(Modifiers { abs: false, neg }, a), modified(Modifiers::NONE, b));
@@ -125,22 +125,23 @@ fn fused(rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// Returns an integer that is ordered like the values. The integer of -0 is below that of +0.
+/// Returns an integer for an f64. These integers have the same order as the values. The integer of -0 is below the
+/// integer of +0.
 #[inline(always)]
 fn order(x: u64) -> i64 {
     (x ^ ((x as i64 >> 63) as u64 >> 1)) as i64
 }
 
-/// Returns min of two sources, where -0 is less than +0. If one source is NaN, returns the other. If both are NaN,
-/// returns SRC2.
+/// Returns min of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both
+/// sources are NaN, returns SRC2.
 #[inline(always)]
 pub fn min(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
     extreme(a, b, order(a) < order(b))
 }
 
-/// Returns max of two sources, where -0 is less than +0. If one source is NaN, returns the other. If both are NaN,
-/// returns SRC2.
+/// Returns max of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both
+/// sources are NaN, returns SRC2.
 #[inline(always)]
 pub fn max(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));

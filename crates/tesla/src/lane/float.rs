@@ -30,7 +30,7 @@ pub enum Saturate {
 
 /// Executes the last step of every operation: canonical NaN, flush, saturation, flags.
 ///
-/// `nan_operand` means that a source is NaN. Only [`Saturate::ZeroNanOperands`] uses it.
+/// `nan_operand` means that a source is NaN. Only [`Saturate::ZeroNanOperands`] uses this parameter.
 #[inline(always)]
 pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags) {
     let canonical = if is_nan(bits) { NAN } else { flush(bits) };
@@ -75,7 +75,7 @@ pub fn is_nan(x: u32) -> bool {
     x & !SIGN > INFINITY
 }
 
-/// Flushes a denormal to a zero of its sign. Other values do not change.
+/// Flushes a denormal to a zero of the same sign. Other values do not change.
 #[inline(always)]
 pub fn flush(x: u32) -> u32 {
     if x & INFINITY == 0 { x & SIGN } else { x }
@@ -87,8 +87,8 @@ pub fn flush(x: u32) -> u32 {
 /// assumption. Opposite values sum to +0 in every mode.
 #[inline(always)]
 pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
-    // A sum in the range of denormals is exact. Flushing it afterwards therefore has the same result as the hardware's
-    // rounding at 24 bits.
+    // A sum in the range of denormals is exact. Flushing such a sum afterwards therefore has the same result as the
+    // hardware's rounding at 24 bits.
     let sum = float::add(f32::from_bits(flush(a)), f32::from_bits(flush(b)), rounding);
     finish(sum.to_bits(), sat, is_nan(a) | is_nan(b))
 }
@@ -97,7 +97,7 @@ pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
 ///
 /// With `zero_wins` (the mode MUL_ZERO_WINS), the result for a zero factor is +0, whatever the other factor is. The
 /// hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]. The behaviour for the other two modes is an
-/// assumption. Chips before G200 ignore the saturation bit, so their `sat` is [`Saturate::No`].
+/// assumption. Chips before G200 ignore the saturation bit, so `sat` is [`Saturate::No`] for these chips.
 #[inline(always)]
 pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_operand = is_nan(a) | is_nan(b);
@@ -114,8 +114,8 @@ pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
 
 /// Returns `a * b` for flushed factors. The product is rounded to 24 bits whatever its exponent, and then flushed.
 ///
-/// The host rounds small products at the last place of denormals instead, so its result differs just below 2^-126. For
-/// such products, a second product that is 2^64 times as large shows the result of rounding at 24 bits.
+/// The host rounds small products at the last place of denormals instead, so the host's result differs just below
+/// 2^-126. For such products, a second product that is 2^64 times as large shows the result of rounding at 24 bits.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -129,8 +129,8 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
         }
     };
     // If `a * scale` overflows, the product is large or exactly zero. Then `scaled` is infinite or NaN, and therefore
-    // not small. If `scaled` is not small, the host has also rounded the product up to 2^-126, because its rounding of
-    // small products is coarser.
+    // not small. If `scaled` is not small, the host has also rounded the product up to 2^-126, because the host rounds
+    // small products to fewer bits.
     let sign = (a.to_bits() ^ b.to_bits()) & SIGN;
     if scaled.abs() < smallest { f32::from_bits(sign) } else { product }
 }
@@ -148,12 +148,13 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     let (a, b, c) = (flush(a) ^ (negate as u32) << 31, flush(b), flush(c));
     let zero = zero_wins & zero_factor(a, b);
     let addend = f32::from_bits(c);
-    // The product has 48 bits, so it is exact. Clearing the low 29 of 53 bits truncates it to 24 bits, at any exponent.
-    // This does not change infinities and NaN, because a NaN here has a set bit among the upper 24 bits.
+    // The product has 48 bits, so the f64 product is exact. Clearing the low 29 of its 53 bits truncates the product to
+    // 24 bits, at any exponent. Clearing these bits does not change infinities and NaN, because a NaN here has a set
+    // bit among the upper 24 bits.
     let exact = f64::from(f32::from_bits(a)) * f64::from(f32::from_bits(b));
     let truncated = f64::from_bits(exact.to_bits() & !0x1fff_ffff);
-    // Both terms have significands of 24 bits. Either a double holds their sum exactly, or they are so far apart that
-    // rounding twice has the same result as rounding once (53 >= 2 * 24 + 2).
+    // Both terms have significands of 24 bits. Either a double holds their sum exactly, or the terms are so far apart
+    // that rounding twice has the same result as rounding once (53 >= 2 * 24 + 2).
     let sum = (truncated + f64::from(addend)) as f32;
     let rounded = product(a, b, Rounding::Nearest) + addend;
     let with_zero = 0.0 + addend;
@@ -161,21 +162,22 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     finish(if zero { with_zero } else { sum }.to_bits(), sat, nan_operand)
 }
 
-/// Returns an integer that is ordered like the flushed values. The integer of -0 is below that of +0.
+/// Returns an integer for a flushed f32. These integers have the same order as the values. The integer of -0 is below
+/// the integer of +0.
 #[inline(always)]
 fn order(x: u32) -> i32 {
     (x ^ ((x as i32 >> 31) as u32 >> 1)) as i32
 }
 
-/// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other. If both are
-/// NaN, returns [`NAN`]. (6.3)
+/// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
+/// both sources are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn min(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) < order(flush(b)))
 }
 
-/// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other. If both are
-/// NaN, returns [`NAN`]. (6.3)
+/// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
+/// both sources are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn max(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) > order(flush(b)))

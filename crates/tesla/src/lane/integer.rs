@@ -19,7 +19,7 @@ pub enum Addition {
 
 /// Computes add, sub, subr or addc, with or without saturation. Only `Addc` uses `carry_in`. (5.1)
 ///
-/// The flags Z and S describe the saturated result, and C and O the sum before saturation.
+/// The flags Z and S describe the saturated result. The flags C and O describe the sum before saturation.
 #[inline(always)]
 pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flags) -> (u32, Flags) {
     let (a, b, carry) = match op {
@@ -31,12 +31,12 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     let (mask, top) = (width.mask(), width.top());
     let (a, b) = (a & mask, b & mask);
     let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
-    // The carry out of the top bit, in 32-bit arithmetic. It is set if the top bits of both operands are ones, or if
-    // one of them is a one and a carry from below has cleared the top bit of the sum.
+    // The carry out of the top bit, in 32-bit arithmetic. This carry is set if the top bits of both operands are ones.
+    // It is also set if the top bit of one operand is a one and a carry from below has cleared the top bit of the sum.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
-    // If `a` is positive, this is the largest positive number. If `a` is negative, it is one more, which is the
-    // smallest negative number.
+    // If `a` is positive, the limit is the largest positive number. If `a` is negative, the limit is one more, which is
+    // the smallest negative number.
     let limit = (top - 1) + (a & top != 0) as u32;
     let result = if sat & overflow { limit } else { sum };
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
@@ -81,7 +81,7 @@ impl Product {
     }
 }
 
-/// Returns the low 24 bits, extended to 32.
+/// Returns the low 24 bits, extended to 32 bits.
 #[inline(always)]
 fn low24(x: u32, signed: bool) -> u32 {
     if signed { ((x << 8) as i32 >> 8) as u32 } else { x & 0xff_ffff }
@@ -178,7 +178,8 @@ pub fn shl(width: Width, a: u32, count: u32) -> (u32, Flags) {
     shifted(width, x, result, count, carry)
 }
 
-/// Computes shr, which fills with the sign if `signed` is set. It uses the same bits of the count as [`shl`]. (5.9)
+/// Computes shr. If `signed` is set, the shift fills the upper bits with the sign. shr uses the same bits of the count
+/// as [`shl`]. (5.9)
 #[inline(always)]
 pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());

@@ -1,7 +1,7 @@
 //! Interpolation (`interp`): the value of an interpolant at a fragment. (6.7)
 //!
-//! The modes are known, but the hardware's rounding of the plane equation is not. [`plane`] is the interpretation that
-//! the description recommends. The exactness of all results here is therefore *recommended*, not measured.
+//! The modes are known, but the hardware's rounding of the plane equation is not known. [`plane`] is the interpretation
+//! that the description recommends. The exactness of all results here is therefore *recommended*, not measured.
 
 use super::float::{self, NAN, Saturate};
 use super::{Flags, Rounding};
@@ -43,8 +43,8 @@ pub fn plane(base: f32, dx: f32, dy: f32, at: [f32; 2]) -> f32 {
 /// whose modifiers are already applied.
 ///
 /// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of the result, and interp of the
-/// attribute with the result of rcp as factor. The plane of the attribute is that of attribute / w. A flat value
-/// without a factor is copied bit by bit.
+/// attribute with the result of rcp as factor. The plane for the last interp is the plane of attribute / w. A flat
+/// value without a factor is copied bit by bit.
 pub fn interp(
     of: Interpolant,
     position: Position,
@@ -63,7 +63,7 @@ pub fn interp(
     }
 }
 
-/// Computes [`interp`] without a factor for each lane, at its position. The compiler vectorizes the loop.
+/// Computes [`interp`] without a factor for each lane, at the position of the lane. The compiler vectorizes the loop.
 #[inline(always)]
 pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]) -> [u32; N] {
     let mut row = [0; N];
@@ -73,8 +73,8 @@ pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]
     row
 }
 
-/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. This is inferred, because no source shows
-/// a difference from mul.
+/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. It is only inferred that the step equals
+/// mul, because no source shows a difference.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)

@@ -1,5 +1,5 @@
-//! The computations of one lane, exact to the bit. They are pure functions from operand values and modifiers to a
-//! result and its flags.
+//! The computations of one lane, exact to the bit. The computations are pure functions from operand values and
+//! modifiers to a result and its flags.
 //!
 //! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
 //! modifiers as plain values and is inlined. So if a caller passes constant modifiers, the compiled call contains only
@@ -19,7 +19,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! All functions follow the facts in the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c,
-//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of its function says so.
+//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of the function says so.
 
 pub mod atomic;
 pub mod convert;
@@ -44,7 +44,7 @@ impl Flags {
     pub const NONE: Flags = Flags(0);
     /// Zero.
     pub const Z: Flags = Flags(1);
-    /// Sign. After a comparison, it means true.
+    /// Sign. After a comparison, this flag means that the comparison is true.
     pub const S: Flags = Flags(2);
     /// Carry out of the top bit.
     pub const C: Flags = Flags(4);
@@ -65,7 +65,7 @@ impl Flags {
         self.0
     }
 
-    /// Returns whether C is set, which is the carry into `addc`.
+    /// Returns whether the flag C is set. C is the carry into `addc`.
     #[inline(always)]
     pub const fn carry(self) -> bool {
         self.0 & Flags::C.0 != 0
@@ -113,7 +113,7 @@ impl Width {
         1 << (self.bits() - 1)
     }
 
-    /// Returns the value's low bits, sign-extended or zero-extended to 32.
+    /// Returns the value's low bits, sign-extended or zero-extended to 32 bits.
     #[inline(always)]
     const fn extend(self, x: u32, signed: bool) -> u32 {
         let room = 32 - self.bits();
@@ -123,8 +123,8 @@ impl Width {
 
 /// Source modifiers of floating-point operands. `abs` acts before `neg`. (6.1)
 ///
-/// For f32, both modifiers act on the bits of the source, including those of a NaN. The operations of [`double`] state
-/// how they differ.
+/// For f32, both modifiers act on the bits of the source, including the bits of a NaN. The operations of [`double`]
+/// state how their modifiers differ from this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
     /// Whether to clear the sign of the source.
@@ -160,7 +160,8 @@ impl Modifiers {
 
 /// The outcomes of a comparison for which `set` is true: L = 1, E = 2, G = 4, U (unordered) = 8.
 ///
-/// These are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers use L, E and G. (2.3)
+/// The values of this type are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers
+/// use L, E and G. (2.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Compare(u8);
 
@@ -177,8 +178,8 @@ impl Compare {
         self.0
     }
 
-    /// Returns whether the comparison holds. At most one of the relations may be true. If none is true, the operands
-    /// are unordered.
+    /// Returns whether the comparison holds. At most one of the three relations may be true. If no relation is true,
+    /// the operands are unordered.
     #[inline(always)]
     const fn holds(self, less: bool, equal: bool, greater: bool) -> bool {
         let unordered = !(less | equal | greater);

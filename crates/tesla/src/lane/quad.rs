@@ -49,7 +49,8 @@ impl QuadSource {
     }
 }
 
-/// Returns the result of a lane from the selected lane's SRC1 and its own SRC3, rounded to nearest.
+/// Returns the result of a lane, rounded to nearest. `t` is SRC1 of the selected lane, and `c` is SRC3 of the lane
+/// itself.
 #[inline(always)]
 pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
     const SIGN: u32 = 0x8000_0000;
@@ -63,7 +64,7 @@ pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
 }
 
 /// Returns the result of every lane for the selectors [`QuadSource::Dx`] and [`QuadSource::Dy`] outside fragment
-/// programs. Whatever the operation, it is 0, or +infinity if the machine's mode NONFP_DERIV is 1.
+/// programs. Whatever the operation, the result is 0, or +infinity if the machine's mode NONFP_DERIV is 1.
 pub fn derivative_outside_fragment(nonfp_deriv: bool) -> (u32, Flags) {
     let result = if nonfp_deriv { 0x7f80_0000 } else { 0 };
     (result, float::flags(result))

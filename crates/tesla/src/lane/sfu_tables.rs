@@ -41,7 +41,7 @@ pub(crate) static RCP: [Coefficients; 128] = [
     [34087042, -16908, 133], [33952311, -16775, 132], [33818639, -16643, 131], [33686017, -16513, 130],
 ];
 
-/// x to the power -1/2. The first 64 intervals cover [1, 2), and the others cover [2, 4).
+/// x to the power -1/2. The first 64 intervals cover [1, 2), and the other 64 intervals cover [2, 4).
 #[rustfmt::skip]
 pub(crate) static RSQRT: [Coefficients; 128] = [
     [67108861, -65531, 754], [66590637, -64024, 725], [66084239, -62575, 698], [65589219, -61179, 672],

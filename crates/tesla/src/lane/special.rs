@@ -1,9 +1,9 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
-//! Every function computes c0 + c1 x + c2 x² for the interval that its leading fraction bits select. All integers are
-//! exact, except for the squarer, which truncates each partial product (`square` below). The results are those of the
-//! hardware's tables, and differ from those of a mathematics library. The modifiers of sources are already applied.
-//! These functions do not write a `$c`.
+//! Every function computes c0 + c1 x + c2 x² for the interval that the leading fraction bits of the source select. All
+//! integers are exact, except for the squarer, which truncates each partial product (`square` below). The results are
+//! those of the hardware's tables, and differ from those of a mathematics library. The modifiers of sources are already
+//! applied. These functions do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -35,7 +35,7 @@ fn unpack(x: u32) -> Source {
 
 /// Packs an exponent field, which may be out of range, and a significand from 2^23 to 2^24 (inclusive) as a float.
 ///
-/// Returns a zero if the exponent is below the range, and an infinity if it is above.
+/// Returns a zero if the exponent is below the range, and an infinity if the exponent is above the range.
 fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     let (exponent, significand) =
         if significand == 1 << 24 { (exponent + 1, 1 << 23) } else { (exponent, significand) };
@@ -46,14 +46,15 @@ fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     }
 }
 
-/// Returns about x² / 2^19 for x of at most 17 bits. It is the sum of the partial products, each of which is truncated.
+/// Returns about x² / 2^19 for x of at most 17 bits. The result is the sum of the partial products. Each partial
+/// product is truncated.
 pub(crate) fn square(x: u32) -> i64 {
     let sum: u32 = (0..17).map(|bit| if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 }).sum();
     i64::from(sum >> 1)
 }
 
 /// Returns c0 2^`scale0` + c1 x + c2 x² 2^`scale2`. The input of the squarer is a separate parameter, because rcp
-/// shifts it.
+/// shifts this input.
 fn interpolate(row: &Coefficients, scale0: u32, x: u32, squared: u32, scale2: u32) -> i64 {
     let [c0, c1, c2] = row.map(i64::from);
     (c0 << scale0) + c1 * i64::from(x) + ((c2 * square(squared)) << scale2)
@@ -74,8 +75,8 @@ pub fn rcp(x: u32) -> u32 {
     }
 }
 
-/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign. The result for other negative sources is
-/// NaN.
+/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign. The result for any negative source other
+/// than -0 is NaN.
 pub fn rsqrt(x: u32) -> u32 {
     let negative = x & SIGN != 0;
     match unpack(x) {
@@ -111,7 +112,7 @@ pub fn lg2(x: u32) -> u32 {
         Source::Number { exponent, significand } => {
             let fraction = significand & FRACTION;
             let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
-            // The number has 36 bits after the point. For 1.0, it is exactly zero before the exponent is added.
+            // The number has 36 bits after the point. For 1.0, the number is exactly zero before the exponent is added.
             let of_significand = match fraction {
                 0 if exponent == 127 => 0,
                 _ => (interpolate(&LG2[index as usize], 12, rest, rest, 1) + 0x3345) >> 2,
@@ -126,7 +127,7 @@ pub fn lg2(x: u32) -> u32 {
     }
 }
 
-/// Converts a fixed-point number to a float and truncates it. `exponent` is the exponent field for bit `top`.
+/// Converts a fixed-point number to a float and truncates the result. `exponent` is the exponent field for bit `top`.
 fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
     if magnitude == 0 {
         return sign;

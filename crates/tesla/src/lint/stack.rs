@@ -1,9 +1,9 @@
-//! Rules about the token stack of a warp and about barriers. They examine every stack that is possible at each
+//! Rules about the token stack of a warp and about barriers. The rules examine every stack that is possible at each
 //! instruction.
 //!
-//! A `bra` divides the lanes only if its flags may differ between them ([`values::varying`](super::values)). A token
-//! represents all tokens that its instruction pushes, so loops and recursion need no bound. Waiting lanes are described
-//! by two facts: *apart* means that lanes wait at a join or on the other side of a branch, and *away* means that lanes
+//! A `bra` divides the lanes only if its flags may differ between the lanes ([`values::varying`](super::values)). A
+//! token represents all tokens that its instruction pushes, so loops and recursion need no bound. Two facts describe
+//! waiting lanes. *Apart* means that lanes wait at a join or on the other side of a branch. *Away* means that lanes
 //! have left by `break` or `ret`.
 
 use std::collections::BTreeSet;
@@ -58,8 +58,8 @@ fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>
     }
 }
 
-/// Adds the findings about the stack and about barriers. Adds nothing if the program contains a `bra c[]`, because it
-/// may continue at any address.
+/// Adds the findings about the stack and about barriers. Adds nothing if the program contains a `bra c[]`, because such
+/// a branch may continue at any address.
 pub(super) fn follow(subject: &mut Subject<'_>) {
     let indirect = |pc: u32| {
         matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))
@@ -219,7 +219,8 @@ impl Walk<'_, '_> {
                 let away = waiting.away || parked;
                 next.push(then(Waiting { away, ..token.then }));
             }
-            // Lanes that wait for the join continue at its address, and the join there pops the token.
+            // Lanes that wait for the join continue at the token's address, and the join at this address pops the
+            // token.
             TokenType::Joinat => {
                 let away = waiting.away || parked;
                 next.push(Move::Go((At::Before(token.to), Waiting { away, ..waiting })));
@@ -286,7 +287,8 @@ fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Numb
 }
 
 /// Reports instructions that paths reach with different tokens on top of the stack. BRANCH and CALL tokens are
-/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports them.
+/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports these
+/// tokens.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     let cycling: NumberSet = cycles(paths).iter().flatten().collect();
     let before = |at: At| if let At::Before(pc) = at { Some(pc) } else { None };
@@ -308,7 +310,8 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
             tops.insert(own);
         }
     }
-    // Only the first such instruction is reported, because the instructions after it have the same top tokens.
+    // Only the first such instruction is reported, because the instructions after this instruction have the same top
+    // tokens.
     let mut seen = SortedSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
@@ -322,7 +325,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     }
 }
 
-/// Reports a `ret` that returns from a subroutine on one path and ends lanes on another.
+/// Reports a `ret` that returns from a subroutine on one path and ends lanes on another path.
 fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     let by = |called: bool| -> NumberSet {
         let ret = |(at, waiting): &State| match at {
@@ -398,7 +401,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];
-    // The loop ends, because a cycle adds nothing to itself. A depth can only grow once for each token of a chain.
+    // The loop ends, because a cycle adds nothing to its own depth. A depth can only grow once for each token of a
+    // chain.
     loop {
         let mut changed = false;
         for (number, token) in paths.tokens().iter().enumerate() {

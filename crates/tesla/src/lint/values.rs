@@ -1,8 +1,9 @@
-//! Facts about registers before each instruction: whether they are written, and whether they are equal in all lanes.
+//! Facts about registers before each instruction: whether the registers are written, and whether the registers are
+//! equal in all lanes.
 //!
 //! Each fact is a set of locations that grows along the edges of the graph. The analysis does not track the stack, so a
 //! `ret` continues after every call to which it may return. A location therefore counts as written if any path writes
-//! it.
+//! the location.
 
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
@@ -59,12 +60,12 @@ impl Places {
     }
 }
 
-/// For each node of the graph, by number, the set of locations before its instruction. `None` means that no path leads
-/// there.
+/// For each node of the graph, by number, the set of locations before the instruction of the node. `None` means that no
+/// path leads to the node.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program.
-/// `after` returns the set after an instruction for the set before it.
+/// `after` computes the set after an instruction from the set before that instruction.
 fn before(
     subject: &Subject<'_>,
     start: Places,
@@ -86,7 +87,7 @@ fn before(
 }
 
 /// Returns the number of general registers of a program. If the program does not declare the number, returns the
-/// smallest number that covers all registers that it writes.
+/// smallest number that covers all registers that the program writes.
 fn registers(subject: &Subject<'_>) -> u32 {
     let highest = || {
         let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
@@ -140,8 +141,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     }
 }
 
-/// Returns whether an instruction only copies a register to another. Compilers also copy undefined values at positions
-/// where paths meet.
+/// Returns whether an instruction only copies a register to another register. Compilers also copy undefined values at
+/// positions where paths meet.
 fn is_copy(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(Arith::Mov { .. }))
         && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))
@@ -161,8 +162,8 @@ fn name(place: Place) -> String {
 }
 
 /// Returns the locations that may differ between the lanes of a warp, before each instruction. `apart` lists the
-/// instructions that some lanes may execute without the others. The values that such an instruction writes may differ
-/// from those in other lanes.
+/// instructions that some lanes may execute without the other lanes of the warp. The values that such an instruction
+/// writes may differ from the values in the other lanes.
 pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
@@ -172,8 +173,8 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(pc),
-            // If all sources differ between lanes, they may differ in the same way, for example an index and its bound
-            // that are both computed from the thread's number. So the result counts as equal in all lanes.
+            // If all sources differ between lanes, the sources may differ in the same way, for example an index and its
+            // bound that are both computed from the thread's number. So the result counts as equal in all lanes.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {

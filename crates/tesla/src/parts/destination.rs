@@ -82,7 +82,7 @@ pub(crate) const LLHDST_SAID: P = choice!(
     ]
 );
 
-/// Destination of ld c\[\] and ld s\[\]. w1\[26\] is its width.
+/// Destination of ld c\[\] and ld s\[\]. w1\[26\] is the width of the destination.
 pub(crate) const CSLD_DST: P =
     choice!("destination width", [case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST]),]);
 
@@ -90,7 +90,7 @@ pub(crate) const CSLD_DST: P =
 pub(crate) const MCDST: P =
     choice!("flags output", [case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[]),]);
 
-/// The `$c` that receives flags, if any. Also used for `ld lock`, which always writes it.
+/// The `$c` that receives flags, if any. Also used for `ld lock`, which always writes a `$c`.
 pub(crate) const FLAGS: P =
     number!("flags register", at(36, 2), CC, |draft, c| draft.inst.cdst = Some(c as u8));
 

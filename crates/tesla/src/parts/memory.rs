@@ -29,8 +29,8 @@ pub(super) const VARYING: u8 = 5;
 pub(super) const OUTPUT: u8 = 6;
 
 /// Returns a memory operand with an optional `$a`. LENGTH is the length of the offset field. AREG selects the `$a`
-/// field (0 none, 2 short, 3 long). INCREMENT means that the `$a` is post-incremented, and SIGNED that the increment is
-/// signed.
+/// field (0 none, 2 short, 3 long). INCREMENT means that the `$a` is post-incremented. SIGNED means that the increment
+/// is signed.
 pub(super) const fn memory<
     const SPACE: u8,
     const SLOT: usize,
@@ -86,7 +86,7 @@ pub(super) const fn lshared<const ACCESS: usize, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<SHARED, 0, ACCESS, 9, 5, 3, INCREMENT, INCREMENT>(None) })
 }
 
-/// s[] in a load or store. The offset field covers 16 bits of address, whatever its unit.
+/// s[] in a load or store. The offset field covers 16 bits of address, whatever the unit of the field.
 pub(super) const fn fshared<const ACCESS: usize, const LENGTH: u8, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<SHARED, 0, ACCESS, 9, LENGTH, 3, INCREMENT, false>(None) })
 }
@@ -118,7 +118,7 @@ pub(super) const LPRIM: P = graphics::<PRIMITIVE, 9, 7, 3>();
 pub(crate) const SVAR: P = graphics::<VARYING, 16, 8, 2>();
 pub(crate) const LVAR: P = graphics::<VARYING, 16, 8, 3>();
 pub(crate) const FOUT32: P = graphics::<OUTPUT, 9, 14, 3>();
-/// The c[] operand of an indirect branch. It is a word, but its offset counts bytes. (9.9)
+/// The c[] operand of an indirect branch. The operand is a word, but the offset of the operand counts bytes. (9.9)
 pub(crate) const FCONST_CODE: P = Part::Memory(&Memory {
     shift: SHIFTS[U8],
     ..memory::<CONST, 0, B32, 9, 16, 3, false, false>(Some(BANK_FIELD))

@@ -87,8 +87,8 @@ pub(super) const fn rounding(code: u32) -> Rounding {
     [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][code as usize & 3]
 }
 
-/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul only have rn and rz. For the other
-/// two codes, the interpretation is that of the description. (13.16)
+/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. For
+/// the other two codes, the interpretation is that of the description. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
     word!(
         "rounding",
@@ -191,7 +191,8 @@ pub(crate) const QLANE: P = choice!("source lane", [
     )]),
 ]);
 
-/// The secondary opcode of opcode 7. Its values 1 to 7 also multiply as u24, and this part distinguishes them.
+/// The secondary opcode of opcode 7. The values 1 to 7 of this field also multiply as u24, and this part distinguishes
+/// these values.
 pub(crate) const MUL_U24_ALIAS: P = word!(
     "secondary opcode",
     at(61, 3),

@@ -52,7 +52,7 @@ pub(super) const NEVER: P = Part::Set(|draft| draft.inst.guard.condition = Condi
 /// The first word of a short instruction's text.
 pub(crate) const SHORT: P = Part::Text("short");
 
-/// Lanes of a quad that are written. The text omits the mask if it has all lanes. (3.4)
+/// Lanes of a quad that are written. The text omits the mask if the mask has all lanes. (3.4)
 pub(crate) const LANE: P = choice!("lane mask", [
     case!(0xf << 46, 0xf << 46, &[]),
     case!(0, 0, &[Part::Open, LANES, Part::Close]),

@@ -26,7 +26,7 @@ pub(crate) const SSRC1_2: P = r32::<1, 9, 6>();
 pub(crate) const SHSRC1: P = r16::<0, 9, 6>();
 pub(crate) const SSRC2: P = r32::<1, 16, 6>();
 pub(crate) const SHSRC2: P = r16::<1, 16, 6>();
-/// The destination register as a source, which is the addend of mad and sad in short forms.
+/// The destination register as a source. In short forms of mad and sad, this source is the addend.
 pub(crate) const SDST_3: P = r32::<2, 2, 6>();
 pub(crate) const LSRC1: P = r32::<0, 9, 7>();
 pub(crate) const LSRC1_2: P = r32::<1, 9, 7>();
@@ -40,7 +40,7 @@ pub(crate) const LDSRC3_2: P = r64::<1, 46>();
 pub(crate) const AREG: P =
     number!("source 1", AREG_FIELD, A, |draft, n| draft.inst.src[0] = Operand::A(n as u8));
 
-/// The `$c` that is read as data. It is the `$c` of the predicate.
+/// The `$c` that is read as data. This register is the `$c` of the predicate.
 pub(crate) const COND: P = number!("condition register", at(44, 2), CC, |draft, c| {
     draft.inst.guard.c = c as u8;
     draft.inst.src[0] = Operand::C(c as u8);

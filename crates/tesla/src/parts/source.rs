@@ -8,8 +8,8 @@ use crate::lane::convert::{Integer, Size};
 
 use super::*;
 
-/// w0\[23\] selects c[] as source 2. w0\[24\] selects memory as source 1 (short) or c[] as source 3 (long). In geometry
-/// programs, both bits together select p[].
+/// w0\[23\] selects c[] as source 2. In short forms, w0\[24\] selects memory as source 1. In long forms, w0\[24\]
+/// selects c[] as source 3. In geometry programs, both bits together select p[].
 pub(super) const W0_23: u64 = 1 << 23;
 pub(super) const W0_24: u64 = 1 << 24;
 pub(super) const BOTH: u64 = W0_23 | W0_24;
@@ -133,13 +133,14 @@ pub(crate) const ST_SRC: P = choice!("kind of source 2", [
 
 pub(super) const TYPE: u64 = 7 << 53;
 
-/// The destination register of a load or atomic operation on l[] or g[]. Its width depends on the type of the access.
+/// The destination register of a load or atomic operation on l[] or g[]. The width of the register depends on the type
+/// of the access.
 pub(crate) const LG_REG: P = choice!("register width", [
     case!(4 << 53, TYPE, &[LDDST]),
     case!(5 << 53, TYPE, &[LQDST]),
     case!(0, 0, &[LDST]),
 ]);
-/// The data register of a store to l[] or g[]. It is source 2, and its number is in the destination field.
+/// The data register of a store to l[] or g[]. The register is source 2, and its number is in the destination field.
 pub(crate) const LG_REG_2: P = choice!("register width", [
     case!(4 << 53, TYPE, &[r64::<1, 2>()]),
     case!(5 << 53, TYPE, &[number!("source 2", at(2, 7), RQ, |draft, n| draft.inst.src[1] = Operand::R128(n as u8))]),
@@ -154,7 +155,8 @@ pub(crate) const LG_SRC3: P = choice!("register width", [
     case!(0, 0, &[r32::<2, 46, 7>()]),
 ]);
 
-/// Integer source of a conversion. w1\[14\] means 32 bits, w1\[15\] a byte, and w1\[16\] signed.
+/// Integer source of a conversion. w1\[14\] means 32 bits, w1\[15\] means a byte, and w1\[16\] means that the source is
+/// signed.
 pub(crate) const CVT_ISRC: P = choice!("source type", [
     case!(0,       7 << 46, &[Part::Text("u16"), LSRC1H_ONLY, from::<1, false>()]),
     case!(1 << 46, 7 << 46, &[Part::Text("u32"), LSRC1W_ONLY, from::<2, false>()]),
@@ -176,7 +178,7 @@ pub(crate) const CARRY_S: P = choice!("carry", [
     case!(0, 1 << 22, &[]),
     case!(1 << 22, 1 << 22 | 1 << 28, &[]),
 ]);
-/// The carry of a long addc. It comes from the `$c` of the predicate.
+/// The carry of a long addc. The carry comes from the `$c` of the predicate.
 pub(crate) const CARRY_L: P = choice!("carry", [
     case!(1 << 22 | 1 << 28, 1 << 22 | 1 << 28, &[CONDITION_C]),
     case!(0, 1 << 22, &[]),

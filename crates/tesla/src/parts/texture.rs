@@ -111,7 +111,7 @@ fn with(one: BitPattern, other: Option<BitPattern>) -> Option<BitPattern> {
     Some(BitPattern { mask: one.mask | other.mask, fixed: one.fixed | other.fixed })
 }
 
-/// Prints `$r4:#:$r5`: `count` components, of which those in `mask` have consecutive registers.
+/// Prints `count` components, as in `$r4:#:$r5`. The components in `mask` have consecutive registers.
 fn print_components(base: u32, mask: u32, count: u32, out: &mut String) {
     let mut register = base;
     for component in 0..count {

@@ -184,7 +184,7 @@ pub(super) static LONG_ROWS: &[Row] = &[
     imad!("l.imad.6", [0x6000_0001, 0xc000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("u24"), LSRC1W, LSRC2W], |d| mad(d, bits24(false, true), false)),
     imad!("l.imad.7", [0x6000_0001, 0xe000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), false)),
     imad!("l.imad.8", [0x7000_0001, 0x0000_0000], 0xe000_0000, [Part::Text("sat")], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), true)),
-    // All other secondary opcodes multiply as u24, as measurements show. Compilers do not emit them.
+    // All other secondary opcodes multiply as u24, as measurements show. Compilers do not emit these opcodes.
     imad!("l.imad.9", [0x7000_0001, 0x0000_0000], 0x0000_0000, [], [MUL_U24_ALIAS, LSRC1W, LSRC2W], |d| mad(d, bits24(false, false), false)),
 
     // Interpolation (6.7)
@@ -480,8 +480,8 @@ pub(super) static LONG_ROWS: &[Row] = &[
     long("l.restart", "restart", [0xf000_0401, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("restart")],
         |_| Op::Group(Group::Emit { vertex: false, restart: true })).only(G),
-    // If both bits are set, the instruction emits a vertex and then restarts. This is an assumption, because no program
-    // with both bits is known.
+    // If both bits are set, the instruction emits a vertex and then ends the strip. This is an assumption, because no
+    // program that sets both bits is known.
     long("l.emit.restart", "emit", [0xf000_0601, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("emit"), Part::Text("restart")],
         |_| Op::Group(Group::Emit { vertex: true, restart: true })).only(G),

@@ -45,8 +45,8 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
 /// A function that returns the operation of a row, given the values of its parts.
 type Meaning = fn(&Draft) -> Op;
 
-/// Defines a function that creates rows of a form. The arguments are the type of its bits, whether it has two words,
-/// its default bits, and a conversion of its bits to 64 bits.
+/// Defines a function that creates rows of a form. The arguments are the type of the row's bits, whether the form has
+/// two words, the default bits, and a conversion of the bits to 64 bits.
 macro_rules! form {
     ($(#[$doc:meta])* $name:ident, $Bits:ty, $long:literal, $default:expr, |$bits:ident| $joined:expr) => {
         $(#[$doc])*
@@ -70,11 +70,11 @@ macro_rules! form {
 }
 
 form! {
-    /// Creates a row of one word: its fixed bits, and their mask.
+    /// Creates a row of one word from the fixed bits of the word and the mask of these bits.
     short, u32, false, 0, |bits| bits as u64
 }
 form! {
-    /// Creates a row of two words, whose second word ends in the bits 3.
+    /// Creates a row of two words. The lowest bits of the second word are 3.
     immediate, u32, true, 0, |bits| pair([bits, 3])
 }
 form! {
@@ -82,7 +82,7 @@ form! {
     control, [u32; 2], true, 0, |bits| pair(bits)
 }
 form! {
-    /// Creates a row of two words with a predicate. The predicate is "always" unless the text has one.
+    /// Creates a row of two words with a predicate. The predicate is "always" unless the text has a predicate.
     predicated, [u32; 2], true, PREDICATE_ALWAYS, |bits| pair(bits)
 }
 

@@ -22,9 +22,9 @@ pub struct Assembled {
     pub stage: Stage,
     /// The chip as the text spells it. `None` unless the text states the same chip for all programs.
     pub chip_name: Option<String>,
-    /// Modules, from `.module` and the directives after it.
+    /// Modules, from `.module` and the directives after `.module`.
     pub modules: Vec<Module>,
-    /// A program for each `.kernel`. If the text has no `.kernel`, it is one program without a name.
+    /// A program for each `.kernel`. If the text has no `.kernel`, the list has one program without a name.
     pub programs: Vec<Program>,
     /// For each program, the address of each instruction and its position in the text, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
@@ -143,7 +143,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     }
 }
 
-/// A use of a label. It is resolved at the end of the program.
+/// A use of a label. The label is resolved at the end of the program.
 struct Use<'a> {
     label: LabelUse<'a>,
     /// The position of the use in the source.
@@ -166,12 +166,12 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The chip that the text states outside modules, as spelled there. `own_chip` holds it as a value.
+    /// The chip that the text states outside modules, as spelled there. `own_chip` holds the same chip as a value.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
     modules: Vec<Module>,
-    /// Whether directives belong to the last module. They do between `.module` and `.kernel`.
+    /// Whether directives belong to the last module. This is the case between `.module` and `.kernel`.
     in_module: bool,
     /// Whether a `.kernel` directive opened the last program.
     opened: bool,
@@ -202,7 +202,7 @@ impl<'a> Assembler<'a> {
             let trimmed = line.trim_start();
             offset += line.len() - trimmed.len();
             line = trimmed.trim_end();
-            // Listings have the address at the start of a line.
+            // In listings, each line starts with the address.
             if let Some((_, rest)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
                 offset += line.len() - rest.len();
                 line = rest;
@@ -302,7 +302,8 @@ impl<'a> Assembler<'a> {
         Err(error)
     }
 
-    /// Warns if the immediate of a float operation is a decimal integer, because its bits are a float near 0.
+    /// Warns if the immediate of a float operation is a decimal integer, because the bits of such an integer are a
+    /// float near 0.
     #[cold]
     fn integer_in_floats(&mut self, offset: usize, line: &str) {
         let is_integer = |word: &&str| *word != "0" && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -316,8 +317,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Adds a hint to an error if the line would be valid for another chip or program type, or in another form. A
-    /// number out of range is never valid and gets no hint.
+    /// Adds a hint to an error if the line would be valid for another chip or program type, or in another form. A line
+    /// with a number out of range gets no hint, because such a line is never valid.
     #[cold]
     fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
         if error.help.is_some()
@@ -555,7 +556,8 @@ impl<'a> Assembler<'a> {
                 self.errors.push(Diagnostic::error(span, message).help(suggest(name, all())));
             }
             Some(value) => {
-                // A repeated directive is allowed if it has the same value, so that listings can be concatenated.
+                // A repeated directive is allowed if its value is the same as before, so that listings can be
+                // concatenated.
                 if set(self, value) && begun {
                     self.error(span, format!("the {what} must be stated before the first instruction"));
                 }
@@ -571,14 +573,14 @@ impl<'a> Assembler<'a> {
     }
 
     /// Reports content between `.module` and `.kernel` that is only valid in a program. Begins a program, so that the
-    /// following lines are read as part of it.
+    /// following lines are read as part of this program.
     fn belongs_to_a_program(&mut self, span: Span, what: &str) {
         let message = format!("{what} belongs to a program");
         self.errors.push(Diagnostic::error(span, message).help("put `.kernel NAME` in front of it"));
         self.begin_program(None);
     }
 
-    /// Begins a program, which belongs to the last module if there is one.
+    /// Begins a program, which belongs to the last module, if the text has a module.
     fn begin_program(&mut self, name: Option<String>) {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();
@@ -718,7 +720,7 @@ impl<'a> Assembler<'a> {
         bytes
     }
 
-    /// Reads the position of a parameter, `s[0x10]`, or its offset in the parameter area.
+    /// Reads the position of a parameter, `s[0x10]`, or the offset of the parameter in the parameter area.
     fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let start = cursor.offset();
         if !cursor.eat("s[") {
@@ -767,8 +769,8 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Returns the reader of lines. Its messages do not mention o[] for fragment and compute programs, which do not have
-/// this space.
+/// Returns the reader of lines. The messages of the reader do not mention o[] for fragment and compute programs, which
+/// do not have this space.
 fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
     let hidden: &[&str] = match stage {
         Stage::Vertex | Stage::Geometry => &[],
@@ -778,7 +780,7 @@ fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
 }
 
 /// Returns the line without predicate, exit, join and flags output. A form with an immediate cannot have these parts.
-/// Returns `None` if the line has none of them.
+/// Returns `None` if the line has none of these parts.
 fn without_long_parts(line: &str) -> Option<String> {
     let mut rest = line.trim_start();
     let mut plain = String::new();
@@ -811,7 +813,7 @@ fn moved(span: Span, by: usize) -> Span {
     Span::new(span.start + by, span.end + by)
 }
 
-/// Splits off a label at the start of a line. Returns the label and the text after its colon.
+/// Splits off a label at the start of a line. Returns the label and the text after the label's colon.
 #[inline(always)]
 fn label(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();

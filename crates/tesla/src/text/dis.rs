@@ -16,7 +16,8 @@ use super::state::{push_name, push_program};
 /// The layout of a listing. The assembler reads every layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Whether to print the address before each instruction, `/*0010*/`, and its words as a comment after it.
+    /// Whether to print the address before each instruction, `/*0010*/`, and the words of the instruction as a comment
+    /// after the instruction.
     pub hex: bool,
     /// Whether to indent the code between `joinat` or `breakaddr` and its target, and to add comments to loops.
     pub structure: bool,
@@ -34,7 +35,7 @@ impl Default for Listing {
 /// Prints words as text from which [`assemble`](super::assemble) produces the same words.
 ///
 /// `base` is the byte address of the first word in the code window. If words are not an instruction of this chip and
-/// stage, they are printed as `.word`, with the reason as a comment.
+/// stage, these words are printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing, notes: None }, &mut out, &mut Vec::new());
@@ -98,7 +99,7 @@ pub struct Member<'a> {
 
 /// Prints modules and their programs: the parts that programs share once, then each program.
 ///
-/// `chip` is the chip for which the words are decoded. If it is `None` or equals the chip of a module, the listing
+/// `chip` is the chip for which the words are decoded. If `chip` is `None` or equals the chip of a module, the listing
 /// contains the module's name for the chip.
 pub fn disassemble_image(
     modules: &[Module],
@@ -158,7 +159,7 @@ pub fn disassemble_image(
     out
 }
 
-/// Returns the chip with this name. The default is G80, because every chip has its instructions.
+/// Returns the chip with this name. The default is G80, because every chip has the instructions of G80.
 fn chip_of(name: Option<&str>) -> Chip {
     name.and_then(Chip::from_name).unwrap_or(Chip::G80)
 }
@@ -218,7 +219,7 @@ struct Disassembler<'a> {
     notes: Option<&'a Notes<'a>>,
 }
 
-/// Labels whose names contain their address.
+/// Labels whose names contain the address of the label.
 struct Places<'a> {
     places: &'a [WordMarks],
     base: u32,
@@ -248,7 +249,7 @@ impl Disassembler<'_> {
         self.base.wrapping_add(4 * index as u32)
     }
 
-    /// Returns the words of the instruction at `index`, if the code has enough words and they are aligned.
+    /// Returns the words of the instruction at `index`, if the code has enough words and the instruction is aligned.
     fn pair(&self, index: usize) -> Result<[u32; 2], &'static str> {
         let first = self.words[index];
         if length(first) == 1 {
@@ -328,7 +329,8 @@ impl Disassembler<'_> {
         }
     }
 
-    /// Prints one line. Returns the number of its words, and their error if they are not an instruction.
+    /// Prints the line of one instruction. Returns the number of words in the line, and an error if the words are not
+    /// an instruction.
     fn instruction(
         &self,
         index: usize,

@@ -1,6 +1,7 @@
 //! Comments after instructions: names of operands, values of constants, built-in variables.
 //!
-//! A comment does not change the words that the assembler produces. Names of built-in variables are those of CUDA.
+//! A comment does not change the words that the assembler produces. The built-in variables have the same names as in
+//! CUDA.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
@@ -13,7 +14,7 @@ use crate::inst::{
 };
 use crate::lane::Width;
 
-/// Names that the comments of a program use. They come from outside the program.
+/// Names that the comments of a program use. These names come from outside the program.
 #[derive(Clone, Debug, Default)]
 pub struct About<'a> {
     /// The demangled name of the program.
@@ -78,9 +79,9 @@ impl<'a> Notes<'a> {
         decode([first, second], self.chip, self.stage).ok()
     }
 
-    /// Returns the index of the first word at which `$r0` may have been written. This is the word after the start of
-    /// the first instruction that writes `$r0`. If a later instruction jumps back to an earlier word, it is the target
-    /// of that jump.
+    /// Returns the index of the first word at which `$r0` may have been written. Usually, this is the word after the
+    /// start of the first instruction that writes `$r0`. If a later instruction jumps back to an earlier word, the
+    /// result is the target of that jump.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;
@@ -103,7 +104,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Appends the comment on the instruction at a word. If `behind` is set, the comment follows another comment.
-    /// Otherwise it is padded to a fixed column. `line` is the start of the line in `out`.
+    /// Otherwise, the comment starts at a fixed column. `line` is the start of the line in `out`.
     pub(super) fn push(&self, index: usize, behind: bool, line: usize, out: &mut String) {
         let Some(inst) = self.inst(index) else { return };
         let mut parts: Vec<String> = Vec::new();
@@ -204,7 +205,8 @@ impl<'a> Notes<'a> {
         (!parts.is_empty()).then(|| parts.join(" = "))
     }
 
-    /// Returns the bytes at an address of a constant bank. The program's own bytes override those of its module.
+    /// Returns the bytes at an address of a constant bank. The program's own bytes override the bytes of the program's
+    /// module.
     fn contents(&self, bank: u32, offset: u32, access: Access) -> Option<u32> {
         let of = |block: &ConstantBlock| -> Option<u32> {
             let at = offset.checked_sub(block.offset).filter(|_| block.bank == bank)? as usize;
@@ -221,7 +223,7 @@ fn within(name: &str, offset: u32) -> String {
     if offset == 0 { name.to_owned() } else { format!("{name} + {offset:#x}") }
 }
 
-/// Returns a value in the notation of the type with which an operation reads it.
+/// Returns a value in the notation of the type with which an operation reads the value.
 fn value_text(value: u32, access: Access, floats: bool) -> String {
     match access {
         Access::B32 | Access::B64 | Access::B128 => {
@@ -238,7 +240,7 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();
-    // If a word is only assumed to be a float, its magnitude must be plausible.
+    // If a word is only assumed to be a float, the magnitude of this float must be plausible.
     let plausible = (1e-9..1e12).contains(&magnitude);
     if floats || plausible && value >> 16 != 0xffff {
         let mut text = format!("{float:?}");

@@ -22,7 +22,8 @@ pub(super) struct Names<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) text: String,
-    /// For each piece of the text, in ascending order, its start and the span of the original line that it replaces.
+    /// For each piece of the text, in ascending order, the start of the piece and the span of the original line that
+    /// the piece replaces.
     pieces: Vec<(usize, Span)>,
 }
 
@@ -62,7 +63,7 @@ impl Written {
     }
 }
 
-/// The kind of numbers with which an instruction computes, derived from its text.
+/// The kind of numbers with which an instruction computes, derived from the text of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     /// The text contains `f32`.
@@ -88,8 +89,8 @@ fn type_of(line: &str) -> Type {
     }
 }
 
-/// Reads a number as 32 bits. It is an integer with or without a sign, or a float with a point or an exponent and an
-/// optional suffix `f`.
+/// Reads a number as 32 bits. The number is an integer with or without a sign, or a float with a point or an exponent
+/// and an optional suffix `f`.
 pub(super) fn bits_of(text: &str) -> Option<u32> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -113,7 +114,7 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
 /// Converts a line to the form of listings, with `access` before its built-in variables. Returns `None` if the line
-/// does not contain other notation.
+/// contains only the notation of listings.
 ///
 /// # Errors
 /// A name is unknown, or a number is invalid for the operation. Positions are bytes of the original line.
@@ -182,7 +183,8 @@ pub(super) fn written(
     Ok(changed.then_some(out))
 }
 
-/// Rejects `exit` and `join` after a predicate. They are not predicated, and must be before the predicate. (9.2, 2.2)
+/// Rejects `exit` and `join` after a predicate. These modifiers are not predicated, and must be before the predicate.
+/// (9.2, 2.2)
 fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let start = line.len() - line.trim_start().len();
     let Some(inside) = line[start..].strip_prefix('(').and_then(|inside| inside.find(')')) else {

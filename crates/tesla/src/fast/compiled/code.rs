@@ -1,8 +1,9 @@
 //! Templates: the values that compiled code computes for an operation.
 //!
-//! A [`Way`] is the fast or the slow path of a segment while it is compiled. [`Way::operation`] expresses the effect of
-//! an operation of the fast engine with the functions of [`crate::lane`], eight lanes at once. On the fast path, floats
-//! may carry a non-canonical NaN until an operation reads their bits. On the slow path, every result is canonical.
+//! A [`Way`] is the fast or the slow path of a segment during its compilation. [`Way::operation`] expresses the effect
+//! of an operation of the fast engine with the functions of [`crate::lane`], eight lanes at once. On the fast path,
+//! floats may carry a non-canonical NaN until an operation reads their bits. On the slow path, every result is
+//! canonical.
 
 use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
@@ -22,10 +23,10 @@ const SIGN: u32 = 1 << 31;
 /// Bytes of a row.
 const ROW: u32 = 4 * WARP as u32;
 
-/// Flags: Z, S, C, O as boolean values, the low bits of the row of a `$c`.
+/// The flags Z, S, C and O, as boolean values. These flags are the low bits of the row of a `$c`.
 type Flags = [Value; 4];
 
-/// A path of a segment while it is compiled.
+/// A path of a segment during compilation.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     rows: Rows,
@@ -79,7 +80,7 @@ impl<'a> Way<'a> {
         temporary.unwrap_or_else(|| self.rows.read(row(place)))
     }
 
-    /// Writes a row for the lanes of a set, given by number.
+    /// Writes a value to a row, for the lanes of the set with number `set`.
     fn write(&mut self, place: Place, set: u8, value: Value) {
         let lowered = self.lowered;
         if let Some(number) = lowered.temporary(place) {
@@ -109,8 +110,8 @@ impl<'a> Way<'a> {
         self.rows.read_bits(Row::Bytes(u32::from(c & 3)))
     }
 
-    /// Returns the lanes, active or not, for which a test holds. If `holds` is false, returns those for which it does
-    /// not hold.
+    /// Returns the lanes, active or not, for which a test holds. If `holds` is false, returns the lanes for which the
+    /// test does not hold.
     pub(super) fn lanes(&mut self, test: &Test, holds: bool) -> Value {
         let held = match test.always {
             true => self.rows.word(u32::MAX),
@@ -169,8 +170,8 @@ impl<'a> Way<'a> {
 
     // Floats.
 
-    /// Returns a float result whose NaN may be non-canonical. On the slow path, the function computes the result
-    /// for lanes with a NaN and lanes that the test selects.
+    /// Returns a float result whose NaN may be non-canonical. On the slow path, the lane function `with` computes the
+    /// result for lanes with a NaN and for lanes that `test` selects.
     fn float(
         &mut self,
         value: Value,
@@ -193,8 +194,8 @@ impl<'a> Way<'a> {
         self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
-    /// Returns `value`, which is right in the lanes in which the sign bit of `test` is clear. If the bit is set, the
-    /// guard of the fast path fails, and the slow path computes the lane with the function `with`.
+    /// Returns `value`, which is right in the lanes in which the sign bit of `test` is clear. If the bit is set in some
+    /// lane, the guard of the fast path fails. The slow path then computes that lane with the function `with`.
     fn unless(
         &mut self,
         value: Value,
@@ -220,15 +221,15 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // The remainder of the rounded product. If rounding went away from zero, the remainder has the opposite sign,
-        // and the product is one unit too large.
+        // The remainder of the rounded product. If rounding went away from zero, the sign of the remainder is opposite
+        // to that of the product, and the product is one unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
         let away = self.rows.compare(predicate::LT, against, zero);
         let cut = self.rows.two(Two::Add, product, away);
         // The remainder is a normal number if the product is at least 2^-78. The last place of such a product is at
-        // least 2^-101, and that of its remainder at least 2^-125.
+        // least 2^-101, and the last place of its remainder is at least 2^-125.
         const LEAST: u32 = (127 - 78) << 23;
         const INFINITY: u32 = 255 << 23;
         let twice = self.rows.two(Two::Add, product, product);
@@ -244,7 +245,7 @@ impl<'a> Way<'a> {
             let test = self.rows.two(Two::Or, beyond, no_addend);
             return self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask);
         }
-        // The product is not truncated if the addend is zero, and it is exact if a factor is zero.
+        // The product is not truncated if the addend is zero, and the product is exact if a factor is zero.
         let term = self.rows.strip.select(no_addend, cut, product);
         let sum = self.rows.two(Two::FAdd, term, c);
         let (no_a, no_b) =
@@ -256,7 +257,8 @@ impl<'a> Way<'a> {
 
     // Operations.
 
-    /// Adds the effect of an operation. Returns `false` if the operation has no template. The path is then invalid.
+    /// Adds the effect of an operation to the path. Returns `false` if the operation has no template. The path is then
+    /// invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: &Template) -> bool {
         self.effect(operation, template).is_some()
     }
@@ -315,8 +317,8 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Returns a source with its half extracted and its modifiers applied. Its NaN is canonical unless `floats` is
-    /// set.
+    /// Returns a source with its half extracted and its modifiers applied. If the result is a NaN, the NaN is canonical
+    /// unless `floats` is set.
     fn source(&mut self, operation: &Operation, number: usize, floats: bool) -> Value {
         let Operation { src, shift, narrow, keep, flip, .. } = *operation;
         let mut value = self.place(src[number]);
@@ -363,7 +365,7 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
-    /// Returns whether a transfer has a template. It must be a load from g[], or a store of a word to g[].
+    /// Returns whether a transfer has a template. The transfer must be a load from g[], or a store of a word to g[].
     pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
         let is_row = base.is_some_and(|place| self.lowered.is_register(place));
@@ -375,8 +377,8 @@ impl<'a> Way<'a> {
         moves && is_row && matches!(mem.space, Space::Global(_))
     }
 
-    /// Loads rows from g[], or stores a row to g[]. `site` is the number of this access among those that code executes
-    /// without a call.
+    /// Loads rows from g[], or stores a row to g[]. `site` is the number of this access among the accesses that
+    /// compiled code executes without a call.
     pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
         let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
         let base = self.place(base?);
@@ -453,7 +455,7 @@ impl<'a> Way<'a> {
         Some(self.extended(word, 8 * bytes, signed))
     }
 
-    /// Returns the low bits of a value, extended to 32.
+    /// Returns the low `bits` bits of a value, extended to 32 bits.
     fn extended(&mut self, value: Value, bits: u8, signed: bool) -> Value {
         let up = self.rows.one(One::Shl(32 - bits), value);
         match signed {
@@ -562,7 +564,7 @@ impl<'a> Way<'a> {
                 (result, Some(self.float_flags(result)))
             }
             Arith::FMin | Arith::FMax => {
-                // Denormals become zeros. The negative zero is the smaller one.
+                // Denormals become zeros. The negative zero counts as smaller than the positive zero.
                 let minus_zero = self.rows.word(SIGN);
                 let (x, y) =
                     (self.rows.two(Two::FAdd, a, minus_zero), self.rows.two(Two::FAdd, b, minus_zero));
@@ -645,7 +647,7 @@ impl<'a> Way<'a> {
             Addition::Sub => (a, self.rows.not(b)),
             Addition::Subr => (self.rows.not(a), b),
         };
-        // Only the top bit of these values counts.
+        // Of these values, only the top bit matters.
         let (both, some) = (self.rows.two(Two::And, a, b), self.rows.two(Two::Or, a, b));
         let eaten = self.rows.two(Two::AndNot, sum, some);
         let carry = self.rows.two(Two::Or, both, eaten);
@@ -747,14 +749,14 @@ fn float_predicate(compare: Compare) -> Option<u8> {
     })
 }
 
-/// Returns whether the operation has the same result for a non-canonical NaN.
+/// Returns whether the operation has the same result for a non-canonical NaN as for the canonical NaN.
 fn takes_floats(op: &Arith) -> bool {
     match op {
         Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMad { .. } | Arith::FSet { .. } | Arith::Slct => {
             true
         }
         Arith::FMin | Arith::FMax => true,
-        // The copy keeps the NaN, and a reader of its bits canonicalizes it.
+        // The copy keeps the NaN. An operation that reads the bits of the copy makes the NaN canonical first.
         Arith::Mov { width: Width::B32 } => true,
         _ => false,
     }

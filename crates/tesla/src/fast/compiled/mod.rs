@@ -9,7 +9,7 @@
 //!
 //! Between two nodes, registers, flags, flow state and counts are as in the fast engine. The fast engine can therefore
 //! continue wherever compiled code stops. If some operation of an instruction has no template, compiled code calls the
-//! operations of that instruction.
+//! fast engine's handlers for the operations of that instruction.
 
 mod code;
 mod per_lane;
@@ -39,11 +39,12 @@ pub(super) struct Compiled {
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::Tesla>;
 
-/// The parts of a program. A part is a list of instructions, as indices of the code, that compiled code counts
-/// together.
+/// The parts of a program. A part is a list of instructions that compiled code counts together. The list holds the
+/// indices of the instructions in the code.
 type Parts = Vec<Vec<usize>>;
 
-/// The number of a load or store, if any, and its site if compiled code accesses the memory without a call.
+/// The number of a load or store, if any. Also the site of the load or store, if compiled code accesses the memory
+/// without a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
     number: Option<u32>,
@@ -57,7 +58,8 @@ pub(super) struct Call {
     access: Access,
 }
 
-/// Kinds of lanes that leave a node: those that wait for the BREAK entry, and those that wait for the CALL entry.
+/// Kinds of lanes that leave a node: the lanes that wait for the BREAK entry, and the lanes that wait for the CALL
+/// entry.
 const BROKE: u8 = 0;
 const RETURNED: u8 = 1;
 
@@ -67,7 +69,8 @@ pub(super) struct Own {
     /// The block in which the node begins, and the index of the node's first instruction in this block.
     block: u32,
     first: u32,
-    /// The block whose control flow follows the node, and the blocks at whose ends lanes leave the node earlier.
+    /// The block whose control flow follows the node (`ends`), and the blocks at whose ends some lanes leave the node
+    /// (`leaves`).
     ends: u32,
     leaves: Vec<u32>,
 }

@@ -1,6 +1,7 @@
-//! Entry and exit of linked code, and its flow.
+//! Entry and exit of linked code, and the flow between nodes.
 
-// Code is called and calls back; each use states its assumptions.
+// This module calls compiled code, and compiled code calls back into this module. A comment at each unsafe operation
+// states its assumptions.
 #![allow(unsafe_code)]
 
 use reconverge_jit::{Arrived, FLUSH, Held, Left, Linked, LinkedMachine, NO_NODE, State};
@@ -12,23 +13,23 @@ use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::words::{Reach, Transfer};
 use crate::inst::Space;
 
-/// A program as linked code, and a state to run it with.
+/// A program as linked code, and the state for running the code.
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
     held: Held,
 }
 
-/// Position of the warp after code.
+/// Position of the warp after compiled code has returned.
 pub(in crate::fast) enum Exit {
-    /// The warp is before this block, which may have code.
+    /// The warp is before this block, for which compiled code may exist.
     Before(u32),
-    /// The warp is before this block, which runs without code.
+    /// The warp is before this block, which the fast engine must run.
     Apart(u32),
-    /// The chain ends.
+    /// The chain of blocks ends.
     Halt(Halt),
 }
 
-/// Data that calls and flow use.
+/// Data that the functions `call` and `flow` use.
 pub(in crate::fast) struct Work<'c, 'a, 'w> {
     cursor: &'c mut Cursor<'a, 'w, Silent>,
     /// The reason why the flow has ended the run.
@@ -37,7 +38,7 @@ pub(in crate::fast) struct Work<'c, 'a, 'w> {
     waiting: [Option<(u32, u32)>; WAITING],
 }
 
-/// Number of warps that can wait in code: those of the largest block of the hardware.
+/// Number of warps that can wait in code: the number of warps of the largest block of the hardware.
 const WAITING: usize = 16;
 
 /// The compiled engine of this machine.
@@ -62,18 +63,18 @@ impl LinkedMachine for Tesla {
         let Cursor { lowered, lanes, memory, .. } = &mut **cursor;
         let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
             for (handler, operation) in &lowered.operations[start as usize..end as usize] {
-                // SAFETY: operations were lowered for the level of the engine.
+                // SAFETY: lowering created the operations for the level of the engine.
                 unsafe { handler(lanes, operation) };
             }
         };
-        // Lanes may have left nodes since the last call of the flow.
+        // Lanes may have left nodes since the last call of the function `flow`.
         lanes.sets[ACTIVE] = state.active as u32;
         execute(lanes, call.operations.start, call.operations.end);
         let Access { number: Some(number), site } = call.access else { return true };
         let access = &lowered.accesses[number as usize];
         // A load may overwrite the register of its address.
         let address = site.and_then(|site| Some((site, first_address(lanes, &access.transfer)?)));
-        // SAFETY: as above.
+        // SAFETY: lowering created the transfer for the level of the engine.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
         if done {
             if let Some((site, (segment, address))) = address {
@@ -92,7 +93,7 @@ impl LinkedMachine for Tesla {
                 Some(guard) if guard.always => (own.ends, state.active),
                 _ => (own.ends, state.taken()),
             },
-            // All lanes have left, and the code has cleared them in the row of the active lanes.
+            // All lanes have left the node, and compiled code has cleared these lanes in the row of the active lanes.
             piece => {
                 cursor.lanes.sets[ACTIVE] = 0;
                 (own.leaves[piece as usize - 1], state.active)
@@ -135,10 +136,11 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
     Some((segment, base.wrapping_add(transfer.mem.offset as u32)))
 }
 
-/// Sets the memory of a site to the buffer that has an address of a segment.
+/// Sets the memory of a site to the buffer that contains an address of a segment.
 fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
     if let Some((start, bytes)) = memory.whole(segment, address) {
-        // SAFETY: groups may access the bytes while the memory has its layout, and the site is kept as long.
+        // SAFETY: groups may access the bytes while the memory has its layout, and the site is kept only while the
+        // memory has this layout.
         unsafe { state.set_site(site, start, bytes) };
     }
 }
@@ -154,14 +156,15 @@ impl Lanes<'_> {
 }
 
 impl<'a> Runner<'a> {
-    /// Returns a runner of a program for a launch with a memory of this layout, if it has one.
+    /// Returns a runner of a program for a launch. `layout` is the identity of the memory's layout, if the memory has
+    /// one.
     pub(in crate::fast) fn new(compiled: &'a Compiled, launch: Identity, layout: Option<Identity>) -> Self {
         let mut held = Held::take();
         held.state().keep_sites(layout.map(|layout| [compiled.identity, launch, layout]));
         Runner { compiled, held }
     }
 
-    /// Returns the node that begins at a block, if it may run now.
+    /// Returns the node that begins at a block, if the node may run now.
     #[inline(always)]
     pub(in crate::fast) fn node(&self, block: u32, budget: u32) -> Option<u32> {
         let number = self.compiled.linked.starting_at(block)?;
@@ -182,8 +185,8 @@ impl<'a> Runner<'a> {
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
-        // SAFETY: nodes exist only if the processor has the level; they were traced for the layout of these rows, which
-        // contain the mask, and for a window of these bytes.
+        // SAFETY: nodes exist only if the processor has the level. They were traced for the layout of these rows, which
+        // contain the row of the active lanes. They were also traced for a window of these bytes.
         let left =
             unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
         let Work { cursor, exit, .. } = work;
@@ -200,7 +203,8 @@ impl<'a> Runner<'a> {
                 Own { block, first: 0, .. } => Exit::Before(*block),
                 _ => halt(node),
             },
-            // A block that begins with a join halts with the lanes that have arrived there.
+            // If the node is at the start of its block, the fast engine continues at this block. So if the block begins
+            // with a join, a halt there includes the lanes that have arrived at the join.
             Left::Refused(node) | Left::Stopped(node) => match compiled.linked.own(node) {
                 Own { block, first: 0, .. } => Exit::Apart(*block),
                 _ => halt(node),

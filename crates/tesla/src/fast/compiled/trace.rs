@@ -1,8 +1,8 @@
 //! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
-//! A node is a chain of blocks in which each block is reached only from the previous one. It includes the conditionals
-//! among these blocks. A node also ends after a store, and before an operation without a template. A separate node
-//! calls such an operation.
+//! A node is a chain of blocks in which each block is reached only from the previous block. The node includes the
+//! conditionals among these blocks. A node also ends after a store, and before an operation without a template. A
+//! separate node calls such an operation.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of conditionals and of exits of a node.
 const MOST_WORDS: u32 = 16;
 
-/// Traces a program. Returns its nodes, and the parts whose runs the nodes count. If `both` is set, code executes each load
-/// and store for all lanes of a warp before the next one.
+/// Traces a program. Returns its nodes, and the parts whose runs the nodes count. If `both` is set, compiled code
+/// executes each load and store for all lanes of a warp before the next load or store.
 pub(super) fn trace<'a>(
     context: &'a Context,
     lowered: &'a Lowered,
@@ -75,8 +75,8 @@ pub(super) fn trace<'a>(
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// Returns for each block whether it is part of a loop, that is, between a backward branch and the target of that
-/// branch.
+/// Returns for each block whether the block is part of a loop: whether it is between a backward branch and the target
+/// of that branch.
 fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut loops = vec![false; lowered.blocks.len()];
     for (number, block) in lowered.blocks.iter().enumerate() {
@@ -91,7 +91,7 @@ fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     loops
 }
 
-/// Returns for each block whether control flow names it as a target.
+/// Returns for each block whether some control-flow instruction names the block as a target.
 fn targets(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut targets = vec![false; lowered.blocks.len()];
     for inst in context.code.slots().flatten() {
@@ -115,8 +115,8 @@ struct Open {
     stores: bool,
     /// Whether the budget is checked at the entry of the node.
     is_checked: bool,
-    /// Number of instructions before the last exit of the node, plus the instructions in its conditionals and for
-    /// arrivals at joins.
+    /// Number of instructions before the last exit of the node, plus the number of instructions in the node's
+    /// conditionals, plus the number of arrivals at joins.
     inside: u32,
 }
 
@@ -131,7 +131,7 @@ struct Tracer<'a> {
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
-    /// Whether code executes each load and store for all lanes before the next one.
+    /// Whether compiled code executes each load and store for all lanes before the next load or store.
     both: bool,
     /// Number of accesses to g[] that code executes without a call.
     sites: u32,
@@ -173,8 +173,8 @@ impl<'a> Tracer<'a> {
                     Next::To(to(block.fall))
                 }
                 Last::Bra { guard, .. } if guard.always => Next::To(to(block.jump)),
-                // The lanes that branch to a join arrive there at once, which counts as one instruction. The other
-                // lanes run.
+                // The lanes that branch to a join arrive at the join at once. Their arrival counts as one instruction.
+                // The other lanes run the next block.
                 Last::Bra { target, guard }
                     if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
                 {
@@ -220,7 +220,7 @@ impl<'a> Tracer<'a> {
         self.covered + self.open.as_ref().map_or(0, |open| open.places.len() as u32 + open.inside)
     }
 
-    /// Returns whether a node continues with a block for the lanes that have not left it.
+    /// Returns whether a node continues with a block for the lanes that have not left the node.
     fn goes_on(&self, number: u32) -> bool {
         let is_call = self.open.as_ref().is_none_or(|open| open.call.is_some());
         !is_call && self.has_room() && self.continues(number)
@@ -233,7 +233,7 @@ impl<'a> Tracer<'a> {
         block.is_some_and(|block| block.join)
     }
 
-    /// Lets lanes leave the node at the end of a block. Returns the block with which the others continue.
+    /// Lets lanes leave the node at the end of a block. Returns the block with which the remaining lanes continue.
     fn leave(&mut self, number: u32, guard: &Test, waits: Waits) -> u32 {
         let fall = self.block(number).fall;
         let piece = self.piece();
@@ -248,7 +248,8 @@ impl<'a> Tracer<'a> {
         fall
     }
 
-    /// Returns the number of instructions since the last exit, and the number of the part that they form.
+    /// Returns the number of instructions since the last exit, and the number of the part that consists of these
+    /// instructions.
     fn piece(&mut self) -> [u32; 2] {
         let places = self.open.as_mut().map_or_else(Vec::new, |open| std::mem::take(&mut open.places));
         let size = places.len() as u32;
@@ -276,7 +277,8 @@ impl<'a> Tracer<'a> {
         };
         let (branch, joins) = (self.block(branch), self.block(joins));
         let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
-        // The first instruction of this block carries the join, and code cannot stop between the two.
+        // The first instruction of this block carries the join. Compiled code cannot stop between the join and this
+        // instruction.
         let carries =
             templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
         let size = branch.size + diamond.tried + joins.size;
@@ -307,7 +309,7 @@ impl<'a> Tracer<'a> {
         self.side(diamond.not.block);
         self.linker.close(sides);
         if let Some(open) = &mut self.open {
-            // The first side's arrival at the join takes one instruction.
+            // The first side's arrival at the join counts as one instruction.
             open.inside += sides.iter().map(|side| side.size).sum::<u32>() + 1;
         }
     }
@@ -324,7 +326,8 @@ impl<'a> Tracer<'a> {
         self.linker.part()
     }
 
-    /// Traces the instructions of a block. With `goes_on`, the block continues a node, which has checked its budget.
+    /// Traces the instructions of a block. If `goes_on` is set, the block continues a node whose entry has already
+    /// checked the budget.
     fn execute(&mut self, number: u32, goes_on: bool) {
         let block = self.block(number);
         let inside = &self.lowered.inside[number as usize];
@@ -355,8 +358,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Traces the load or store at the end of a block, and the other operations of the same instruction before and
-    /// after it.
+    /// Traces the load or store at the end of a block. Also traces the other operations of the same instruction, before
+    /// and after the load or store.
     fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, number: u32) {
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
@@ -376,8 +379,9 @@ impl<'a> Tracer<'a> {
             let access = Access { number, site: None };
             return self.call(own, is_first, Call { operations: before, access });
         }
-        // Without `both`, strips run one after another. So within a node, a store must not follow a load or another store,
-        // and a load must not follow a store. With `both`, a node executes all its loads and then its stores in order.
+        // Without `both`, a node runs completely for one strip (a group of lanes) before it runs for the next strip. So
+        // within a node, a store must not follow a load or another store, and a load must not follow a store. With
+        // `both`, a node executes all its loads and then its stores in order.
         let stores = matches!(transfer.kind, Kind::Store { .. });
         let (loads, both) = (self.linker.slow.loads(), self.both);
         let meets = |open: &Open| if both { open.stores && !stores } else { open.stores || stores && loads };
@@ -401,7 +405,7 @@ impl<'a> Tracer<'a> {
             }
             _ => false,
         };
-        // Consecutive instructions without an access are one call.
+        // Consecutive instructions without a memory access share one call.
         if let Some(open) =
             self.open.as_mut().filter(|open| follows(open) && call.access.number.is_none() && !is_first)
         {
@@ -416,7 +420,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` requires it.
+    /// Adds the next instruction to the open node. Starts a new node if no node is open, or if `ends` returns true for
+    /// the open node.
     fn at(&mut self, own: Own, is_first: bool, ends: impl FnOnce(&Open) -> bool) {
         let is_full = self.covered() >= self.most && own.first > 0;
         if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {

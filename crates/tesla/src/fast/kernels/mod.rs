@@ -1,4 +1,4 @@
-//! Operations that have code of their own for whole rows of lanes.
+//! Operations with special code for whole rows of lanes.
 //!
 //! A kernel is an operation that is known at compile time. The compiler then reduces the list of operations in
 //! [`crate::meaning`] to one call of a function of [`crate::lane`] with constant arguments. Operations without a kernel
@@ -14,7 +14,7 @@ use crate::meaning::Modes;
 /// The kinds of operands that the code of an instruction must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Whether the instruction writes a row. If not, it writes a `$c`.
+    /// Whether the instruction writes a row. If not, the instruction writes a `$c`.
     pub(super) dst: bool,
     /// Whether the instruction writes a `$c`.
     pub(super) flags: bool,
@@ -25,7 +25,7 @@ pub(super) struct Shape {
 }
 
 /// Defines the kernels of a module. Each row starts with the kind of operands that its operations accept (`word`,
-/// `half` or `modified`). The braces contain the method of computation if it is not lane by lane.
+/// `half` or `modified`). The braces contain the method of computation, unless the lane function computes each lane.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
 /// instances of a generic function into the code generation unit of its module, and an incremental build generates only
@@ -135,8 +135,8 @@ mod float;
 mod integer;
 mod zero_wins;
 
-/// Returns the code of an operation, or `None` if it has no kernel. The operation has no modifiers: all modifiers,
-/// including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
+/// Returns the code of an operation, or `None` if the operation has no kernel. `op` itself has no modifiers: all
+/// modifiers, including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     // Modes that change these operations are rare and have no kernel.
     let (by_mode, is_product) = match *op {

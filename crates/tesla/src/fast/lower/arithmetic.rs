@@ -28,8 +28,8 @@ impl Lower<'_> {
         })
     }
 
-    /// Sets the sources of an operation. If a source differs between lanes, returns its load. At most one source may
-    /// differ.
+    /// Sets the sources of an operation. If the value of a source differs between lanes, returns the load of that
+    /// source. At most one source may differ between lanes.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
@@ -182,7 +182,7 @@ impl Lower<'_> {
         if let Some(cdst) = inst.cdst {
             operation.cdst = cdst;
             if matches!(inst.dst, Dst::A(_) | Dst::C(_)) {
-                return None; // The order of the two writes would matter.
+                return None; // The order of the writes to `dst` and to `cdst` would matter.
             }
         }
         let flags = inst.cdst.is_some();
@@ -196,7 +196,8 @@ impl Lower<'_> {
         let has_own_modes = modes != self.context.setup.modes;
         let code = match own.and_then(|op| kernels::choose(&op, shape, modes, self.level)) {
             Some(code) => code,
-            // The general operation and the compiled engine use only the modes of the launch.
+            // The instruction needs modes that differ from the modes of the launch. The general operation and the
+            // compiled engine use only the modes of the launch.
             None if has_own_modes => return None,
             None => {
                 operation.number = u32::try_from(self.lowered.tables.generals.len()).ok()?;
@@ -217,8 +218,8 @@ impl Lower<'_> {
         Some(())
     }
 
-    /// Returns the operation whose kernel is used, and moves the modifiers into the operands. A move between register
-    /// files becomes a plain move. Returns `None` if the operands cannot express the modifiers.
+    /// Returns the operation whose kernel executes `op`, and moves the modifiers of `op` into the operands. A move
+    /// between register files becomes a plain move. Returns `None` if the operands cannot express the modifiers.
     fn own_operation(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Arith> {
         if matches!(inst.dst, Dst::R64(_)) {
             return None;
@@ -254,7 +255,7 @@ impl Lower<'_> {
                 operation.flip[1] = if not2 { u32::MAX } else { 0 };
                 return Some(Arith::Logic { logic, width, not1: false, not2: false });
             }
-            // The sources are integers. Their abs and neg cannot be computed with bit masks.
+            // The sources are integers. The abs and neg of integers cannot be computed with bit masks.
             Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
             Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
                 return Some(Arith::Mov { width: Width::B32 });

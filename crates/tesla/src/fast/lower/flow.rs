@@ -4,9 +4,9 @@ use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
 use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
-/// Sets the numbers of the blocks that follow each block. Between `quadon` and `quadpop`, control flow is a fault,
-/// which can be detected only from the token stack. So the blocks of programs with these instructions have no
-/// successors.
+/// For each block, sets the numbers of the blocks that follow the block. Between `quadon` and `quadpop`, control flow
+/// is a fault, which can be detected only from the token stack. So the blocks of programs with these instructions have
+/// no successors.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
@@ -33,7 +33,7 @@ pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block
     if block.fall == NONE && block.jump == NONE {
         return None;
     }
-    // Returns the side that begins at an address, and the join that it reaches.
+    // Returns the side that begins at an address, and the join that the side reaches.
     let side = |pc: u32, block: u32| {
         let place = context.code.place(pc)?;
         let first = blocks.get(starts[place] as usize)?;
@@ -86,7 +86,7 @@ pub(super) fn leaders(context: &Context) -> Vec<bool> {
 }
 
 impl Lower<'_> {
-    /// Lowers control flow. Returns `None` if the reference interpreter must execute it.
+    /// Lowers control flow. Returns `None` if the reference interpreter must execute the instruction.
     pub(super) fn control(&self, control: Control, guard: Guard) -> Option<Last> {
         let guard = Test::of(guard);
         Some(match control {

@@ -51,7 +51,7 @@ impl Lower<'_> {
             }
             _ => return None,
         };
-        // The load does not write registers beyond those of its destination.
+        // The load writes only the registers of its destination.
         let named = match inst.dst {
             Dst::R64(_) => 2,
             Dst::R128(_) => 4,
@@ -131,7 +131,7 @@ impl Lower<'_> {
         Some(self.access(transfer, start..self.lowered.operations.len()))
     }
 
-    /// Lowers an atomic operation on two words of g[], or a reduction.
+    /// Lowers an atomic operation or a reduction on two words of g[].
     fn atomic64(&mut self, atomic: Atomic64, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let [dst, dst_high] = match inst.dst {
@@ -160,7 +160,7 @@ impl Lower<'_> {
         Some(self.access(transfer, end..end))
     }
 
-    /// Lowers an atomic operation on a word of g[], or a reduction.
+    /// Lowers an atomic operation or a reduction on a word of g[].
     fn atomic(&mut self, kind: Kind, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let dst = match inst.dst {

@@ -14,8 +14,9 @@ use crate::lane::{Modifiers, Rounding, Width};
 use crate::meaning::Modes;
 
 impl Lower<'_> {
-    /// Returns whether the operand is a word of a[], v[], p[] or o[] that every lane can read. Its address must be
-    /// constant, and the word must exist, unless missing words read zero. The access must read the whole word.
+    /// Returns whether the operand is a word of a[], v[], p[] or o[] that every lane can read. The address of the
+    /// operand must be constant, and the word must exist, unless missing words read zero. The access must read the
+    /// whole word.
     pub(super) fn is_stage_word(&self, mem: &Mem) -> bool {
         let word = place_of(mem) / 4;
         let lenient = self.context.mode == Mode::Lenient;
@@ -55,8 +56,8 @@ impl Lower<'_> {
         fetch.dst
     }
 
-    /// Returns the operation that writes a row to a word of o[] for a set of lanes. If `half` is set, it writes the low
-    /// half of the row to both halves of the word. (4)
+    /// Returns the operation that writes a row to a word of o[] for a set of lanes. If `half` is set, the operation
+    /// writes the low half of the row to both halves of the word. (4)
     pub(super) fn to_output(&self, row: Place, address: u16, half: bool, set: usize) -> (Handler, Operation) {
         let mut write = self.operation(self.sink(), set);
         (write.src[0], write.number, write.narrow[0]) = (row, u32::from(address) / 4, half);
@@ -87,7 +88,7 @@ impl Lower<'_> {
         };
         let after = self.lowered.operations.len();
         let mut operation = self.operation(self.sink(), set);
-        // The product of an interpolation ignores the mode, and interpolations do not write flags.
+        // The product of an interpolation ignores the modes of the launch, and interpolations do not write flags.
         let mut times = Inst { cdst: None, ..*inst };
         times.modifiers[0] = Modifiers::NONE;
         let op = match plain {

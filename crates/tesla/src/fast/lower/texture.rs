@@ -49,7 +49,7 @@ impl Lower<'_> {
         Some(Lowering::Straight)
     }
 
-    /// Lowers `texfetch`. [`fetch`](crate::texture::fetch) defines its result.
+    /// Lowers `texfetch`. [`fetch`](crate::texture::fetch) defines the result of `texfetch`.
     fn fetch(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> TexelFetch {
         let image = &*texture.image;
         let order = SourceOrder::of(image.shape(), false);
