@@ -1,8 +1,9 @@
 //! Caches images of textures. An image is created again only if its bytes in memory have changed.
 //!
-//! A program can write to mapped memory without notice. During a submission, however, only the chip writes to memory
-//! that the submission reads. If the program may write to an image's memory, the image is therefore compared with
-//! memory once per submission. Every image is also compared after the chip writes to the image's memory.
+//! An application can write to mapped memory without notifying the chip. During a submission, however, only the chip
+//! writes to memory that the submission reads. If the application may write to an image's memory, the image is
+//! therefore compared with memory once per submission. Every image is also compared after the chip writes to the
+//! image's memory.
 //!
 //! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
 //! and size of the cached images. The last image is always kept. An image is dropped when its buffer is freed.
@@ -21,7 +22,7 @@ const MOST_BYTES: usize = 1 << 29;
 
 /// An image that may use memory in addition to the copy of its bytes.
 pub(crate) trait OwnBytes {
-    /// Returns the number of additional bytes once all texels are decoded.
+    /// Returns the number of additional bytes that the image uses when all its texels are decoded.
     fn own_bytes(&self) -> usize;
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Images<K, I> {
 #[derive(Clone, Debug)]
 struct Kept<K, I> {
     key: K,
-    /// Address in memory of the image's bytes, and their number.
+    /// Address of the image's first byte in memory, and the number of the image's bytes.
     start: usize,
     length: usize,
     /// Copy of the bytes, followed by zeros.
@@ -104,8 +105,8 @@ struct Stale(Vec<Range<usize>>);
 const PARTS: usize = 16;
 
 impl Stale {
-    /// Adds a range. If the range touches the previous one, or if there are already [`PARTS`] ranges, the previous
-    /// range is extended instead.
+    /// Adds a range to the list. If the range touches the last range of the list, or if the list already has [`PARTS`]
+    /// ranges, the last range of the list is extended to include the new range instead.
     fn add(&mut self, range: Range<usize>) {
         let full = self.0.len() >= PARTS;
         match self.0.last_mut() {
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!(get(&mut images, &mut memory), (6, 2));
     }
 
-    /// Compares with a copy of the whole range.
+    /// Compares the bytes of the image with a copy of the whole range of memory.
     #[test]
     fn bytes_are_loaded_where_they_have_changed() {
         let mut random = Random::new(3);

@@ -54,11 +54,12 @@ pub enum Fault {
 
 /// A chip that executes submissions.
 pub trait Gpu: Send {
-    /// Executes a submission. `memory` contains all buffers. If the program accesses memory at the same time, the
-    /// results depend on the order of the accesses.
+    /// Executes a submission. `memory` contains all buffers. If the application accesses memory while the chip executes
+    /// the submission, the results depend on the order of the accesses.
     ///
     /// # Errors
-    /// Returns a [`Fault`]. Earlier writes remain in memory.
+    /// Returns a [`Fault`] if the submission was not executed completely. Writes that the chip made before the fault
+    /// remain in memory.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
     /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory, which is the
@@ -67,7 +68,8 @@ pub trait Gpu: Send {
         let _ = parts;
     }
 
-    /// Notifies the chip that a part of memory has new contents, even if it is not one of the parts of [`Gpu::share`].
+    /// Notifies the chip that a part of memory has new contents. The part need not be one of the parts of
+    /// [`Gpu::share`].
     fn replaced(&mut self, part: &Range<usize>) {
         let _ = part;
     }
@@ -78,9 +80,10 @@ pub trait Gpu: Send {
     /// Sets the observer of the chip.
     fn observe(&mut self, observer: Box<dyn Observer>);
 
-    /// Executes commands that the chip itself reads from memory: the words of all segments, in order. A segment is read
-    /// only after the commands of earlier segments, which may write to it. `buffers` lists all buffers. Compute
-    /// programs cannot access other memory.
+    /// Executes commands that the chip itself reads from memory. The commands are the words of all segments, in order.
+    /// The chip reads a segment only after it has executed the commands of earlier segments, because these commands may
+    /// write to the segment. `buffers` lists all buffers. Compute programs cannot access memory outside of these
+    /// buffers.
     ///
     /// # Errors
     /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns a fault.
@@ -102,7 +105,7 @@ pub trait Gpu: Send {
     fn unknown(&self) -> Vec<(String, u64)>;
 
     /// Calls `visit` for each entry of [`Gpu::unknown`], in the same order. The chips of this crate do not allocate
-    /// memory for this.
+    /// memory for this call.
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }

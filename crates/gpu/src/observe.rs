@@ -188,7 +188,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Sets the number of lanes, and the inputs by the number of their register or word.
+    /// Sets the number of lanes, and the inputs. Each input has the number of its register or word.
     pub(crate) fn set_lanes(&mut self, count: usize, lanes: &Lanes, inputs: Vec<(u16, Rows)>) {
         match self {
             Machine::R700(launch) => {
@@ -232,13 +232,14 @@ impl Machine {
 pub enum Lanes {
     /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// x, y, and 1 if the primitive covers the pixel. The other pixels only provide values for derivatives.
+    /// For each pixel: x, y, and 1 if the primitive covers the pixel. Pixels that the primitive does not cover only
+    /// provide values for derivatives.
     Pixels(Vec<[i32; 3]>),
     /// The number of threads of a grid.
     Threads(usize),
 }
 
-/// A value of all lanes, as words.
+/// A register, input or output of all lanes, as words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Number of words per lane.
@@ -254,7 +255,7 @@ impl Rows {
     }
 }
 
-/// An output of all lanes.
+/// The values of one output for all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Words, such as colours.

@@ -1,7 +1,7 @@
 //! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, they are in
-//! the order in which captured streams have them.
+//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, this crate
+//! expects them in the order in which captured streams contain them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -52,9 +52,9 @@ impl<Kind> RelocatedPacket<'_, Kind> {
     }
 }
 
-/// Returns the packets of a submission, without fillers of type 2. `kind` converts a header, or returns the packet
-/// types of the chip as an error if the type of the header is unknown. `cut` describes a truncated packet, from its
-/// header and number of words.
+/// Returns the packets of a submission, without fillers of type 2. `kind` converts a header to the kind of the packet.
+/// If the type of the header is unknown, `kind` returns the packet types of the chip as an error. `cut` returns a
+/// description of a truncated packet from the header of the packet and the number of its words.
 ///
 /// # Errors
 /// Returns a fault if a packet extends past the end of the commands or has an unknown type, or if a relocation is not
@@ -151,8 +151,8 @@ impl RelocatedRegisters {
         self.buffers.get(&(address + 4 * number as u32)).cloned()
     }
 
-    /// Returns the range from `offset` in this buffer to its end. Returns `None` if there is no buffer, or if the
-    /// offset is past its end.
+    /// Returns the range from `offset` in the buffer of a register's relocation to the end of this buffer. Returns
+    /// `None` if the register has no buffer, or if the offset is past the end of the buffer.
     pub(crate) fn place(&self, address: u32, number: usize, offset: usize) -> Option<Range<usize>> {
         let buffer = self.buffer(address, number)?;
         let start = buffer.start + offset;

@@ -100,7 +100,8 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: if the written vertices are drawn as a list, primitives have the same flat colours.
+    /// EXT_transform_feedback: if the written vertices are drawn as a list, each primitive has the same flat colour as
+    /// in the original draw.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;

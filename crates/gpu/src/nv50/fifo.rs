@@ -21,7 +21,7 @@ pub(super) struct Call {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fifo {
     packet: Option<Packet>,
-    /// Header of a long packet. The next word is the number of words.
+    /// Header of a long packet. The word after the header is the number of words of the packet.
     long: Option<u32>,
 }
 

@@ -261,7 +261,7 @@ methods! {
 }
 
 /// Returns whether a method of the 3D object takes effect when it is called, or is an argument of such a method. Later
-/// draws do not depend on the last word of these methods.
+/// draws do not depend on the words that these methods last received.
 pub(super) fn acts(method: u32) -> bool {
     use tesla as m;
     matches!(
@@ -389,8 +389,8 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// Words of the compute object's methods after a reset. The driver's start-up sets these values, but Mesa 22.3.6 does
-/// not submit it (see `faults`).
+/// Words of the compute object's methods after a reset. The driver's start-up code sets these values, but Mesa 22.3.6
+/// does not submit this code (see `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),
@@ -399,7 +399,7 @@ const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::GLOBAL + 0x20 * 15 + 16, 1),
 ];
 
-/// Words of the 2D object's methods after a reset. The operation copies pixels.
+/// Words of the 2D object's methods after a reset. OPERATION 3 copies pixels.
 const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 
 /// The objects of the chip.
@@ -556,7 +556,7 @@ word! {
         alpha_to_one: bool [4:4],
     }
     /// Sampler state that all samplers share: whether GT200 and later chips filter across the edges of a cube's faces.
-    /// A sampler's own entry does not have this bit (Mesa, `nv50_tex.c`).
+    /// The entry of a single sampler does not have this bit (Mesa, `nv50_tex.c`).
     pub(super) struct TexMisc(u32) = "TEX_MISC" {
         seamless_cube_map: bool [2:2],
     }

@@ -94,15 +94,16 @@ impl Setup {
     }
 }
 
-/// State that the next draw can reuse if no method has changed it: everything except for vertices, constants and
-/// texels.
+/// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no method has
+/// changed it.
 #[derive(Debug, Default)]
 struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
     fragment: Option<Box<FragmentParts>>,
 }
 
-/// The vertex program, and the value of [`State::changes`] and the options for which it was prepared.
+/// A prepared vertex program. `made_from` has the value of [`State::changes`] and the options for which the program was
+/// prepared.
 #[derive(Debug)]
 struct VertexParts {
     made_from: (u64, Options),
@@ -110,7 +111,8 @@ struct VertexParts {
     map: Map,
 }
 
-/// The fragment program and the fixed-function state, and the properties of the draw for which they were prepared.
+/// The prepared fragment program and fixed-function state of a draw. `made_from` has the properties of the draw for
+/// which both were prepared.
 #[derive(Debug)]
 struct FragmentParts {
     made_from: (u64, Options, Topology, Window),
@@ -126,7 +128,7 @@ const COMPUTE_SUBCHANNEL: usize = 6;
 /// Maximum number of words of the compute object's start-up. The driver's start-up has 177 words.
 const MOST_START_UP: usize = 1024;
 
-/// Maximum number of vertices and runs in memory that is kept for the next draw.
+/// Maximum number of vertices, and of runs, whose memory is kept for the next draw.
 const KEPT: usize = 1 << 12;
 
 /// A chip of the Tesla family.
@@ -153,8 +155,8 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// Sources and batch of the last draw. If no method has changed, the next draw reuses the sources. It always reuses
-    /// the memory of the batch.
+    /// Sources and batch of the last draw. If the words of all methods are unchanged, the next draw reuses the sources.
+    /// The next draw always reuses the memory of the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -168,7 +170,7 @@ pub struct Nv50 {
     counters: Counters,
     multiprocessor: multiprocessor::MpCounters,
     feedback: Feedback,
-    /// Whether the submission binds the 3D object. Only the driver's start-up does this.
+    /// Whether the submission binds the 3D object. Only the driver's start-up code binds this object.
     starts: bool,
     /// Number of draws and launches so far.
     draws: u64,
@@ -218,7 +220,7 @@ impl Nv50 {
         }
     }
 
-    /// Returns the chip with these errata instead of all errata.
+    /// Returns the chip with only these errata on. A new chip has all errata on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> Nv50 {
         self.tesla.errata = errata;
@@ -238,8 +240,9 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object, if faults are handled. The driver has written these commands to the
-    /// push buffer after the start-up of the 3D object, without submitting them. A zero word ends them.
+    /// Executes the start-up commands of the compute object, if faults are handled. The driver has written these
+    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted them. A zero
+    /// word ends the commands.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -257,7 +260,7 @@ impl Nv50 {
         Ok(())
     }
 
-    /// Executes a word of commands, which is at the address `at`.
+    /// Executes a word of the commands. `at` is the address of the word.
     fn take(&mut self, memory: Vram<'_>, word: u32, at: usize) -> Result<(), Fault> {
         match self.fifo.take(word) {
             Ok(None) => {}
@@ -281,7 +284,7 @@ impl Nv50 {
         }
         let object = match self.objects[subchannel] {
             Some(object) => object,
-            // The driver has created the object, but has not submitted the words that bind it.
+            // The driver has created the compute object, but has not submitted the words that bind this object.
             None if subchannel == COMPUTE_SUBCHANNEL => {
                 self.faults.name(faults::DriverFault::StartUp);
                 Object::Compute
@@ -559,7 +562,8 @@ impl Nv50 {
                 Box::new(VertexParts { made_from, shader, map })
             }
         };
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused.
         let is_known = !is_new || unknown.times() == named;
         let vertex = &known.shader;
         let launch =
@@ -599,9 +603,9 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // The counter of generated primitives belongs to transform feedback. NV92 fails piglit's `primgen-query`
-        // without feedback. It passes `generatemipmap prims_generated`, because it does not count the primitives of
-        // blits: [`Erratum::GeneratedCounter`].
+        // Only transform feedback increases the counter of generated primitives. NV92 fails piglit's `primgen-query`
+        // without feedback. NV92 passes `generatemipmap prims_generated`, because the counter does not count the
+        // primitives of blits: [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -670,8 +674,9 @@ impl Nv50 {
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
         };
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused. The
-        // state of a draw to slices is not reused either, because its surfaces are in borrowed memory.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused. The state of a draw to slices is not reused either, because its surfaces are in
+        // borrowed memory.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -750,9 +755,9 @@ struct WindowRuns {
     runs: Vec<Vec<usize>>,
 }
 
-/// Splits runs into groups of primitives with the same layer and viewport. Slots of the vertices contain both numbers.
-/// Primitives of one layer stay in order. Inferred: the provoking vertex determines layer and viewport, which OpenGL
-/// 4.1 permits.
+/// Splits runs into groups of primitives with the same layer and viewport. Two slots of each vertex contain the numbers
+/// of the layer and the viewport. Primitives of one layer stay in order. Inferred: the provoking vertex determines
+/// layer and viewport, which OpenGL 4.1 permits.
 fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;
@@ -832,7 +837,7 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
-    /// The source that means 0.0. The next source means 1.0.
+    /// Number of the source that means 0.0. The number after it means 1.0.
     constants: u8,
 }
 

@@ -53,7 +53,8 @@ impl MpCounters {
         self.values[counter] = value;
     }
 
-    /// Executes MP_PM_CONTROL: selects the signal of a counter. A function that is always false stops the counter.
+    /// Executes MP_PM_CONTROL: selects the signal of a counter. A logic function that is always false stops the
+    /// counter.
     pub(super) fn control(&mut self, counter: usize, control: MpPmControl, unknown: &mut Unknown) {
         let MpPmControl { function, signal, unit, .. } = control;
         self.signals[counter] = None;

@@ -126,9 +126,9 @@ pub(super) struct KeptProgram {
     pub(super) words: Arc<[u32]>,
     code: Arc<Code>,
     pub(super) reads: SortedSet<Read>,
-    /// Upper bound of the bytes that the program may read of each constant buffer.
+    /// For each constant buffer, an upper bound of the number of bytes that the program may read.
     constants: [usize; 16],
-    /// Upper bound of the bytes of l[] that the program may use.
+    /// Upper bound of the number of bytes of l[] that the program may use.
     pub(super) local_bytes: u32,
     /// Whether the result of an instruction may differ between lanes with the same inputs, or may be visible to other
     /// lanes.
@@ -143,7 +143,8 @@ pub(super) struct KeptProgram {
     centroids: SortedSet<u16>,
     /// Two bit sets of segments of g[]: those that the program may access, and those that it may write.
     pub(super) segments: [u16; 2],
-    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain them.
+    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain
+    /// constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 
@@ -154,7 +155,7 @@ pub(super) struct Cache {
     pub(super) images: Images,
 }
 
-/// Returns the program at the address `start` of a code window, decoded.
+/// Returns the decoded program at the address `start` of a code window.
 pub(super) fn program<'p>(
     programs: &'p mut Programs,
     (unit, chip): (Unit, Chip),
@@ -214,7 +215,7 @@ impl KeptProgram {
         &self.code
     }
 
-    /// Returns the lowered program with a set-up. `bare` is the set-up without constants.
+    /// Returns the lowered program for launches with `setup`. `bare` is the same set-up without constants.
     ///
     /// # Errors
     /// Returns an error if the machine cannot run a program with this set-up.
@@ -236,8 +237,9 @@ impl KeptProgram {
         lowered.with_setup(setup.into())
     }
 
-    /// Copies the bound constant buffers to `setup`. If `all` is set, copies complete buffers, otherwise only the bytes
-    /// up to the last one that the program may read. Returns the slots of the buffers and their ranges in memory.
+    /// Copies the bound constant buffers to `setup`. If `all` is set, copies complete buffers. Otherwise, copies the
+    /// bytes up to the last byte that the program may read. Returns the slots of the buffers and their ranges in
+    /// memory.
     pub(super) fn place_constants(
         &self,
         setup: &mut Setup,
@@ -405,8 +407,8 @@ impl Shader {
     }
 }
 
-/// Returns whether an instruction has equal results in lanes with equal inputs. The memory that it accesses is checked
-/// separately.
+/// Returns whether an instruction has equal results in lanes with equal inputs. The memory that the instruction
+/// accesses is checked separately.
 fn is_plain(inst: &Inst) -> bool {
     let reads_special = inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)));
     let by_lane = match inst.op {
@@ -417,8 +419,8 @@ fn is_plain(inst: &Inst) -> bool {
     !reads_special && !by_lane && inst.lanes == 15
 }
 
-/// Returns whether an instruction may act differently in lanes that are not covered, or may make covered lanes depend
-/// on them.
+/// Returns whether an instruction may act differently in lanes that are not covered, or may make the results of covered
+/// lanes depend on lanes that are not covered.
 fn sees_coverage(inst: &Inst) -> bool {
     match inst.op {
         Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
@@ -433,7 +435,7 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// Returns the number of lanes of a launch, and the inputs by the number of their word.
+/// Returns the number of lanes of a launch, and the inputs. Each input has the number of its word.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {
@@ -505,13 +507,13 @@ struct Found {
 /// Size of l[] in bytes, for a program that addresses l[] through an address register.
 ///
 /// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more, and NV92
-/// passes the tests with these programs. The size therefore determines the positions of lanes in memory, and does not
-/// limit accesses.
+/// passes the tests with these programs. LOCAL_SIZE_LOG therefore determines the positions of lanes in memory, and does
+/// not limit accesses.
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program from `start` to its last instruction: the first one that ends the program and after which
-    /// there is no branch target. `word` returns the word at an address.
+    /// Reads the program from `start` to its last instruction. The last instruction is the first instruction that ends
+    /// the program and after which there is no branch target. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
@@ -524,8 +526,8 @@ impl Found {
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
                 (found.is_special, found.sees_coverage) = (true, true);
-                // The instruction traps when a lane reaches it. If a branch leads to a later address, the program
-                // continues there.
+                // An instruction that cannot be decoded traps when a lane reaches it. If a branch leads to a later
+                // address, the program continues at this address.
                 complete = false;
                 let goes_on = stage == Stage::Compute && is_indexed_argument(words, chip);
                 if at > furthest && !goes_on {
@@ -545,7 +547,8 @@ impl Found {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
-                    // The end of the read is compared, because a read of several words may begin before FACING.
+                    // The end of the read is compared with FACING, because a read of several words may begin before
+                    // FACING.
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);

@@ -169,8 +169,8 @@ impl Slices {
         Slices { end: bytes, all: Vec::new() }
     }
 
-    /// Adds a slice, and returns the offset in memory for its rows. Returns `None` if memory does not have room for
-    /// them.
+    /// Adds a slice, and returns the offset in memory for the rows of the slice. Returns `None` if memory does not have
+    /// room for these rows.
     pub(super) fn rows(&mut self, layout: Layout, start: usize, z: usize) -> Option<usize> {
         let Layout::Tiled { pitch, rows, .. } = layout else { return None };
         self.end = self.end.checked_sub(pitch.checked_mul(rows)?)?;

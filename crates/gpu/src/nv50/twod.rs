@@ -69,8 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Returns which of the `count` elements of row `y` that start at column `x` are inside of the surface. The range
-    /// counts elements from column `x`.
+    /// Returns the range of those elements of row `y` that are inside of the surface, among the `count` elements that
+    /// start at column `x`. The bounds of the range are relative to column `x`.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -79,8 +79,8 @@ impl Surface {
         0..0
     }
 
-    /// Returns the offset in memory of an element inside of the surface, and the number of contiguous bytes from there
-    /// on.
+    /// Returns the offset in memory of an element inside of the surface, and the number of contiguous bytes that start
+    /// with this element.
     fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
         Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
     }

@@ -35,10 +35,10 @@ use crate::sampling::STENCIL_OPS;
 const STEPS: u16 = 12;
 /// Number of colour targets.
 pub(super) const TARGETS: usize = 4;
-/// END_TYPE of GA_LINE_CNTL for lines whose ends are at right angles to the line. The driver sets it for smooth lines.
-/// RV530 fails `line-aa-width`, because such lines have too many pixels.
+/// END_TYPE of GA_LINE_CNTL for lines whose ends are at right angles to the line. The driver sets this value for smooth
+/// lines. RV530 fails `line-aa-width`, because such lines have too many pixels.
 const PERPENDICULAR: u32 = 3;
-/// Index of the colour that the depth unit stores in a clear. Lower indices are those of the targets.
+/// Index of the colour that the depth unit stores in a clear. Lower indices belong to the colour targets.
 const CLEAR: usize = TARGETS;
 
 /// Returns the topology of a PRIM_TYPE, or `None` for a type that does not draw anything.
@@ -158,8 +158,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 /// limits the drawn area.
 ///
 /// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. As on R600, a primitive is dropped if all its vertices
-/// are outside of the same side. If both limits are at least as large as the guard band, they have no effect, and
-/// `None` is returned.
+/// are outside of the same side. If both limits are at least as large as the guard band, the limits have no effect, and
+/// this function returns `None` for the limits.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;
@@ -424,8 +424,9 @@ struct Alpha {
 enum Reference {
     /// A half-precision float. Alpha is converted to a half before the comparison.
     Float(f32),
-    /// Eight bits. They are compared with bits 31 to 24 of the first word of a pixel, in the format in which the
-    /// fragment unit outputs the pixel. If components have eight bits, these bits are alpha. See [`upper_byte`].
+    /// An eight-bit value. The test compares this value with bits 31 to 24 of the first word of a pixel, in the format
+    /// in which the fragment unit outputs the pixel. If components have eight bits, bits 31 to 24 are alpha. See
+    /// [`upper_byte`].
     Byte(u8, OutputFormat),
 }
 
@@ -442,7 +443,7 @@ enum OutputFormat {
 
 impl OutputFormat {
     /// Returns the format of US_OUT_FMT. Also returns which of C0 to C3 has bits 31 to 24 of a pixel's first word. If
-    /// components have ten bits, this is alpha.
+    /// components have ten bits, this component is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -459,9 +460,9 @@ impl OutputFormat {
 /// Returns the upper eight bits of a component in a format.
 ///
 /// If components have more than eight bits, the alpha test of eight bits reads the component in bits 31 to 24, even if
-/// this component is not alpha. The evidence is `fbo-alphatest-formats` on an RV530. It fails for all signed and
-/// floating-point formats, and for R, RG, RGB and RGBA of 16 bits. It passes for LA of 16 bits, whose second component
-/// is alpha.
+/// this component is not alpha. The evidence is `fbo-alphatest-formats` on an RV530. The test fails for all signed and
+/// floating-point formats, and for R, RG, RGB and RGBA of 16 bits. The test passes for LA of 16 bits, whose second
+/// component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -621,10 +622,10 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
 
 /// Converts a value to a signed fraction of `bits` bits, and returns the unsigned fraction with the same bits.
 ///
-/// Only the format of the fragment unit has a sign, and the format of the colour buffer does not. Blending therefore
+/// The output format of the fragment unit has a sign, but the format of the colour buffer does not. Blending therefore
 /// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a
-/// signed fraction, and `fbo-blending-formats` for all signed formats. It passes `fbo-colormask-formats`, which stores
-/// signed formats without blending.
+/// signed fraction, and `fbo-blending-formats` for all signed formats. RV530 passes `fbo-colormask-formats`, which
+/// stores signed formats without blending.
 fn unsigned(word: u32, bits: u8) -> u32 {
     let value = f32::from_bits(word);
     let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
@@ -633,14 +634,15 @@ fn unsigned(word: u32, bits: u8) -> u32 {
     ((f64::from(code) / f64::from(most)) as f32).to_bits()
 }
 
-/// Source of a temporary, which the rasteriser writes before the fragment program runs.
+/// Source of the value that the rasteriser writes to a temporary before the fragment program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Components of texture coordinates.
     Coordinates([Component; 4]),
     /// A colour: the inputs for front and back, and its format.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that vertices do not have. Its channels are zero, but the format may replace some by constants.
+    /// A colour that vertices do not have. Its channels are zero, but the format may replace some of the channels by
+    /// constants.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
@@ -739,7 +741,7 @@ impl Routes {
         (routes, inputs)
     }
 
-    /// Returns the columns of fragments that the instructions read.
+    /// Returns which columns of the fragments the instructions read.
     fn reads(&self, inputs: usize) -> ReadColumns {
         let mut reads = ReadColumns { inputs: vec![0; inputs], position: 0 };
         for (_, source) in &self.0 {
@@ -761,7 +763,8 @@ impl Routes {
         reads
     }
 
-    /// Returns the input and the channel that a temporary's channel contains, if it is interpolated and not converted.
+    /// Returns the input and the channel of the value in a temporary's channel, if this value is interpolated and not
+    /// converted.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };
@@ -823,8 +826,8 @@ impl Routes {
     }
 }
 
-/// Returns the components of a colour in a format, which is COL_FMT of RS_IP. [`Component::Input`] means a channel of
-/// the colour.
+/// Returns the components of a colour. `format` is COL_FMT of RS_IP. [`Component::Input`] means a channel of the
+/// colour.
 fn formatted(format: u8, one: u32) -> [Component; 4] {
     let [r, g, b, a] = [0, 1, 2, 3].map(|channel| Component::Input(0, channel));
     let [zero, one] = [0, one].map(Component::Bits);
@@ -1003,8 +1006,8 @@ mod tests {
         assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
-    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. It does not replace DST_ALPHA, so the chip reads the stored
-    /// byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
+    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. Mesa does not replace DST_ALPHA, so the chip reads the
+    /// stored byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
     #[test]
     fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
         let mut state = State::default();

@@ -57,7 +57,7 @@ use vertex::{Layout, Stream, Vectors};
 /// Maximum number of instructions of a group before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Maximum number of vertices in memory that is kept for the next draw.
+/// Maximum number of vertices whose memory is kept for the next draw.
 const SHADED: usize = 1 << 12;
 
 /// Values of PRIM_WALK: the source of a draw's vertices.
@@ -97,8 +97,8 @@ pub struct R300 {
     shaded: Vec<Vertex>,
 }
 
-/// State that the next draw can reuse if no register has changed: everything except for vertices, constants and texels.
-/// A part is `None` until a draw needs it.
+/// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no register has
+/// changed. A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
     /// The value of [`State::changes`], the options and the topology for which the other fields were computed.
@@ -130,7 +130,7 @@ impl R300 {
         }
     }
 
-    /// Returns the chip with these errata instead of all errata.
+    /// Returns the chip with only these errata on. A new chip has all errata on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R300 {
         self.state.errata = errata;
@@ -249,7 +249,8 @@ impl R300 {
 
     /// Stores a stream for the next draw.
     fn keep(&mut self, stream: Stream) {
-        // A draw with an unsupported feature must report the feature again next time, so its stream is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The stream of such a draw
+        // is therefore not reused.
         if stream.is_known() {
             self.stream = Some((self.state.changes(), stream));
         }
@@ -262,8 +263,9 @@ impl R300 {
         let (low, high) =
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
-        // The sum has 24 bits and is then clamped. RV515 and RV530 pass `arb_draw_elements_base_vertex-negative-index`,
-        // whose indices are negative and become 0 or more with the offset.
+        // The sum of index and offset has 24 bits and is then clamped. RV515 and RV530 pass
+        // `arb_draw_elements_base_vertex-negative-index`, whose indices are negative and become 0 or more with the
+        // offset.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
         let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
@@ -364,7 +366,8 @@ impl R300 {
         if self.shaded.len() > SHADED {
             self.shaded = Vec::new();
         }
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused.
         if !self.watch.is_on() && named.is_none_or(|before| before == self.state.unknown.times()) {
             self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }

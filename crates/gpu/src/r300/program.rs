@@ -62,7 +62,8 @@ impl VertexProgram {
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
-        // The offset of the constants is only visible to an observer. Without one, it does not affect the cache.
+        // Only an observer reads the offset of the constants. Without an observer, the offset is removed, so that the
+        // cache finds a program with any offset.
         if !watch.is_on() {
             registers[CONST_CNTL] &= !CONST_BASE;
         }
@@ -115,8 +116,9 @@ impl VertexProgram {
         Recording::vertices(&self.observed(), Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
 
-    /// Runs the program on vertices, and replaces their vectors by its outputs, in the order of the output registers.
-    /// `targets` is the mask of the vectors that the stream writes. All other input vectors are zero.
+    /// Runs the program on vertices. Replaces the input vectors of each vertex by the outputs of the program, in the
+    /// order of the output registers. `targets` is the mask of the input vectors that the stream writes. All other
+    /// input vectors are zero.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.

@@ -27,11 +27,11 @@ pub(super) struct KeptFragmentProgram {
     pub(super) constants: Arc<[u8]>,
     /// For each channel of each temporary, whether the program may read it.
     pub(super) read: Arc<[bool]>,
-    /// The texel that the program outputs, if it does nothing else.
+    /// The texel that the program outputs, if the program does nothing else.
     pub(super) texel: Option<TexelRead>,
     /// The decoded program, without constants and textures.
     pub(super) decoded: Loaded,
     /// The lowered program for each environment. Constants do not affect lowering, so these environments do not contain
-    /// them.
+    /// constants.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }

@@ -75,7 +75,7 @@ pub(super) struct Shader {
     read: Arc<[bool]>,
     /// Numbers of the constants that the program reads.
     constants: Arc<[u8]>,
-    /// The texel that the program outputs, if it does nothing else.
+    /// The texel that the program outputs, if the program does nothing else.
     texel: Option<TexelRead>,
     /// The texture units that are enabled, in the order of the textures in the environment.
     units: Vec<texture::TextureUnit>,
@@ -188,9 +188,9 @@ impl Shader {
         chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
     }
 
-    /// Returns the texels that the program copies to target A, if it does nothing else. `select` contains the channel
-    /// of the output for each component of the stored colour. `input` returns the draw's input that a channel of a
-    /// temporary contains.
+    /// Returns the texels that the program copies to target A, if the program does nothing else. `select` contains the
+    /// channel of the output for each component of the stored colour. `input` returns the draw's input that a channel
+    /// of a temporary contains.
     pub(super) fn copied(
         &self,
         select: [u8; 4],
@@ -208,7 +208,7 @@ impl Shader {
         copied::texels(&texture.image, level, select, coordinates, !unnormalised)
     }
 
-    /// Returns a recording of the fragments of a draw, which has no lanes yet.
+    /// Returns a recording of the fragments of a draw. The recording has no lanes yet.
     pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
         let environment = self.loaded.environment().clone();
         let machine = Machine::R500(Box::new(Launch { environment, ..Launch::default() }));

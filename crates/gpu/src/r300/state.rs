@@ -15,13 +15,14 @@ pub(super) use crate::unknown::fields;
 
 /// Size of the register space in bytes. A packet addresses words with 13 bits.
 const SPACE: usize = 0x8000;
-/// Words per instruction of the fragment unit, and its numbers of instructions and constants.
+/// Number of words per instruction of the fragment unit, and numbers of instructions and constants that the fragment
+/// unit stores.
 pub(super) const US_WORDS: usize = 6;
 const US_SLOTS: usize = 512;
 const US_CONSTANTS: usize = 256;
 /// Number of vectors in the vertex unit's memory, which contains code, constants and planes.
 const PVS_VECTORS: usize = 2048;
-/// Indices of the first constant and of the first user plane in this memory. (R500)
+/// Indices of the first constant and of the first user plane in the vertex unit's memory. (R500)
 pub(super) const PVS_CONSTANTS: usize = 1024;
 pub(super) const PVS_PLANES: usize = 1536;
 
@@ -101,10 +102,10 @@ const READ_ANEW: [u32; 10] = [
 ];
 
 /// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because it stores
-/// the constants of a draw after those of the previous one.
+/// the constants of a draw after the constants of the previous draw.
 pub(super) const CONST_BASE: u32 = 0xff;
 
-/// Stores words in a memory, up to its end. Returns whether this changes a word before `end`.
+/// Stores words in a memory, up to the end of the memory. Returns whether the call changes a word before `end`.
 fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
     let room = memory.get_mut(start..).unwrap_or_default();
     let count = room.len().min(words.len());
@@ -237,7 +238,7 @@ mod tests {
         assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
-        // A change of the constants' offset does not count, but a change of their number does.
+        // A change of the constants' offset does not count, but a change of the number of constants does.
         assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
         assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
         for (port, data, constants, code) in [

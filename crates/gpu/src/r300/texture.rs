@@ -24,19 +24,19 @@ use crate::texels::{self, LevelPlace, Select, TexelElement};
 /// Maximum number of bytes by which a texture's padding may extend past the end of its buffer.
 const SLACK: usize = 1 << 20;
 
-/// Code of an anisotropic filter. It filters linearly at each of its positions.
+/// Code of an anisotropic filter. An anisotropic filter filters linearly at each of its positions.
 const ANISOTROPIC: u8 = 3;
 
-/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This is not
-/// documented. Mesa adds one step to every bias to correct glean's pointSprite (`r300_create_sampler_state`). If the
-/// level of detail is a whole number, the chip still does not use the next level: RV530 and RV515 pass
-/// `compressedteximage` in all formats.
+/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This
+/// difference is not documented. Mesa adds one step to every bias to correct glean's pointSprite
+/// (`r300_create_sampler_state`). With this correction, the chip does not use the next level if the level of detail is
+/// a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
 /// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.
 pub(super) type Images = crate::images::Images<([u32; 5], Range<usize>), Arc<Image>>;
 
-/// Tiling of elements. It determines how the sizes of levels are rounded up.
+/// Tiling of elements. The tiling determines how the sizes of levels are rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tiling {
     macro_tile: bool,
@@ -120,15 +120,15 @@ impl Layout {
         (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
     }
 
-    /// Returns the image of the texture. `bytes` contains its bytes, of which the first `length` are in the buffer.
-    /// `select` contains the sources of the texels' components.
+    /// Returns the image of the texture. `bytes` contains the bytes of the texture. Only the first `length` bytes are
+    /// in the buffer. `select` contains the sources of the texels' components.
     fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
         let (element, select) = match self.texel {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
             // The chip applies the sign to the decompressed component. Until 2015, Mesa's driver read RGTC1 as
-            // unsigned, and its program added the sign to the result. Now the driver sets the sign, but RV530 still
-            // fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs. It
-            // passes all others.
+            // unsigned, and the driver's programs added the sign to the result. Now the driver sets the sign, but RV530
+            // still fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs.
+            // RV530 passes all other tests of RGTC.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
@@ -315,7 +315,7 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
     // Inferred from Mesa's `r500_anisotropy`, an option for a better filter, which maps the numbers 1 to 16 to codes up
-    // to 63. If the field ANISO of R500 is not 0, it replaces MAX_ANISO, and its steps are quarters of a position.
+    // to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO. A step of ANISO is a quarter of a position.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -339,8 +339,9 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
 mod tests {
     use super::*;
 
-    /// Mesa, `r300_get_border_color`: for blocks with one component, the colour is the second component of 4444. For
-    /// blocks with two components, the colour has one byte per component. For DXT, the colour is BGRA8.
+    /// Mesa, `r300_get_border_color`: for blocks with one component, the border colour is the second component of a
+    /// 4444 value. For blocks with two components, the border colour has one byte per component. For DXT, the border
+    /// colour is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
         let border =

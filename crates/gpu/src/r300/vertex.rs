@@ -1,5 +1,5 @@
-//! Vertices: converts the words of arrays and packets to input vectors of the vertex unit, and its output vectors to
-//! vertices that are drawn.
+//! Vertices: converts the words of arrays and packets to input vectors of the vertex unit. Also converts the output
+//! vectors of the vertex unit to vertices that are drawn.
 //!
 //! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c`
 //! for the contents of the vectors.
@@ -33,7 +33,7 @@ const WINDOW_SETS: usize = 6;
 struct Element {
     /// Format of the words: DATA_TYPE.
     kind: u8,
-    /// Number of words that are skipped afterwards.
+    /// Number of words that are skipped after these words.
     skip: usize,
     /// Index of the vector.
     target: usize,
@@ -182,9 +182,9 @@ impl Element {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     format: OutputVtxFmt0,
-    /// Three bits per set of coordinates, which are its number of components.
+    /// Three bits for each set of coordinates: the number of components of the set.
     sets: u32,
-    /// Whether vertices bypass the vertex unit. If so, each vector has a fixed index.
+    /// Whether vertices bypass the vertex unit. Each vector of such a vertex has a fixed index.
     bypass: bool,
     clip: ClipCntl,
 }
@@ -237,7 +237,8 @@ impl Layout {
 
     /// Replaces `vertices` by the vertices with these vectors. Reuses the memory of the old vertices.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
-        // After the vertex unit, vectors are contiguous. If vertices bypass it, each kind of vector has a fixed index.
+        // After the vertex unit, vectors are contiguous. If vertices bypass the vertex unit, each kind of vector has a
+        // fixed index.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
         let mut place = |present: bool, fixed: usize| {
             let place = if self.bypass { fixed } else { next };

@@ -70,8 +70,8 @@ pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
     Some(Format::new(bits, number))
 }
 
-/// Returns the component of the element that stores red, green, blue and alpha. This depends on COMP_SWAP and on the
-/// number of components.
+/// For each of red, green, blue and alpha, returns the component of the element that stores the channel. The result
+/// depends on COMP_SWAP and on the number of components.
 pub(super) fn places(format: &Format, comp_swap: u8) -> [Option<u8>; 4] {
     let count = format.bits.iter().filter(|width| **width != 0).count();
     // For each component of the element, the channel of the colour.

@@ -42,8 +42,8 @@ impl Mode {
     }
 }
 
-/// Returns the vertices, as indices, of each primitive that `count` vertices form. They are in the order in which a
-/// geometry program reads them. Adjacent vertices are between the other vertices.
+/// Returns the primitives that `count` vertices form. A primitive is a list of indices of vertices, in the order in
+/// which a geometry program reads the vertices. Adjacent vertices are between the other vertices.
 ///
 /// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip exchanges the second and the third vertex of every
 /// other triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order to OpenGL's.
@@ -174,7 +174,8 @@ pub(super) fn run(
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
-        // R600 does not have this register. The maximum follows from the size of a ring item.
+        // R600 chips do not have the register VGT_GS_MAX_VERT_OUT. The maximum then follows from the size of a ring
+        // item.
         0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };
