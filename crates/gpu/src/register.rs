@@ -1,5 +1,5 @@
-//! Tables of the known registers of a chip, by address. For each register, they state whether the chip model reads it,
-//! and if not, why not.
+//! Tables of the known registers of a chip, by address. For each register, a table states whether the chip model reads
+//! the register. If the chip model does not read a register, the table also states the reason.
 
 /// One register, or an array of registers at consecutive addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Register {
     pub(crate) count: u32,
     /// Reason for which the register does not change results, or `None` if the chip model reads it.
     pub(crate) ignored: Option<&'static str>,
-    /// Whether the register holds an address. A relocation then follows each write.
+    /// Whether the register holds an address. If so, a relocation follows each write to the register.
     pub(crate) relocated: bool,
 }
 

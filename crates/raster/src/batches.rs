@@ -10,8 +10,9 @@
 //! results in memory therefore do not depend on the number of threads. If a program stops with an error, no later piece
 //! is merged.
 //!
-//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this depends on the pieces that are
-//! merged at that moment. It does not change memory, because the results of a hidden lane are never stored.
+//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this removal depends on the pieces
+//! that are merged at that moment. The removal does not change memory, because the results of a hidden lane are never
+//! stored.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -38,17 +39,17 @@ use crate::vertex::has;
 /// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// A waiting thread checks its condition this many times while it spins. For the next `YIELDS` checks, it yields to
-/// other threads, and after that it sleeps. Spinning comes first, because waking a thread takes longer than shading a
-/// small piece.
+/// Number of checks of a condition during which a waiting thread spins. During the next `YIELDS` checks, the thread
+/// yields to other threads. After these checks, the thread sleeps. Spinning comes first, because waking a thread takes
+/// longer than shading a small piece.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
 /// Minimum number of quads for which hidden quads are removed before shading.
 const FEW: usize = 16;
 
-/// Memory for batches of lanes. A thread keeps it for later draws, because allocations take much of the time of a
-/// small draw.
+/// Memory for batches of lanes. A thread keeps this memory for later draws, because allocations take much of the time
+/// of a small draw.
 #[derive(Default)]
 pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
@@ -118,7 +119,8 @@ pub(crate) enum Piece {
 /// The pieces of a draw that are not merged yet, and the number of merged pieces.
 #[derive(Default)]
 struct Pieces {
-    /// Pieces that no thread has taken yet. Each has the number of earlier pieces that must be merged before it.
+    /// Pieces that no thread has taken yet. Each piece is stored with the number of earlier pieces that must be merged
+    /// before the piece.
     waiting: VecDeque<(Piece, usize)>,
     /// Progress of the pieces that threads have taken, starting with the first piece that is not merged.
     taken: VecDeque<Progress>,
@@ -126,7 +128,7 @@ struct Pieces {
     shaded: usize,
     /// Number of pieces before the first piece that is not merged.
     merged: usize,
-    /// Number of pieces before the set that is being added.
+    /// Number of pieces that were added before the current set of pieces.
     before: usize,
     /// Number of sleeping threads.
     sleepers: usize,
@@ -134,7 +136,7 @@ struct Pieces {
     helpers: usize,
     /// Number of samples that passed the tests.
     passed: u64,
-    /// Whether merging has stopped, and the error of the program, if this error stopped it.
+    /// Whether merging has stopped. If an error of the program stopped merging, the next field has this error.
     has_stopped: bool,
     stopped: Option<Stopped>,
     /// Empty batches whose memory is reused.
@@ -333,7 +335,7 @@ impl Batches<'_> {
         Ok(passed)
     }
 
-    /// Shades fragments. If alpha to coverage is on, the mask of samples includes its result.
+    /// Shades fragments. If alpha to coverage is on, the mask of samples includes the result of alpha to coverage.
     pub(crate) fn shade(&self, fragments: &Fragments) -> Result<Shaded, Stopped> {
         let mut shaded = self.program.run(fragments)?;
         let multisample = &self.draw.multisample;
@@ -441,8 +443,8 @@ impl Batches<'_> {
     /// Returns an error if the program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
-        // At its end, the scope sleeps until all helpers have ended. Most of them end soon, so spinning usually avoids
-        // this.
+        // At its end, the scope sleeps until all helpers have ended. Most helpers end soon, so spinning at this point
+        // usually avoids the sleep.
         for _ in 0..LOOKS {
             if self.line().helpers == 0 {
                 break;
@@ -572,7 +574,8 @@ impl Batches<'_> {
     }
 }
 
-/// Stops the draw when dropped. If a thread panics, other threads then do not wait for its piece.
+/// A guard that stops the draw when it is dropped. If a thread panics while it shades a piece, the guard prevents other
+/// threads from waiting for this piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {

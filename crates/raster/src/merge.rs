@@ -37,7 +37,7 @@ impl Merge<'_> {
         Some([0, 1, 2, 3].map(|chan| colors[chan].get(lane).copied().unwrap_or(0)))
     }
 
-    /// Tests the samples of a fragment, and stores those that pass. Returns their number.
+    /// Tests the samples of a fragment, and stores the samples that pass. Returns the number of samples that pass.
     fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
         let Merge { draw, samples, batch, shaded, .. } = *self;
         let (x, y) = batch.fragments.pixel(lane);
@@ -68,7 +68,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests one sample, and stores it if it passes. Returns whether it passed.
+    /// Tests one sample, and stores the sample if it passes. Returns whether the sample passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;
@@ -77,7 +77,7 @@ impl Merge<'_> {
         true
     }
 
-    /// Tests one sample against depth and stencil. Returns whether it passed.
+    /// Tests one sample against depth and stencil. Returns whether the sample passed.
     pub(crate) fn test(
         &self,
         memory: Vram<'_>,

@@ -45,7 +45,7 @@ pub type Corner = [i64; 2];
 
 /// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside every surface and every guard band. A corner
 /// that is not clipped may be further away, so its coordinates are clamped. Products of two distances between corners,
-/// and their sums for a polygon, then fit in 63 bits.
+/// and the sum of these products for a polygon, then fit in 63 bits.
 const FURTHEST: i64 = PIXEL << 20;
 
 /// Rounds a window coordinate down to a fixed-point number, and clamps it to the maximum magnitude. A NaN becomes 0.
@@ -82,12 +82,13 @@ pub fn area(corners: [Corner; 3]) -> i64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
 }
 
-/// An edge function of a convex polygon whose corners run clockwise. Its value is not negative inside of the edge.
+/// An edge function of a convex polygon whose corners run clockwise. The value of the function is not negative at
+/// points inside of the edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     /// Change of the value from one column to the next, and from one row to the next.
     pub(crate) step: [i64; 2],
-    /// Value at pixel (0, 0). If points on the edge are outside, it is reduced by 1.
+    /// Value at pixel (0, 0). If points on the edge count as outside, this value is reduced by 1.
     start: i64,
 }
 
@@ -105,7 +106,7 @@ impl Edge {
     }
 }
 
-/// A range of columns or rows: the first one, and the one after the last.
+/// A range of columns or rows: the first column or row, and the column or row after the last.
 pub(crate) type Ends = (i32, i32);
 
 /// Returns the edges of a convex polygon, and the columns and rows of the rectangle that the polygon may cover. The
@@ -249,7 +250,7 @@ mod tests {
         for far in [1e7, f64::MAX, f64::INFINITY] {
             let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
             assert_eq!(pixels(&all).len(), 48, "{far}");
-            // The fourth corner of a rectangle may be three times as far away.
+            // The fourth corner of a rectangle may be three times as far away as the other corners.
             let [[x, y], ..] = all;
             assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
         }

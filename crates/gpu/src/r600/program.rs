@@ -84,7 +84,7 @@ pub(super) struct ComponentsRead {
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
-    /// The texel that the program exports, if it does nothing else.
+    /// The texel that the program exports, if the program does nothing else.
     pub(super) texel: Option<TexelRead>,
 }
 
@@ -126,10 +126,10 @@ impl ComponentsRead {
 /// Resources that a program and its fetch program may read.
 #[derive(Debug)]
 pub(super) struct ResourcesRead {
-    /// For each constant buffer, the number of dwords up to the last one that may be read.
+    /// For each constant buffer, the number of dwords up to the last dword that the program may read.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers, each with the elements that are read. `None` if an element may be selected by a number other
-    /// than the index or instance of a vertex.
+    /// Vertex buffers, each with the elements that the program reads. `None` if an element may be selected by a number
+    /// other than the index or instance of a vertex.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
     /// Numbers of textures, and numbers of samplers.
     pub(super) textures: Vec<u8>,
@@ -179,12 +179,12 @@ impl Element {
         })
     }
 
-    /// Returns how many bytes, from the start of the buffer, the vertices may read. `numbers` limits their index and
-    /// instance.
+    /// Returns how many bytes, from the start of the buffer, the vertices may read. `numbers` has the largest index and
+    /// the largest instance of the vertices.
     pub(super) fn end(&self, numbers: Largest, stride: usize) -> usize {
         let number = if self.by_instance { numbers.instance } else { numbers.index };
         let base = if self.based { numbers.first_instance } else { 0 };
-        // The chip wraps a sum that is too large. Saturation is an upper bound.
+        // The chip wraps a sum that is too large. The saturated sum is an upper bound of the wrapped sum.
         let number = number.saturating_add(base) as usize;
         let stride = if self.no_stride { 0 } else { stride };
         number.saturating_mul(stride).saturating_add(self.size)
@@ -202,8 +202,8 @@ impl ResourcesRead {
         };
         found.add(code, |_| [false; 4]);
         if let Some(fetch_code) = fetch_code {
-            // R0 has its initial value at the start of the fetch program, if the program's first instruction calls the
-            // fetch program and no other instruction does.
+            // R0 has its initial value at the start of the fetch program if two conditions hold: the program's first
+            // instruction calls the fetch program, and no other instruction calls the fetch program.
             let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
             let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
             let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;
@@ -240,7 +240,7 @@ impl ResourcesRead {
                             KcacheMode::NOP => continue,
                             KcacheMode::LOCK_1 => 1,
                             KcacheMode::LOCK_2 => 2,
-                            // A loop index may move the window.
+                            // A loop index may move the window to any later line of the constant buffer.
                             KcacheMode::LOCK_LOOP_INDEX => usize::MAX,
                         };
                         let end = lines.saturating_add(window.line.into()).saturating_mul(LINE);
@@ -310,7 +310,7 @@ pub(super) struct KeptProgram {
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,
     /// The lowered program for each environment. The contents of buffers do not affect lowering, so these environments
-    /// do not contain them.
+    /// do not have the contents of buffers.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }
 

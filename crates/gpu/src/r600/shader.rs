@@ -49,7 +49,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Returns the program stage that all machines use for this stage.
+    /// Returns the stage of this unit in the type of stages that all machines share.
     fn program_stage(self) -> program::Stage {
         match self.stage {
             Stage::Pixel => program::Stage::Pixel,
@@ -123,7 +123,8 @@ pub(super) struct Shader {
     resources: Arc<ResourcesRead>,
     /// Word 2 of each vertex buffer's resource, in the order of the environment.
     layouts: Vec<u32>,
-    /// The lowered program. It may have been lowered for another environment with the same result.
+    /// The lowered program. It may have been lowered for another environment, if lowering has the same result for both
+    /// environments.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
@@ -279,8 +280,8 @@ impl Shader {
     pub(super) fn set_ring(&mut self, state: &State, bytes: Vec<u8>) {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
-        // The size in the resource is that of the driver's ring, which wraps many times in a draw. This ring contains
-        // all records, so its size is not limited.
+        // The resource contains the size of the driver's ring, which wraps many times in a draw. The ring of this model
+        // contains all records of the draw, so its size is not limited.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -299,8 +300,8 @@ impl Shader {
         self.reads.registers[usize::from(gpr) & 127]
     }
 
-    /// Returns the texels that the program copies, if it does nothing else. `others` contains the registers that are
-    /// not interpolated inputs.
+    /// Returns the texels that the program copies, if the program does nothing else. `others` contains the registers
+    /// that are not interpolated inputs.
     pub(super) fn copied(&self, others: &[u8]) -> Option<CopiedTexels> {
         let TexelRead { resource, select, axes, level, sampler } = self.reads.texel.as_ref()?;
         let resources = &self.environment.resources;
@@ -394,9 +395,9 @@ impl Shader {
     }
 }
 
-/// Removes the zeros at the end of a buffer. A buffer also reads as zero past its end, so its contents do not change.
-/// Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last element that is
-/// not zero is complete.
+/// Removes the zeros at the end of a buffer. Reads past the end of a buffer return zero, so the removal does not change
+/// any result. Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last
+/// element that is not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -414,8 +415,8 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A lowered program, its environment, and the components and resources that it may read. The program may have been
-/// lowered for another environment with the same result.
+/// A lowered program, its environment, and the components and resources that the program may read. The program may have
+/// been lowered for another environment, if lowering has the same result for both environments.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
 /// Returns the lowered program with this key, and its resources.
@@ -481,7 +482,7 @@ fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environme
     environment
 }
 
-/// Returns the environment without the contents of buffers, on which lowering does not depend.
+/// Returns the environment without the contents of buffers. Lowering does not depend on these contents.
 fn without_contents(environment: &Environment) -> Environment {
     let mut bare = environment.clone();
     bare.resources.constant_buffers = Default::default();
@@ -489,7 +490,7 @@ fn without_contents(environment: &Environment) -> Environment {
     bare
 }
 
-/// Returns the range in memory of a constant buffer, up to `read` bytes. Returns `None` if it has no bytes.
+/// Returns the range in memory of a constant buffer, up to `read` bytes. Returns `None` if the range is empty.
 fn constant_range(unit: Unit, state: &State, bank: usize, read: usize) -> Option<Range<usize>> {
     if read == 0 {
         return None;
@@ -504,8 +505,8 @@ fn is_bound(unit: Unit, state: &State, id: u8) -> bool {
     state.resource(unit.first_resource + u32::from(id)).is_some_and(|buffer| !buffer.buffers.is_empty())
 }
 
-/// Returns the range of a vertex buffer that the vertices may read. `numbers` limits their index and instance. Returns
-/// `None` if the buffer had no relocation.
+/// Returns the range of a vertex buffer that the vertices may read. `numbers` has the largest index and the largest
+/// instance of the vertices. Returns `None` if the buffer had no relocation.
 fn vertex_range(
     buffer: &Resource,
     elements: Option<&[Element]>,

@@ -38,7 +38,7 @@ impl OwnBytes for Texture {
     }
 }
 
-/// Returns the texture of a resource. Uses the cached one if memory has not changed.
+/// Returns the texture of a resource. Uses the cached texture if memory has not changed.
 ///
 /// # Errors
 /// Returns the name of an unsupported feature.
@@ -131,7 +131,7 @@ struct TextureLayout {
     samples: usize,
     /// Range in memory that contains all levels.
     range: Range<usize>,
-    /// Levels, or the samples of the only level, by their offsets in the range.
+    /// Positions of the levels in the range. For a multisampled texture, positions of the samples of the only level.
     levels: Vec<LevelPlace>,
 }
 
@@ -166,7 +166,7 @@ impl TextureLayout {
             _ => 1,
         };
         // For a multisampled texture, LAST_LEVEL is log2 of the number of samples. The samples of a layer are
-        // contiguous. They are read as levels of the same size.
+        // contiguous. The samples are read as levels of the same size.
         let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
         let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
         let mut levels = Vec::new();

@@ -146,8 +146,8 @@ impl<'a> Cells<'a> {
     }
 
     /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of other lanes are
-    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows
-    /// meanwhile.
+    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows at
+    /// the same time.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {

@@ -10,7 +10,7 @@ pub(super) const MOST: usize = 4;
 /// Position and type of a component in an element.
 #[derive(Clone, Copy, Debug)]
 struct ElementPart {
-    /// Index of the word that contains the component, and its lowest bit in that word.
+    /// Index of the word that contains the component, and index of the component's lowest bit in this word.
     word: usize,
     first: u32,
     width: u8,
