@@ -80,7 +80,7 @@ impl TexelElement {
     }
 
     /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], returns the components with the sRGB curve
-    /// applied to all of them. Red, green and blue are selected from these.
+    /// applied to all of them. Red, green and blue of the texel are selected from these components.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
             TexelElement::Plain(_)
@@ -308,11 +308,11 @@ mod tests {
         })
     }
 
-    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is the larger of
-    /// the two ends.
+    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is larger than
+    /// the other end value of the block.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
-        // The ends are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
+        // The end values of the block are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
         let half = 0xffu64 | 0x05 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| {
             let texels = element.texels(&half.to_le_bytes());
@@ -321,7 +321,7 @@ mod tests {
         let after = texels(TexelElement::SignedAfter(Block::One { signed: false }));
         // (6 * 255 + 5) / 7 = 219, which is -37 as a signed byte. (255 + 6 * 5) / 7 = 41.
         assert_eq!(after, [-1., 5., -37., 41.]);
-        // If both ends have the same sign, the result is that of the signed format.
+        // If both end values have the same sign, the result equals the result of the signed format.
         let same = 0x7fu64 | 0x11 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| element.texels(&same.to_le_bytes())[3][0];
         let block = TexelElement::Block { block: Block::One { signed: true }, srgb: false };
@@ -370,8 +370,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// The curve applies to the red, green and blue of a texel and not to its alpha, whatever components they are
-    /// selected from.
+    /// The curve applies to the red, green and blue of a texel and not to its alpha. It does not matter from which
+    /// components of the element these channels are selected.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =
