@@ -73,7 +73,7 @@ impl Watch {
         drawn
     }
 
-    /// Passes the surfaces of a draw to the observer, if the observer reads them.
+    /// Passes the surfaces of a draw to the observer, if the observer reads surfaces.
     pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: Vram<'_>) {
         if let Some(observer) = self.0.as_mut().filter(|observer| observer.looks()) {
             observer.surfaces(number, &targets(draw), memory);
@@ -114,7 +114,7 @@ impl FragmentRecording {
         self.0.is_some()
     }
 
-    /// Locks and returns the recording, so that a run can add its lanes.
+    /// Locks and returns the recording, so that a run of the program can add lanes.
     pub(crate) fn lock(&self) -> Option<MutexGuard<'_, Recording>> {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -186,7 +186,7 @@ impl Recording {
     }
 
     /// Adds lanes with their inputs. An input consists of the number of a register or word, the number of 32-bit words
-    /// per lane, and these words. `fragments` contains the pixels of the lanes.
+    /// per lane, and the words of all lanes. `fragments` contains the pixels of the lanes.
     pub(crate) fn start<'a>(
         &mut self,
         lanes: usize,
@@ -232,7 +232,7 @@ impl Recording {
                 known.len() - 1
             });
             if let Output::Words(rows) = &mut known[place].1 {
-                // In batches that did not write this output, its words are zeros.
+                // In batches that did not write this output, the words of the output are zeros.
                 rows.words.resize(before * width, 0);
                 rows.words.extend(words);
             }

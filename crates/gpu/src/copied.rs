@@ -18,7 +18,7 @@ pub(crate) struct Coordinates {
 }
 
 /// Describes a program that copies texels of an image's level. `select` contains the source of each component of the
-/// colour. If `normalised` is set, coordinates run from 0 to 1, otherwise they count texels.
+/// colour. If `normalised` is set, coordinates run from 0 to 1. Otherwise, coordinates count texels.
 pub(crate) fn texels(
     image: &Image,
     level: usize,

@@ -3,7 +3,7 @@
 /// Maximum number of cached shaders.
 const MOST: usize = 32;
 
-/// Loaded shaders. The key of a shader describes its source.
+/// Loaded shaders. The key of a shader describes the source of the shader.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<K, L> {
     shaders: Vec<KeptShader<K, L>>,

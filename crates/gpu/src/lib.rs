@@ -31,7 +31,7 @@ use thiserror::Error;
 
 use crate::observe::Observer;
 
-/// Commands, and the buffers that they use.
+/// Commands, and the buffers that the commands use.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
     /// The words of the commands.
@@ -40,8 +40,8 @@ pub struct Submission<'a> {
     pub buffers: &'a [Range<usize>],
 }
 
-/// Reason for which a submission was not executed completely. The chip is then in its state after a reset, and can
-/// execute further submissions.
+/// Reason for which a submission was not executed completely. After a fault, the chip is in its state after a reset,
+/// and can execute further submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The commands are malformed.
@@ -100,8 +100,8 @@ pub trait Gpu: Send {
         )))
     }
 
-    /// Returns the unsupported features that submissions have used: the name of each feature, and how often it was
-    /// used.
+    /// Returns the unsupported features that submissions have used: the name of each feature, and the number of its
+    /// uses.
     fn unknown(&self) -> Vec<(String, u64)>;
 
     /// Calls `visit` for each entry of [`Gpu::unknown`], in the same order. The chips of this crate do not allocate
@@ -110,8 +110,8 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the messages about the driver since the last call. Each describes a known fault of the driver that has
-    /// occurred, with its position in the driver's source.
+    /// Returns the messages about the driver since the last call. Each message describes a known fault of the driver
+    /// that has occurred, and names the position of the fault in the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

@@ -13,7 +13,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Returns an empty map with a table for these indices, if they are close together.
+    /// Returns an empty map for these indices. The map has a table if the indices are close together.
     pub(crate) fn new(indices: impl Iterator<Item = u32> + Clone) -> Numbers {
         let count = indices.clone().count();
         let low = indices.clone().min().unwrap_or(0);

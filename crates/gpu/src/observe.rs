@@ -1,4 +1,4 @@
-//! Observers of a chip, and the programs and draws that they receive.
+//! Observers of a chip, and the programs and draws that the observers receive.
 //!
 //! A chip passes three things to its [`Observer`]: the words of a program before they are decoded, the surfaces of a
 //! draw after the draw, and every launch of a captured draw. Only two items of this module depend on the chip:
@@ -55,7 +55,7 @@ pub struct ChipProgram {
     pub words: Vec<u32>,
     /// Address of the first word, in the unit of [`Program::base`].
     pub base: u32,
-    /// State registers of the program, by the names that the machine uses.
+    /// State registers of the program, each with the name that the machine uses for it.
     pub state: Vec<(String, u32)>,
 }
 
@@ -166,7 +166,7 @@ pub struct Launched {
     pub outputs: Vec<(String, Output)>,
     /// Whether the outputs are integers.
     pub integers: bool,
-    /// Reason for which the launch is not captured completely, for instance because it has too many lanes.
+    /// Reason for which the launch is not captured completely, for instance because the launch has too many lanes.
     pub too_large: Option<String>,
 }
 
@@ -244,7 +244,7 @@ pub enum Lanes {
 pub struct Rows {
     /// Number of words per lane.
     pub width: usize,
-    /// The words of the first lane, then those of the next lane, and so on.
+    /// The words of the first lane, then the words of the next lane, and so on.
     pub words: Vec<u32>,
 }
 

@@ -31,8 +31,8 @@ pub(crate) struct RelocatedPacket<'a, Kind> {
 
 impl<Kind> RelocatedPacket<'_, Kind> {
     /// Returns the range from an offset in the buffer of relocation `number` to the end of this buffer. `missing`
-    /// begins the message for a relocation that does not exist, and `beyond` the message for an offset past the end of
-    /// the buffer.
+    /// begins the message for a relocation that does not exist. `beyond` begins the message for an offset past the end
+    /// of the buffer.
     pub(crate) fn place(
         &self,
         number: usize,
@@ -112,7 +112,7 @@ pub(crate) fn check(memory: Vram<'_>, submission: &Submission<'_>) -> Result<(),
     Ok(())
 }
 
-/// Registers by byte address, and the buffers to which their relocations refer.
+/// Registers by byte address, and the buffers to which the relocations of registers refer.
 #[derive(Clone, Debug)]
 pub(crate) struct RelocatedRegisters {
     words: Vec<u32>,
@@ -125,7 +125,7 @@ impl RelocatedRegisters {
         RelocatedRegisters { words: vec![0; space / 4], buffers: HashMap::new() }
     }
 
-    /// Returns the register at a byte address, or 0 if it was never written.
+    /// Returns the register at a byte address, or 0 if the register was never written.
     pub(crate) fn word(&self, address: u32) -> u32 {
         self.words.get(address as usize / 4).copied().unwrap_or(0)
     }

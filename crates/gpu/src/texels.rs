@@ -1,7 +1,7 @@
 //! Creates levels of images from elements in memory.
 //!
-//! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts them (see
-//! [`Elements`]). Other elements are decoded when their level is first read.
+//! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts the
+//! elements (see [`Elements`]). Other elements are decoded when their level is first read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,9 +27,10 @@ pub(crate) enum TexelElement {
     /// A block of 4 x 4 texels that is decompressed as unsigned bytes. The resulting bytes are then interpreted as
     /// signed.
     SignedAfter(Block),
-    /// One texel. Its red, green and blue are on the sRGB curve, even if they are selected from alpha.
+    /// One texel. Its red, green and blue are on the sRGB curve, even if these channels are selected from alpha.
     Curved(Format),
-    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if they are selected from alpha.
+    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if these channels are selected
+    /// from alpha.
     CurvedBlock(Block),
 }
 
@@ -100,7 +101,7 @@ impl TexelElement {
         self.channels(select).is_some()
     }
 
-    /// Returns the channels of a texel, if all of them are bit fields or constants.
+    /// Returns the channels of a texel, or `None` if one of them is neither a bit field nor a constant.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
@@ -153,7 +154,7 @@ fn curved(format: Format) -> Format {
     Format { numbers: format.numbers.map(number), ..format }
 }
 
-/// Returns a component of a format as a channel, if the sampler can convert it.
+/// Returns a component of a format as a channel, or `None` if the sampler cannot convert the component.
 fn channel(format: &Format, component: usize) -> Option<Channel> {
     let (width, number) = (format.bits[component], format.numbers[component]);
     if width == 0 {
@@ -179,7 +180,7 @@ fn channel(format: &Format, component: usize) -> Option<Channel> {
 
 /// Returns the value of each code of a component.
 fn list(width: u8, number: Number) -> Arc<[u32]> {
-    // The component is the first one, because an sRGB format has a linear fourth component.
+    // The component is the first component of `format`, because the fourth component of an sRGB format is linear.
     let format = Format { numbers: [number; 4], ..Format::new([width, 0, 0, 0], number) };
     (0..1u32 << width).map(|code| format.read(&code.to_le_bytes())[0]).collect()
 }

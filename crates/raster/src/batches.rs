@@ -5,10 +5,10 @@
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
 //! The work is split into pieces, which threads take in order. A piece is a batch of lanes, or a part of a large
-//! primitive. A thread shades its piece, and merges it once two conditions hold: all earlier pieces are shaded, and the
-//! earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel in common. The
-//! results in memory therefore do not depend on the number of threads. If a program stops with an error, no later piece
-//! is merged.
+//! primitive. A thread first shades its piece. The thread merges the piece when two conditions hold: all earlier pieces
+//! are shaded, and the earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel
+//! in common. The results in memory therefore do not depend on the number of threads. If a program stops with an error,
+//! no later piece is merged.
 //!
 //! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this removal depends on the pieces
 //! that are merged at that moment. The removal does not change memory, because the results of a hidden lane are never
@@ -88,7 +88,8 @@ pub(crate) struct Batches<'a> {
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
-    /// Mask of the position's components that are computed: those that the program reads, and depth if a test reads it.
+    /// Mask of the position's components that are computed: the components that the program reads, and depth if a test
+    /// reads it.
     pub(crate) reads: u8,
     /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
@@ -278,7 +279,8 @@ impl Batches<'_> {
                 depths.extend_from_slice(&sight.fragments.positions[2]);
             }
         }
-        // Replaces inputs and position of partially covered pixels by their values at the centroid.
+        // Replaces the inputs and the position of partially covered pixels by the inputs and the position at the
+        // centroid.
         let at_centroid = multisample.at_centroid & !multisample.at_sample;
         let position_at_centroid = multisample.position.0 && !position_at_sample;
         if at_centroid == 0 && !position_at_centroid {
@@ -463,7 +465,7 @@ impl Batches<'_> {
     ) -> Result<(), Stopped> {
         while line.outstanding() > most && !line.has_stopped {
             if line.waiting.is_empty() {
-                // No piece waits: other threads have taken the remaining pieces.
+                // No piece is waiting, because other threads have taken the remaining pieces.
                 let last = line.merged;
                 drop(line);
                 line = self.wait_until(|_, merged| merged > last);

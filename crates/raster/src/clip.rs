@@ -48,7 +48,7 @@ impl Clip {
     /// Returns whether the cull distances drop a primitive.
     pub fn drops(&self, vertices: &[&Vertex]) -> bool {
         (0..8).filter(|plane| self.culls >> plane & 1 != 0).any(|plane| {
-            // A NaN is not negative, so it does not drop a primitive.
+            // A NaN is not negative, so a NaN does not drop a primitive.
             vertices.iter().all(|vertex| vertex.distances[plane] < 0.)
         })
     }
@@ -77,7 +77,7 @@ impl Clip {
     /// Clips a polygon as [`Clip::cut`] does, and also returns which sides are edges. Bit n of `edges` is for the side
     /// from vertex n to the next vertex.
     pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
-        // A primitive with a coordinate that is not finite has no known position, so it is dropped.
+        // A primitive with a coordinate that is not finite has no known position, so the primitive is dropped.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
             return (Vec::new(), 0);
         }
@@ -94,8 +94,8 @@ impl Clip {
                 continue;
             }
             let (count, mut cut) = (polygon.len(), Vec::with_capacity(polygon.len() + 1));
-            // Each plane adds at most one vertex, so a polygon has fewer than 32 vertices, and a `u32` has a bit for
-            // each side.
+            // Each plane adds at most one vertex. A polygon therefore has fewer than 32 vertices, and a `u32` has a bit
+            // for each side.
             let mut left = 0;
             for at in 0..count {
                 let next = (at + 1) % count;

@@ -63,8 +63,8 @@ impl Quotient {
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
-    /// The value is equal at all vertices. It is also equal at all pixels, because their perspective-correct weights
-    /// are finite.
+    /// The value is equal at all vertices. The value is also equal at all pixels, because the perspective-correct
+    /// weights of the pixels are finite.
     Alike(u32),
     /// The value at the first vertex, and the differences of the values at the second and third vertex from this value.
     Linear([f64; 3]),
@@ -83,7 +83,7 @@ struct Along {
     /// Whether the component falls from 1 at the left or upper edge to 0 at the opposite edge. Otherwise, the component
     /// rises from 0 to 1.
     falls: bool,
-    /// The values at the left or upper edge and at the opposite edge, if they are not 0 and 1.
+    /// The values at the left or upper edge and at the opposite edge, if these values are not 0 and 1.
     stretched: Option<[f64; 2]>,
 }
 
@@ -100,7 +100,7 @@ impl Along {
     }
 }
 
-/// A column of the batch, and the change of its values.
+/// A column of the batch, and the change of the column's values over the primitive.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     input: usize,
@@ -111,7 +111,7 @@ struct Filled {
 /// The data of a primitive from which the values of its pixels are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Slopes {
-    /// The first corner, and the positions of the other corners relative to it.
+    /// The first corner, and the positions of the other corners relative to the first corner.
     first: [f64; 2],
     second: [f64; 2],
     third: [f64; 2],
@@ -132,9 +132,9 @@ pub(crate) struct Slopes {
     /// Whether a component has perspective-correct weights that differ from the linear weights.
     divides: bool,
     front: bool,
-    /// Depth, if it is equal at all pixels.
+    /// Depth, or `None` if the depth may differ between pixels.
     depth: Option<f64>,
-    /// Clip-space w, if it is equal at all pixels.
+    /// Clip-space w, or `None` if w may differ between pixels.
     w: Option<f64>,
     filled: Vec<Filled>,
 }
@@ -227,7 +227,7 @@ impl Slopes {
     }
 
     /// Returns whether the products of corner and pixel coordinates near the primitive are whole numbers below 2^49.
-    /// Their sums are then exact as doubles.
+    /// Sums of these products are then exact as doubles.
     fn is_near(&self) -> bool {
         const NEAR: f64 = (1 << 23) as f64;
         let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
@@ -273,7 +273,7 @@ impl Slopes {
             }
             return Slope::Linear([first, second, third]);
         }
-        // For a small primitive, the weighted sums take less time than the proof that they are equal.
+        // For a small primitive, the weighted sums take less time than the proof that all sums are equal.
         if second == 0. && third == 0. && !changes && self.is_wide && self.is_finite_in_space() {
             return Slope::Alike((first as f32).to_bits());
         }

@@ -81,9 +81,9 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. Returns `None`, and copies nothing, unless each
-    /// pixel is known to be one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs must
-    /// be affine along each strip.
+    /// Copies the pixels of strips, and returns the number of pixels. Returns `None` and copies nothing if a pixel may
+    /// be something other than one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs
+    /// must be affine along each strip.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],
@@ -123,8 +123,8 @@ impl ByteRows {
         Some(runs.iter().map(|run| run.pixels as u64).sum())
     }
 
-    /// Returns the source and target of `pixels` pixels, starting at (x, y). `ends` are the lanes of the first and the
-    /// last pixel.
+    /// Returns the source and target of a run of `pixels` pixels that starts at (x, y). `ends` are the lanes of the
+    /// first and the last pixel.
     fn run(
         &self,
         inputs: &[[LaneColumn; 4]],

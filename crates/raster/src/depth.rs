@@ -18,7 +18,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All comparisons, in the order in which the three chips number them.
+    /// All comparisons, in the order in which the three chips number the comparisons.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -30,8 +30,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns whether the comparison of `value` with `stored` holds. If one of them is a NaN, only "not equal" and
-    /// "always" hold.
+    /// Returns whether the comparison of `value` with `stored` holds. If one of the two values is a NaN, only "not
+    /// equal" and "always" hold.
     pub fn passes<T: PartialOrd>(self, value: T, stored: T) -> bool {
         match self {
             Compare::Never => false,

@@ -64,7 +64,7 @@ pub struct Coordinates {
     pub steps: Option<u16>,
 }
 
-/// The vertices of a draw, each of which occurs once, and the runs of vertex indices that form primitives.
+/// The vertices of a draw, and the runs of vertex indices that form primitives. Each vertex occurs once.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices<'a> {
     /// The vertices.
@@ -102,7 +102,7 @@ pub fn draw_with<P: FragmentProgram>(
 }
 
 /// Draws as [`draw_with`] does. Uses vector instructions of `level` on columns of lanes, if the draw and the primitive
-/// allow it.
+/// allow such instructions.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -276,7 +276,7 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 /// Memory that a thread reuses for its draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
-    /// Data of the primitive that is filled by columns, and its quads.
+    /// Data of the primitive that is filled by columns, and the quads of this primitive.
     slopes: Option<Box<Slopes>>,
     quads: Vec<Quad>,
     /// Window positions of all vertices of the draw.
@@ -295,7 +295,7 @@ struct Pipeline<'a, 'scope> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     batches: &'scope Batches<'scope>,
-    /// The scope for jobs on other threads, if they may help.
+    /// The scope for jobs on other threads, or `None` if other threads must not help.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
     /// Whether lanes with equal inputs have equal results, and kernels can merge all lanes by rows.

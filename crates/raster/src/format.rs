@@ -180,8 +180,8 @@ fn integer(value: f64) -> u32 {
     (value + WHOLE).to_bits() as u32
 }
 
-/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. Their exponent
-/// has five bits and the bias of a half, and their other bits are the fraction.
+/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. The exponent of
+/// these floats has five bits and the bias of a half. Their other bits are the fraction.
 #[inline(always)]
 fn float_to_single(raw: u32, width: u8) -> u32 {
     match width {
@@ -376,7 +376,7 @@ mod tests {
         assert!(codes.into_iter().all(|pair| pair[1] - pair[0] <= 1));
     }
 
-    /// Compares the conversions with those of the crate half.
+    /// Compares the conversions with the conversions of the crate half.
     #[test]
     fn halves_are_those_of_a_library() {
         for raw in 0..=u16::MAX {

@@ -1,5 +1,5 @@
 //! Merges lanes by rows. A row is [`LANES`] lanes that are merged together. Decisions that depend only on the state of
-//! a draw are made once, and each step processes a whole row under a mask.
+//! a draw are made once. Each step then processes a whole row under a mask.
 //!
 //! The lanes of a row have different pixels. If there is no step for some state, for instance for an uncommon format,
 //! [`Merge`] processes the lanes one by one.
@@ -201,7 +201,7 @@ impl<'a> Kernels<'a> {
         if plain { ByteRows::new(texels, draw) } else { None }
     }
 
-    /// Returns whether every step processes rows, and none processes lanes one by one.
+    /// Returns whether every step processes rows, and no step processes lanes one by one.
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
@@ -286,7 +286,7 @@ impl<'a> Kernels<'a> {
         !depth_write || nearer.contains(compare)
     }
 
-    /// Appends to `seen` the quads that the depth test does not hide. The depths are in `fragments`.
+    /// Appends the quads that the depth test does not hide to `seen`. The depths are in `fragments`.
     pub(crate) fn see(&self, fragments: &Fragments, seen: &mut Vec<Quad>) {
         self.level.run(Sight { kernels: self, fragments, seen });
     }
@@ -355,7 +355,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Appends to `seen` the quads of fragments that the depth test does not hide.
+/// Appends the quads of fragments that the depth test does not hide to `seen`.
 struct Sight<'a> {
     kernels: &'a Kernels<'a>,
     fragments: &'a Fragments,
@@ -497,7 +497,7 @@ fn depth_tested(format: DepthFormat, compare: Compare, depths: &Words, stored: &
     (codes, compared(compare, &codes, &before))
 }
 
-/// Positions of depth and stencil in a word, each as its lowest bit and its number of bits.
+/// Positions of depth and stencil in a word. A position consists of the lowest bit and the number of bits.
 struct WordLayout {
     depth: (u32, u32),
     stencil: (u32, u32),
@@ -527,7 +527,7 @@ fn part(words: &Words, (first, count): (u32, u32)) -> Words {
     words.map(|word| word >> first & mask)
 }
 
-/// Replaces a bit field of the words in the lanes of the mask `under`.
+/// In the lanes of the mask `under`, replaces a bit field of the words by `values`.
 #[inline(always)]
 fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Words) {
     let mask = bits(count) << first;
@@ -769,7 +769,7 @@ impl MergedRows<'_> {
         new
     }
 
-    /// Stores live lanes in a target. If there is a `fixed` word, all lanes store it without blending.
+    /// Stores live lanes in a target. If there is a `fixed` word, all lanes store this word without blending.
     #[inline(always)]
     fn store(
         &self,
@@ -828,7 +828,7 @@ impl MergedRows<'_> {
 }
 
 impl MergedRows<'_> {
-    /// Returns the second colour of a group, if a blend reads it and the program writes it.
+    /// Returns the second colour of a group, if a blend reads the second colour and the program writes it.
     #[inline(always)]
     fn second<'l>(
         &'l self,

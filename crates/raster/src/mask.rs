@@ -5,7 +5,7 @@
 use crate::interpolate::Kind;
 use crate::setup::Rectangle;
 
-/// Window rectangles, and whether pixels inside or outside of them are drawn.
+/// Window rectangles, and whether pixels inside or outside of the rectangles are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowRectangles {
     /// The rectangles.

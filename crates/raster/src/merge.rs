@@ -154,7 +154,7 @@ impl Merge<'_> {
     }
 
     /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. Returns `false`,
-    /// without a copy, if this is not possible.
+    /// without a copy, if such a copy is not possible.
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());

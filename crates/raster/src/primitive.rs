@@ -9,7 +9,7 @@ pub enum Topology {
     Points,
     /// Every two vertices form a line.
     Lines,
-    /// Each vertex and the previous one form a line.
+    /// Each vertex and the previous vertex form a line.
     LineStrip,
     /// [`Topology::LineStrip`], with a line from the last vertex to the first.
     LineLoop,
@@ -17,7 +17,7 @@ pub enum Topology {
     Triangles,
     /// Each vertex and the previous two form a triangle.
     TriangleStrip,
-    /// Each vertex, the previous one and the first form a triangle.
+    /// Each vertex, the previous vertex and the first vertex form a triangle.
     TriangleFan,
     /// Every four vertices form two triangles.
     Quads,
@@ -84,7 +84,7 @@ pub fn count(topology: Topology, count: usize) -> usize {
     }
 }
 
-/// Computes the result of [`assemble`] in `found`, whose old contents are dropped.
+/// Stores the result of [`assemble`] in `found`. The old contents of `found` are dropped.
 pub(crate) fn assemble_into(
     topology: Topology,
     count: usize,

@@ -1,8 +1,9 @@
 //! Setup: computes the pixels that a primitive in window coordinates covers, in quads.
 //!
 //! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the order
-//! of rows. A pixel belongs to a triangle if its centre is inside, or on a left or a top edge. OpenGL 3.0, 3.6.1,
-//! leaves pixels on edges to the implementation. The rule of left and top edges is from the documents of the chips.
+//! of rows. A pixel belongs to a triangle if its centre is inside of the triangle, or on a left or a top edge. OpenGL
+//! 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of left and top edges is from the
+//! documents of the chips.
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;
@@ -48,12 +49,13 @@ pub type Corner = [i64; 2];
 /// and the sum of these products for a polygon, then fit in 63 bits.
 const FURTHEST: i64 = PIXEL << 20;
 
-/// Rounds a window coordinate down to a fixed-point number, and clamps it to the maximum magnitude. A NaN becomes 0.
+/// Rounds a window coordinate down to a fixed-point number, and clamps the result to the maximum magnitude. A NaN
+/// becomes 0.
 pub fn snap(coordinate: f64) -> i64 {
     bounded(libm::floor(coordinate * PIXEL as f64))
 }
 
-/// Converts a fixed-point length or coordinate to an integer, and clamps it to the maximum magnitude.
+/// Converts a fixed-point length or coordinate to an integer, and clamps the result to the maximum magnitude.
 pub(crate) fn bounded(fixed: f64) -> i64 {
     (fixed as i64).clamp(-FURTHEST, FURTHEST)
 }
@@ -76,7 +78,7 @@ impl Quad {
     }
 }
 
-/// Returns twice the signed area of a triangle, which is positive if the corners run clockwise on the screen.
+/// Returns twice the signed area of a triangle. The result is positive if the corners run clockwise on the screen.
 pub fn area(corners: [Corner; 3]) -> i64 {
     let [a, b, c] = corners;
     (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])

@@ -104,7 +104,7 @@ impl Surface {
 pub struct Target {
     /// Memory of the target.
     pub surface: Surface,
-    /// Format of its elements.
+    /// Format of the target's elements.
     pub format: Format,
     /// For red, green, blue and alpha, the component of the format that stores the channel. `None` for a channel that
     /// is not stored.
@@ -143,7 +143,7 @@ impl Target {
             }
         }
         let (mut bits, written) = self.format.write(values, mask);
-        // If all bits of the element are written, its old value is not needed.
+        // If all bits of the element are written, the old value of the element is not needed.
         if written == u128::MAX >> (128 - 8 * u32::from(self.format.bytes)) && logic == LogicOp::COPY {
             element.copy_from_slice(&bits.to_le_bytes()[..element.len()]);
             return;
@@ -164,7 +164,7 @@ impl Target {
 pub struct DepthTarget {
     /// Memory of the buffer.
     pub surface: Surface,
-    /// Format of its elements.
+    /// Format of the buffer's elements.
     pub format: DepthFormat,
 }
 
@@ -383,7 +383,7 @@ impl Draw {
 /// One word per lane.
 pub type LaneWords = Vec<u32>;
 
-/// One word per lane, shared with a program while it runs.
+/// One word per lane. A column is shared with a program while the program runs.
 pub type LaneColumn = Arc<LaneWords>;
 
 /// Fragments to shade: whole quads, with four lanes each in the order of [`Quad`].
@@ -523,8 +523,8 @@ pub trait FragmentProgram: Sync {
         false
     }
 
-    /// Returns whether lanes that fail the depth test need not run. This requires that the program does not compute
-    /// depth, and that a lane has no effects other than its results.
+    /// Returns whether lanes that fail the depth test need not run. To return `true`, the program must not compute
+    /// depth, and a lane must have no effects other than its results.
     fn may_skip_hidden(&self) -> bool {
         false
     }
@@ -535,8 +535,8 @@ pub trait FragmentProgram: Sync {
         None
     }
 
-    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because it has
-    /// effects other than its results.
+    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because the
+    /// program has effects other than its results.
     fn in_order(&self) -> bool {
         false
     }
@@ -548,7 +548,7 @@ pub trait FragmentProgram: Sync {
     /// then not stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
-    /// Receives results after they are merged. The program may reuse their memory.
+    /// Receives results after they are merged. The program may reuse the memory of the results.
     fn merged(&self, _shaded: Shaded) {}
 }
 
@@ -595,7 +595,7 @@ impl Batch {
         self.depths.get(sample).unwrap_or(&self.fragments.positions[2])
     }
 
-    /// Removes all lanes. The memory of a column is reused, unless the program still refers to it.
+    /// Removes all lanes. The memory of a column is reused, unless the program still refers to the column.
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;

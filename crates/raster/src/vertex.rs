@@ -10,7 +10,7 @@ pub struct Vertex {
     /// Clip and cull distances. If a distance is negative, the vertex is outside.
     pub distances: [f32; 8],
     /// Whether the polygon's side that begins at this vertex is not an edge, so that the polygon modes of points and
-    /// lines do not draw it. (OpenGL 3.0, 2.6.2)
+    /// lines do not draw this side. (OpenGL 3.0, 2.6.2)
     pub inner_side: bool,
     /// Attributes to be interpolated: x, y, z, w as bits.
     pub attributes: Vec<[u32; 4]>,

@@ -1,4 +1,4 @@
-//! Writes launch files: all inputs of a launch, as text and as files in the same folder.
+//! Writes launch files. A launch file contains all inputs of a launch, as text and as files in the same folder.
 //!
 //! `reconverge run` and other commands read a launch file and create the launch that the file describes
 //! (docs/launch-files.md). Short lists of numbers are written inline, as bits. Longer lists are written to a file,
@@ -33,7 +33,7 @@ const IN_PLACE: usize = 64;
 /// A launch file under construction.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchText {
-    /// Fields of the launch. In TOML, these precede all tables.
+    /// Fields of the launch. In TOML, the fields precede all tables.
     fields: String,
     /// Tables of the launch. The file contains them after the fields.
     tables: String,
@@ -155,12 +155,14 @@ impl LaunchText {
     }
 }
 
-/// Returns rows of words as a value of type `bits`: inline, or the name of a file that contains them.
+/// Returns rows of words as a value of type `bits`. The value contains the words inline, or names a file that contains
+/// the words.
 fn bits<const N: usize>(kind: &str, rows: &[[u32; N]], store: &mut dyn Store) -> Result<String, String> {
     typed(kind, "bits", (N, rows.as_flattened()), store)
 }
 
-/// Returns rows of words as a value of a given type: inline, or the name of a file that contains them.
+/// Returns rows of words as a value of a given type. The value contains the words inline, or names a file that contains
+/// the words.
 fn typed(
     kind: &str,
     dtype: &str,

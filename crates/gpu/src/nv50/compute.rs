@@ -1,9 +1,9 @@
 //! The compute object, which launches compute programs over grids of blocks.
 //!
 //! The compute object shares constant buffers, textures and samplers with the 3D object. A compute program uses the
-//! code window and the bindings of fragment programs. A launch reads and writes the buffers in place. A program cannot
-//! access bytes outside of buffers, even if a segment of g[] covers them. Sources: Mesa `nv50_compute.c`,
-//! `nv50_compute.xml.h`, and streams captured from it.
+//! code window and the bindings of fragment programs. A launch reads and writes the buffers directly in memory. A
+//! program cannot access bytes outside of buffers, even if a segment of g[] covers these bytes. Sources: Mesa
+//! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from the driver.
 
 use std::ops::Range;
 
@@ -296,7 +296,8 @@ impl Nv50 {
     }
 }
 
-/// Returns whether the condition of a COND_MODE holds, for the query results at address `at`.
+/// Returns whether the condition that `mode` selects in a COND_MODE holds. `at` is the address of the query results
+/// that the condition reads.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
     match mode {
@@ -346,8 +347,8 @@ fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) ->
     segments
 }
 
-/// Returns the ranges of memory that are in a buffer and in a segment of the bit set `reached`. The ranges are disjoint
-/// and in ascending order.
+/// Returns the ranges of memory that are both in a buffer and in a segment. `reached` is the bit set of these segments.
+/// The ranges are disjoint and in ascending order.
 fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Range<usize>> {
     let reached = (0..16).filter(|number| reached >> number & 1 != 0).filter_map(|n| segments.0[n]);
     let mut all = Vec::new();
@@ -371,7 +372,7 @@ fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Ra
     apart
 }
 
-/// Returns the name of a buffer in launch files, and its contents after a launch.
+/// Returns the name of a buffer in launch files, and the contents of the buffer after a launch.
 fn output(buffer: Buffer) -> (String, Output) {
     let words = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     (buffer_name(buffer.address), Output::Words(Rows { width: 1, words }))

@@ -114,7 +114,8 @@ fn mask(state: &State) -> Option<Box<PixelMask>> {
     (rectangles.is_some() || stipple.is_some()).then(|| PixelMask { rectangles, stipple }.into())
 }
 
-/// Returns the line stipple, if it is on. The pattern restarts at each line of a list. (OpenGL 3.0, 3.5.2)
+/// Returns the line stipple, or `None` if the line stipple is off. The pattern restarts at each line of a list. (OpenGL
+/// 3.0, 3.5.2)
 fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
     let word = state.word(m::LINE_STIPPLE);
     state.flag(m::LINE_STIPPLE_ENABLE).then(|| Stipple {
@@ -169,7 +170,7 @@ fn rows(
     Some(Surface { start, end, pitch, rows, order })
 }
 
-/// Returns the surface and the format of a colour target, if there is one.
+/// Returns the surface and the format of a colour target, or `None` if the target does not exist.
 pub(super) fn color_surface(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     number: usize,
@@ -203,7 +204,7 @@ pub(super) fn color_surface(
     Some((surface, color))
 }
 
-/// Returns the depth buffer, if there is one.
+/// Returns the depth buffer, or `None` if the draw has no depth buffer.
 pub(super) fn zeta(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     layer: usize,
@@ -472,7 +473,7 @@ fn blend((state, unknown): (&State, &mut Unknown), number: usize, kind: Number) 
     Blend { color, alpha, constant, range: blend_range(kind) }
 }
 
-/// The source of a word of v[], which a fragment program reads.
+/// The source of a word of v[] that a fragment program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
     /// Index of the draw's input, and the component.
@@ -485,24 +486,25 @@ struct Word {
     divides: bool,
 }
 
-/// The inputs of a fragment program, and the slots of vertices from which they are interpolated.
+/// The inputs of a fragment program, and the slots of vertices from which the inputs are interpolated.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
     /// Interpolated vectors. Input `n` is interpolated from attribute `n` of the vertices.
     pub(super) inputs: Vec<Input>,
-    /// For each input, the four slots that form the attribute, and whether their values are divided by w of the vertex.
+    /// For each input, the four slots that form the attribute, and whether the values of these slots are divided by w
+    /// of the vertex.
     slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
     /// Bit n: input n is read at the centroid of the covered samples.
     centroids: u64,
-    /// Whether the position is read at the centroid, and whether it is read at the sample.
+    /// Whether the position is read at the centroid, and whether the position is read at the sample.
     position: (bool, bool),
 }
 
 impl Reads {
-    /// Returns the inputs for the state of the methods. `centroids` has the words of v[] that the program reads at the
-    /// centroid.
+    /// Returns the inputs that the state of the methods selects. `centroids` has the words of v[] that the program
+    /// reads at the centroid.
     pub(super) fn new(
         (state, unknown): (&State, &mut Unknown),
         topology: Topology,
@@ -752,7 +754,7 @@ impl FragmentProgram for FragmentStage<'_> {
             divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        // All lanes of a quad run, even if they are not covered. A captured launch records the coverage.
+        // All lanes of a quad run, even lanes that are not covered. A captured launch records the coverage.
         let needs_coverage = self.shader.sees_coverage() || self.recording.is_on();
         if needs_coverage && !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
             launch.covered = vec![false; lanes];
@@ -762,7 +764,7 @@ impl FragmentProgram for FragmentStage<'_> {
         }
         let FragmentResults { control, count, sample_mask, masks_samples, clamps } = self.results;
         launch.kept = Some(count);
-        // If v[] begins with w, and every w is 1, this word is omitted. A captured launch contains all inputs.
+        // If v[] begins with w, and every w is 1, the word of w is omitted. A captured launch contains all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
         let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
@@ -848,8 +850,8 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// Returns the first word of v[] after the position, which is a colour, and whether its value is divided by w of
-    /// the vertex.
+    /// Returns the first word of v[] after the position. This word is a colour. Also returns whether the value of the
+    /// word is divided by w of the vertex.
     fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
         let mut state = State::new(Object::Tesla);
         // One colour word: slot 4 for the front and slot 8 for the back.

@@ -28,7 +28,7 @@ pub(super) enum DriverFault {
     Offset,
     /// Kernels access global memory through g0[], which the driver does not map.
     FirstSegment,
-    /// All compute programs have their code at offset 0, so they overwrite each other.
+    /// All compute programs have their code at offset 0, so each program overwrites the previous one.
     OnePlace,
     /// A launch matches several earlier programs, so the intended program is uncertain.
     SeveralPrograms,
@@ -42,7 +42,7 @@ pub(super) enum DriverFault {
     Saturates,
     /// The compiler emits 16-bit instructions for comparisons and shifts of 64-bit integers.
     Long,
-    /// The bits of an operand in s[] do not determine its address.
+    /// The bits of an operand in s[] do not determine the address of the operand.
     Ambiguous,
     /// The limit of an image without layers has too many rows.
     Rows,
@@ -131,7 +131,7 @@ impl DriverFault {
 /// Properties of a launch by which its program is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// Size of the parameters in bytes, including the driver's own word.
+    /// Size of the parameters in bytes, including the word that the driver adds.
     pub(super) parameters: usize,
     /// Size of a block in threads. A program of OpenGL always has the same size of blocks.
     pub(super) block: [u32; 3],
@@ -147,7 +147,7 @@ impl Signature {
         self.parameters > 4
     }
 
-    /// Returns whether one program can have both signatures.
+    /// Returns whether both signatures may belong to the same program.
     fn fits(&self, other: &Signature) -> bool {
         let same = (self.parameters, self.registers, self.shared_bytes)
             == (other.parameters, other.registers, other.shared_bytes);
@@ -162,11 +162,11 @@ struct Uploaded {
     signature: Signature,
     /// Number of the program's last launch.
     launched: u64,
-    /// Index of the program that was launched after this one.
+    /// Index of the program that was launched after this program.
     next: Option<usize>,
 }
 
-/// Detects the faults of a chip's driver, and handles them if requested.
+/// Detects the faults of a chip's driver, and handles the faults if `handled` is set.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     /// Whether the faults are handled, not only reported.

@@ -15,7 +15,7 @@ pub(super) const BUFFERS: usize = 4;
 /// State of transform feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Feedback {
-    /// Offset in bytes in each buffer at which the next vertex is written.
+    /// For each buffer, the offset in bytes at which the next vertex is written.
     pub(super) offsets: [u32; BUFFERS],
     /// Number of primitives that were written since STRMOUT_PARAMS_LATCH.
     primitives: u32,

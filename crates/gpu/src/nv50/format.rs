@@ -102,7 +102,7 @@ pub(super) fn blends(format: &Format, errata: Errata) -> bool {
 }
 
 /// Returns the format of a depth surface, or `None` if the number is unassigned. Formats with coverage samples are not
-/// supported. The driver does not use them.
+/// supported. The driver does not use these formats.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     Some(match number {
         0x0a => DepthFormat::Float32,

@@ -45,8 +45,8 @@ const P_WORDS: usize = (1 << 16) / 4;
 /// Index of the word of a[] that contains the number of the primitive.
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
-/// Returns the vertices of each primitive in the order in which a geometry program reads them, including adjacent
-/// vertices.
+/// Returns the vertices of each primitive, including adjacent vertices. The vertices are in the order in which a
+/// geometry program reads them.
 ///
 /// Inferred: if the first vertex provokes, every other triangle of a strip begins with its provoking vertex. NV92 fails
 /// piglit's `gl-3.2-adj-prims` if the first vertex provokes, and passes this test if the last vertex provokes:

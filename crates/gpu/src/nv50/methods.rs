@@ -1,4 +1,5 @@
-//! Methods of the chip's objects: those that the chip model reads, and those that do not change results.
+//! Methods of the chip's objects. The tables list the methods that the chip model reads, and the methods that do not
+//! change results.
 //!
 //! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h`, `nv_m2mf.xml.h` and `nv50_compute.xml.h`. Addresses are byte
 //! addresses. Calls of a method that is not listed here are counted and reported by name.
@@ -419,7 +420,7 @@ impl Object {
     /// All objects, in the order of the variants.
     const ALL: [Object; 4] = [Object::Tesla, Object::TwoD, Object::M2mf, Object::Compute];
 
-    /// Returns the object with a handle. The lower half of a handle is the class of the object.
+    /// Returns the object that a handle selects. The lower half of a handle is the class of the object.
     pub(super) fn of_handle(handle: u32) -> Option<Object> {
         match handle & 0xffff {
             0x5097 | 0x8297 | 0x8397 | 0x8597 | 0x8697 => Some(Object::Tesla),
@@ -449,14 +450,14 @@ impl Object {
         }
     }
 
-    /// Returns the entry of a method, if it is known.
+    /// Returns the entry of a method, or `None` if the method is unknown.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
         static TABLES: LazyLock<[RegisterTable; 4]> =
             LazyLock::new(|| Object::ALL.map(|object| RegisterTable::new(&object.methods())));
         TABLES[self as usize].get(method)
     }
 
-    /// Returns the reset values of methods, for those methods on whose reset values the driver relies.
+    /// Returns the reset values of the methods for which the driver relies on the reset value.
     pub(super) const fn initial(self) -> &'static [(u32, u32)] {
         match self {
             Object::Tesla => TESLA_INITIAL,
@@ -578,8 +579,8 @@ word! {
         unit: u8 [8:1],
         id: u32 [30:9],
     }
-    /// A sampler that is bound to a program. The number has nine bits in Mesa's headers, but the driver has 2,048
-    /// samplers.
+    /// A sampler that is bound to a program. The number of the sampler has nine bits in Mesa's headers, but the driver
+    /// has 2,048 samplers.
     pub(super) struct BindTsc(u32) = "BIND_TSC" {
         valid: bool [0:0],
         unit: u8 [7:4],

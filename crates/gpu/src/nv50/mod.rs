@@ -71,7 +71,7 @@ use surface::Slices;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
 
-/// Maximum number of instructions of a warp before it counts as hung.
+/// Maximum number of instructions of a warp. A warp that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
 /// Positions are rounded to the nearest of 256 steps per pixel. The driver advertises this number of steps.
@@ -80,7 +80,7 @@ const WATCHDOG: u64 = 1 << 24;
 /// truncated, some pixels would differ. RV770 truncates positions and fails the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// Elements that a set-up word selects from the following words of VB_ELEMENT_U16 or VB_ELEMENT_U8.
+/// Elements that a set-up word selects from the words of VB_ELEMENT_U16 or VB_ELEMENT_U8 that follow the set-up word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -227,8 +227,8 @@ impl Nv50 {
         self
     }
 
-    /// Sets whether the chip handles the known faults of Mesa's compute driver. If it does, programs run as if the
-    /// driver did not have these faults.
+    /// Sets whether the chip handles the known faults of Mesa's compute driver. If the chip handles these faults,
+    /// programs run as if the driver did not have them.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -506,7 +506,7 @@ impl Nv50 {
     fn draws_conditionally(&self, memory: Vram<'_>, tesla: bool) -> bool {
         let (state, method) =
             if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
-        // In mode 0, the 3D object never draws, but the 2D object always does.
+        // In mode 0, the 3D object never draws, but the 2D object always draws.
         let mode = state.word(method + 8);
         (mode == 0 && !tesla) || compute::condition(memory, state.address(method), mode)
     }
@@ -833,7 +833,7 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     inputs
 }
 
-/// A result map: for each slot, the word of o[] that is stored in it.
+/// A result map: for each slot, the number of the word of o[] that is stored in the slot.
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
@@ -853,7 +853,7 @@ impl Map {
         Slots { words: Vec::new(), size: self.sources.len(), count: 0 }
     }
 
-    /// Adds the slots of a vertex with these words of o[].
+    /// Adds the slots of a vertex to `slots`. `words` has the words of o[] of the vertex.
     fn add(&self, words: &[u32], slots: &mut Slots) {
         let value = |source: &u8| match *source {
             source if source == self.constants => 0,
@@ -888,7 +888,7 @@ impl Map {
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     words: Vec<u32>,
-    /// Number of slots of a vertex, one word each.
+    /// Number of slots of a vertex. Each slot has one word.
     size: usize,
     count: usize,
 }
@@ -931,7 +931,7 @@ impl chip::SharedParts for Nv50 {
                     segment.end
                 )));
             }
-            // The chip fetches all words of a segment before it executes the first one.
+            // The chip fetches all words of a segment before it executes the first word.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
                 self.counters.time += 1;
                 self.take(memory, word, at)?;

@@ -10,8 +10,8 @@ use reconverge_raster::setup::{PIXEL, Rectangle};
 use super::methods::{FpMultisample, MultisampleCtrl, tesla as m};
 use super::state::{State, Unknown, fields};
 
-/// Positions of two, four and eight samples, in sixteenths of a pixel relative to its centre. Samples are in the order
-/// of [`SampleOrder`].
+/// Positions of two, four and eight samples, in sixteenths of a pixel relative to the centre of the pixel. Samples are
+/// in the order of [`SampleOrder`].
 const PLACES: [&[[i8; 2]]; 3] = [
     &[[-4, -4], [4, 4]],
     &[[-2, -6], [6, -2], [-6, 2], [2, 6]],

@@ -16,7 +16,8 @@ pub(super) struct Counters {
     pub(super) primitives: u64,
     /// Number of vertices for which the vertex program ran.
     pub(super) vertex_launches: u64,
-    /// Number of primitives for which the geometry program ran, and number of primitives that it emitted.
+    /// Number of primitives for which the geometry program ran, and number of primitives that the geometry program
+    /// emitted.
     pub(super) geometry_launches: u64,
     pub(super) geometry_primitives: u64,
     /// Number of primitives before and after clipping.

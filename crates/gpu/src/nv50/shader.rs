@@ -141,7 +141,8 @@ pub(super) struct KeptProgram {
     reads_sample: bool,
     /// The words of v[] that the program reads at the centroid of the covered samples.
     centroids: SortedSet<u16>,
-    /// Two bit sets of segments of g[]: those that the program may access, and those that it may write.
+    /// Two bit sets of segments of g[]: the segments that the program may access, and the segments that the program may
+    /// write.
     pub(super) segments: [u16; 2],
     /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain
     /// constants.
@@ -375,14 +376,16 @@ impl Shader {
         Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
-    /// Returns a recording of the fragments of a draw. The program's first `results` registers are its results.
+    /// Returns a recording of the fragments of a draw. The first `results` registers of the program contain its
+    /// results.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
         let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program. If there is a recording, adds the lanes of the run to it, with the pixels of `fragments`.
+    /// Runs the program. If there is a recording, adds the lanes of the run and the pixels of `fragments` to the
+    /// recording.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.
@@ -453,7 +456,7 @@ fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     }
 }
 
-/// Returns the results of lanes, by the names that the machine's launches use.
+/// Returns the results of lanes, each with the name that the machine's launches use for the result.
 fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, Rows)> {
     let lanes = || lanes.iter();
     let rows = |width: usize, words: Vec<u32>| Rows { width, words };
@@ -552,7 +555,7 @@ impl Found {
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
-                        // An address register may have any value, so all later words may be read.
+                        // An address register may have any value, so the program may read all later words.
                         let first = place.offset as u32 / 4;
                         let last = if fixed { first } else { u32::from(FACING) - 1 };
                         for word in (first..=last).filter(|_| at_centroid) {

@@ -25,7 +25,7 @@ impl State {
         state
     }
 
-    /// Returns the last word of a method, or 0 if it was never called.
+    /// Returns the last word of a method, or 0 if the method was never called.
     pub(super) fn word(&self, method: u32) -> u32 {
         self.words.get(method as usize / 4).copied().unwrap_or(0)
     }

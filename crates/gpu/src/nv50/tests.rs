@@ -89,8 +89,8 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
     );
 }
 
-/// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of 24 bits. The driver writes
-/// twice OpenGL's units (Mesa `nv50_rasterizer_state_create`).
+/// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of a depth of 24 bits. The
+/// driver multiplies OpenGL's units by two before it writes them (Mesa `nv50_rasterizer_state_create`).
 #[test]
 fn a_unit_of_polygon_offset_is_a_step_of_depth() {
     let units = [
@@ -107,7 +107,7 @@ fn a_unit_of_polygon_offset_is_a_step_of_depth() {
 fn stipples_rectangles_and_bounds_are_those_of_the_driver() {
     let methods = [
         (m::POLYGON_STIPPLE_ENABLE, 1),
-        // OpenGL's row 80000001h, with its bytes exchanged.
+        // Row 80000001h of OpenGL's pattern, with its bytes swapped.
         (m::POLYGON_STIPPLE_PATTERN + 4, 0x0100_0080),
         (m::CLIP_RECTS_EN, 1),
         (m::CLIP_RECTS_MODE, 1),

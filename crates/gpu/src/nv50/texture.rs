@@ -1,5 +1,5 @@
-//! Textures and samplers. Reads their entries (TIC, TSC) and the images of textures from memory. Source: Mesa
-//! `nv50_tex.c`, `nv50_texture.xml.h`.
+//! Textures and samplers. Reads the entries of textures (TIC), the entries of samplers (TSC) and the images of textures
+//! from memory. Source: Mesa `nv50_tex.c`, `nv50_texture.xml.h`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -320,7 +320,7 @@ fn image(
         6 | 7 => Select::Word(one(source)),
         _ => Select::Word(0),
     });
-    // Memory contains all levels of the texture, but the entry may select only some of them.
+    // Memory contains all levels of the texture, but the entry may select only some of these levels.
     let levels = if words.linear { 0..=0 } else { words.levels.clone() };
     let level_size = |number: usize| {
         let shrunk = |size: usize| (size >> number).max(1);

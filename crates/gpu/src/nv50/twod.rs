@@ -47,7 +47,7 @@ impl Surface {
         Some(Surface { start: state.address(base + 0x20), layout, z, width, height, number: word(0), color })
     }
 
-    /// Returns the offset in memory of an element, or `None` if it is outside of the surface.
+    /// Returns the offset in memory of an element, or `None` if the element is outside of the surface.
     fn place(&self, x: i64, y: i64) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let inside = x < self.width && y < self.height;
@@ -59,7 +59,7 @@ impl Surface {
         self.color.format.bytes.into()
     }
 
-    /// Returns the range of memory from the first element to the last one.
+    /// Returns the range of memory from the first element to the last element.
     fn range(&self) -> Range<usize> {
         let (x, y) = (self.width.saturating_sub(1), self.height.saturating_sub(1));
         let last = match self.layout {
@@ -98,8 +98,8 @@ fn row_bytes(state: &State) -> usize {
     (state.nth(m::SIFC_WIDTH, 0) as usize).saturating_mul(bytes)
 }
 
-/// Adds the next word of an upload. When the upload is complete, stores all its words. Returns the range of memory that
-/// may have changed.
+/// Adds the next word of an upload. When the upload is complete, stores all words of the upload. Returns the range of
+/// memory that may have changed.
 pub(super) fn data(
     state: &State,
     unknown: &mut Unknown,
@@ -148,7 +148,8 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Op
     blit_as(state, unknown, memory, true)
 }
 
-/// Implements [`blit`]. Copies row by row if this is possible and `rows` is set, otherwise pixel by pixel.
+/// Implements [`blit`]. If `rows` is set and whole rows can be copied, copies row by row. Otherwise, copies pixel by
+/// pixel.
 fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -> Option<Range<usize>> {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
@@ -212,7 +213,7 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     Some(other)
 }
 
-/// Copies the elements `within` of a row, if they are inside of both surfaces.
+/// Copies those of the elements `within` of a row that are inside of both surfaces.
 fn copy_row(
     source: &Surface,
     target: &Surface,

@@ -78,7 +78,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Empties the batch, and reuses its memory.
+    /// Empties the batch. Later vertices reuse the memory of the batch.
     pub(super) fn begin(&mut self, begin: u32, instance: u32) {
         let Batch { ids, attributes, runs, dense, known, partial, .. } = self;
         ids.clear();

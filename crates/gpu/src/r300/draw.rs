@@ -138,7 +138,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // `Outputs` performs the alpha test, because it must read the program's outputs before they are converted.
+        // `Outputs` performs the alpha test, because the test must read the program's outputs before they are
+        // converted.
         alpha_test: None,
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
@@ -167,8 +168,9 @@ fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
 }
 
 /// Returns the pixels inside of the scissor and of the clip rectangles. If n is the bit set of the clip rectangles that
-/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. A rule is supported only if it selects
-/// some of the rectangles and draws the pixels that are inside of all of them. Other rules are reported.
+/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. A rule is supported only if the rule
+/// selects some of the rectangles and draws the pixels that are inside of all selected rectangles. Other rules are
+/// reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -225,7 +227,7 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     ]
 }
 
-/// Returns the line stipple, if it is on.
+/// Returns the line stipple, or `None` if the line stipple is off.
 ///
 /// STIPPLE_SCALE is interpreted as the number of pattern bits per pixel. Mesa writes OpenGL's factor minus one, so a
 /// line with a factor of 1 uses the first bit for all pixels. RV530 passes the part of `linestipple` with a solid
@@ -316,7 +318,7 @@ fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests),
     Ok((depth_target(state, rows)?, tests))
 }
 
-/// Returns the depth buffer, or `None` if its format is not supported.
+/// Returns the depth buffer, or `None` if the format of the depth buffer is not supported.
 fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
@@ -331,7 +333,8 @@ fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, F
     Ok(Some(DepthTarget { surface, format }))
 }
 
-/// Returns a surface at `offset` in a buffer, whose rows have `pitch` pixels of `bytes` bytes.
+/// Returns a surface at `offset` in a buffer. A row of the surface has `pitch` pixels, and each pixel has `bytes`
+/// bytes.
 fn surface(
     name: &str,
     buffer: &Range<usize>,
@@ -393,12 +396,13 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     }))
 }
 
-/// Conversion of the fragment program's outputs before they are stored.
+/// Conversion of the fragment program's outputs before the outputs are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    /// For each target, the number of the output, and the output's channels for C0 to C3.
+    /// For each target, the number of the program's output, and the channels of this output that are stored as C0 to
+    /// C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target whose signed fractions are blended as unsigned ones, the width of a component in bits.
+    /// For each target whose signed fractions are blended as unsigned fractions, the width of a component in bits.
     signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0, if it is on.
     alpha: Option<Alpha>,
@@ -487,7 +491,7 @@ impl Alpha {
     }
 }
 
-/// Returns the colour targets, and the conversion of the program's outputs for them.
+/// Returns the colour targets, and the conversion of the program's outputs for these targets.
 fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
@@ -562,7 +566,7 @@ fn channel(code: u32) -> u8 {
     ORDER[code as usize & 3].1
 }
 
-/// Returns the blending of a target, if it is on. Colours have the components C0 to C3.
+/// Returns the blending of a target, or `None` if blending is off. Colours have the components C0 to C3.
 fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     let range = blend_range(target.format.numbers[0]);
     let is_byte = target.is_byte();
@@ -575,7 +579,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // The codes 0 and 1 also mean zero and one. (REG)
+        // The codes 0 and 1 also mean the factors zero and one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,
@@ -610,7 +614,8 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     };
     let (color, alpha) = (part(color), part(alpha));
     let [red, green] = [0, 1].map(|number| state.nth(reg::RB3D_CONSTANT_COLOR_AR, number));
-    // A component of the constant is a fraction of ten bits. For floating-point targets, it is a half-precision float.
+    // A component of the constant is a fraction of ten bits. For floating-point targets, a component is a
+    // half-precision float.
     let value = |bits: u32| match range {
         Some(_) => (bits & 0xffff) as f32 / 1023.,
         None => f16::from_bits(bits as u16).to_f32(),
@@ -639,7 +644,7 @@ fn unsigned(word: u32, bits: u8) -> u32 {
 enum Source {
     /// Components of texture coordinates.
     Coordinates([Component; 4]),
-    /// A colour: the inputs for front and back, and its format.
+    /// A colour: the inputs for the front and for the back, and the format of the colour.
     Color { front: usize, back: usize, format: u8 },
     /// A colour that vertices do not have. Its channels are zero, but the format may replace some of the channels by
     /// constants.
@@ -668,7 +673,7 @@ const ZERO: u8 = 62;
 const ONE: u8 = 63;
 
 impl Routes {
-    /// Returns the rasteriser's instructions, and the inputs that they read.
+    /// Returns the rasteriser's instructions, and the inputs that the instructions read.
     fn new(state: &mut State, layout: &Layout, shading: &ColorControl) -> (Routes, Vec<Input>) {
         let enable = fields!(state, GbEnable, state.word(reg::GB_ENABLE));
         let count = fields!(state, RsInstCount, state.word(reg::RS_INST_COUNT));
@@ -972,8 +977,8 @@ mod tests {
         assert!(state.unknown.list().is_empty());
     }
 
-    /// Formats for which RV530 fails `fbo-alphatest-formats`, and formats for which it passes. An alpha of 0.4 is 66h
-    /// as a byte.
+    /// Formats for which RV530 fails `fbo-alphatest-formats`, and formats for which RV530 passes this test. An alpha of
+    /// 0.4 is 66h as a byte.
     #[test]
     fn the_alpha_test_of_eight_bits_reads_the_upper_byte_of_a_word() {
         // RGBA8, RGB10_A2, RGBA8_SNORM, RG16, LA16, R16_SNORM, LA16F, LA32F.

@@ -54,7 +54,7 @@ use state::{State, fields};
 use texture::Images;
 use vertex::{Layout, Stream, Vectors};
 
-/// Maximum number of instructions of a group before it counts as hung.
+/// Maximum number of instructions of a group. A group that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
 /// Maximum number of vertices whose memory is kept for the next draw.
@@ -83,17 +83,17 @@ pub struct R300 {
     state: State,
     images: Images,
     arrays: Vec<Array>,
-    /// Control word of a draw whose indices the next INDX_BUFFER packet contains.
+    /// Control word of a draw that waits for its indices. The next INDX_BUFFER packet contains these indices.
     waiting: Option<u32>,
     /// Number of pixels that passed the tests since ZB_ZPASS_DATA was written.
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// The vertex stream of the last draw, and the value of [`State::changes`] for which it was created.
+    /// The vertex stream of the last draw, and the value of [`State::changes`] for which the stream was created.
     stream: Option<(u64, Stream)>,
     /// State of the last draw, which the next draw may reuse.
     known: KeptDraw,
-    /// Vertices of the last draw. The next draw reuses their memory.
+    /// Vertices of the last draw. The next draw reuses the memory of these vertices.
     shaded: Vec<Vertex>,
 }
 
@@ -183,8 +183,8 @@ impl R300 {
         Ok(())
     }
 
-    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has a word with their sizes and strides in words,
-    /// followed by their offsets in bytes.
+    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has one word with the sizes and strides of both
+    /// arrays, in words. After this word, the packet has the offsets of both arrays, in bytes.
     fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
         let payload = packet.payload;
         let count = (payload[0] & 0x1f) as usize;
@@ -374,7 +374,7 @@ impl R300 {
         Ok(())
     }
 
-    /// Runs the vertex program on vertices. If there is no `known` program, creates it from the registers.
+    /// Runs the vertex program on vertices. If `known` is `None`, creates the program from the registers.
     fn shade(
         &mut self,
         known: &mut Option<VertexProgram>,
@@ -400,7 +400,7 @@ impl R300 {
 
 /// The vertices of a draw.
 struct Vertices {
-    /// Input vectors of each vertex. The vertex program replaces them by its outputs.
+    /// Input vectors of each vertex. The vertex program replaces these vectors by its outputs.
     vectors: Vec<Vectors>,
     /// Mask of the input vectors that the stream writes; bit n is vector n.
     targets: u32,
@@ -426,12 +426,13 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
     }
 }
 
-/// Returns the range from an offset in the buffer of a packet's relocation `number` to the end of this buffer.
+/// Returns a range in the buffer of a packet's relocation `number`. The range starts at `offset` and ends at the end of
+/// the buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
     packet.place(number, offset as usize, ["a packet", ""])
 }
 
-/// Returns the word at an offset, or 0 if it extends past `end`.
+/// Returns the word at an offset, or 0 if the word extends past `end`.
 fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
     if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }

@@ -30,7 +30,7 @@ const CONSTANTS: usize = 256;
 /// Index of VAP_PVS_CONST_CNTL in [`VertexRegisters`].
 const CONST_CNTL: usize = 2;
 
-/// A vertex program with its constants, which can run on any number of vertices.
+/// A vertex program with its constants. The program can run on any number of vertices.
 #[derive(Debug)]
 pub(super) struct VertexProgram {
     chip: Chip,
@@ -160,7 +160,7 @@ impl VertexProgram {
 /// without an operation are replaced by zeros.
 type VertexRegisters = [u32; 4 + 3 * DESCRIPTORS];
 
-/// Returns the instruction slots of the program, and the registers that affect it.
+/// Returns the instruction slots of the program, and the registers that affect the program.
 fn program(state: &mut State) -> (Range<usize>, VertexRegisters) {
     let code = fields!(state, PvsCodeCntl0, state.word(reg::VAP_PVS_CODE_CNTL_0));
     let flow = state.word(reg::VAP_PVS_FLOW_CNTL_OPC);

@@ -86,8 +86,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads them again, or because writes to them store words in
-/// memories.
+/// Registers whose changes do not count, because each draw reads these registers again, or because writes to these
+/// registers store words in memories.
 const READ_ANEW: [u32; 10] = [
     reg::GA_US_VECTOR_INDEX,
     reg::GA_US_VECTOR_DATA,
@@ -162,8 +162,8 @@ impl State {
         all.get(number).copied().unwrap_or_default()
     }
 
-    /// Executes a packet that writes registers. After each register is set, `each` receives its address, its value and
-    /// the buffer of its relocation.
+    /// Executes a packet that writes registers. After setting a register, calls `each` with the address of the
+    /// register, its value and the buffer of its relocation.
     pub(super) fn write(
         &mut self,
         packet: &Packet<'_>,
@@ -221,7 +221,8 @@ impl State {
 mod tests {
     use super::*;
 
-    /// Between draws, the driver writes constants, and registers with the values that they already have.
+    /// Between draws, the driver writes constants. The driver also writes registers, with the values that the registers
+    /// already have.
     #[test]
     fn what_draws_depend_on_changes_only_by_other_values() {
         let mut state = State::default();

@@ -1,4 +1,4 @@
-//! Textures: reads them from the registers of a texture unit and from memory.
+//! Reads textures from the registers of a texture unit and from memory.
 //!
 //! Levels have the positions in memory that the driver computes. Within a level, elements are stored row by row,
 //! because the driver never maps a tiled level. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and
@@ -234,8 +234,8 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
         .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past its end".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
-    // The unit exchanges x and z of a decoded block. The driver's selection exchanges them again, so the two exchanges
-    // cancel each other.
+    // The unit exchanges x and z of a decoded block. The driver's selection exchanges x and z again, so the two
+    // exchanges cancel each other.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
     let select = select.map(|select| match select {
         0 if exchanged => Select::Component(2),
@@ -267,7 +267,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
 /// Returns the components of a border colour. Its encoding in the register depends on the texture's format.
 ///
 /// For an sRGB texture, the driver writes the border colour on the sRGB curve. RV530 fails `texwrap bordercolor` for
-/// all these textures, as if it did not decode the colour: [`Erratum::SrgbBorder`].
+/// all these textures, as if the chip did not decode the colour: [`Erratum::SrgbBorder`].
 fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
     let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
@@ -347,7 +347,7 @@ mod tests {
         let border =
             |word, block| border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
-        // The component is in two's complement: Mesa halves the number, and adds 1 if it is negative.
+        // The component is in two's complement: Mesa halves the number, and adds 1 if the number is negative.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(linear.map(f32::from_bits), [128. / 255.; 4]);
     }
 
-    /// RV530 fails `rgtc-teximage-01`, in which a block has the ends -1 / 127 and 5 / 127.
+    /// RV530 fails `rgtc-teximage-01`, in which a block has the end values -1 / 127 and 5 / 127.
     #[test]
     fn signed_blocks_are_mixed_with_their_signs_without_their_erratum() {
         let bytes =

@@ -18,7 +18,7 @@ pub(super) const VECTORS: usize = 16;
 pub(super) type Vectors = [[u32; 4]; VECTORS];
 
 /// Numbers of colours and of sets of texture coordinates of a vertex. The attributes of a vertex are its colours,
-/// followed by its sets.
+/// followed by its sets of texture coordinates.
 pub(super) const COLORS: usize = 4;
 pub(super) const SETS: usize = 8;
 
@@ -39,8 +39,8 @@ struct Element {
     target: usize,
     signed: bool,
     normalized: bool,
-    /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the same, but at least -1. 2:
-    /// (2v + 1) / (2^n - 1), which is never zero.
+    /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the result of method 0, but
+    /// at least -1. 2: (2v + 1) / (2^n - 1), which is never zero.
     method: u8,
     /// For x, y, z and w: the index of a component, 4 for zero, or 5 for one.
     select: [u8; 4],
@@ -113,7 +113,7 @@ impl Stream {
 }
 
 impl Element {
-    /// Returns the components, and the number of words that they occupy.
+    /// Returns the components, and the number of words that the components occupy.
     fn values(&self, word: impl Fn(usize) -> u32) -> ([u32; 4], usize) {
         let mut values = [0, 0, 0, 1f32.to_bits()];
         let half = |number: usize| (word(number / 2) >> (16 * (number % 2))) as u16;

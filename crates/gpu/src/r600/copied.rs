@@ -68,7 +68,7 @@ pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
-        // The instructions must be in order, and the export of the colour must be the last.
+        // The instructions must be in order, and the export of the colour must be the last instruction.
         (addr as usize == number && exported.is_none()).then_some(())?;
         match &cf.op {
             CfOp::Alu(clause) => {

@@ -53,7 +53,7 @@ pub(super) struct VertexLayout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) topology: Topology,
-    /// Runs of vertices. A vertex has the number of the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed the vertex.
     pub(super) runs: Vec<Vec<usize>>,
     /// Number of the viewport.
     pub(super) viewport: usize,
@@ -463,7 +463,7 @@ fn surface(
     let view = fields!(state, View, state.nth(view, number));
     let pitch = (usize::from(size.pitch_tile_max) + 1) * 8;
     let elements = (size.slice_tile_max as usize + 1) * 64;
-    // If the view does not contain the layer, its last slice is used.
+    // If the view does not contain the layer, the last slice of the view is used.
     let slice =
         (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
     let start = place.start + slice as usize * elements * bytes;

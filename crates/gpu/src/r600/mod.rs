@@ -56,7 +56,7 @@ pub const BACKENDS: usize = 4;
 /// Bit that marks the value of a query as valid.
 const VALID: u64 = 1 << 63;
 
-/// Maximum number of instructions of a wavefront before it counts as hung.
+/// Maximum number of instructions of a wavefront. A wavefront that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
 /// Event types of EVENT_WRITE.
@@ -119,7 +119,8 @@ pub struct R600 {
     statistics: Statistics,
     /// Whether pipeline statistics and the statistics of stream-out are counted.
     counts_statistics: bool,
-    /// Number of command words so far. It is used as the time, so that results do not depend on the host's clock.
+    /// Number of command words so far. This number is used as the time, so that results do not depend on the host's
+    /// clock.
     time: u64,
     draws: u64,
     watch: Watch,
@@ -137,7 +138,7 @@ struct DrawMemory {
     /// Initial values of each vertex's first register, and runs of vertices.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
-    /// Results of the vertex program, and the vertices that are created from them.
+    /// Results of the vertex program, and the vertices that are created from these results.
     outcome: Outcome,
     vertices: Vec<Vertex>,
 }
@@ -578,7 +579,7 @@ struct Shaded {
     /// Number of vertices.
     lanes: usize,
     topology: Topology,
-    /// Runs of vertices. A vertex has the number of the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed the vertex.
     runs: Vec<Vec<usize>>,
 }
 

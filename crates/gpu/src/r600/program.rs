@@ -1,4 +1,4 @@
-//! Programs in memory: their lengths, and the registers and resources that they read.
+//! Programs in memory: their lengths, and the registers and resources that the programs read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of a program, up to its end. `place` is the range from its start to the end of its buffer.
-    /// Returns the cached words if memory has not changed.
+    /// Returns the words of a program, up to its end. `place` is the range from the start of the program to the end of
+    /// the program's buffer. Returns the cached words if memory has not changed.
     pub(super) fn words(
         &mut self,
         memory: Vram<'_>,
@@ -136,7 +136,7 @@ pub(super) struct ResourcesRead {
     pub(super) samplers: Vec<u8>,
 }
 
-/// An element of a vertex buffer that the index or the instance of a vertex selects.
+/// An element of a vertex buffer. The index or the instance of a vertex selects the element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     by_instance: bool,
@@ -144,7 +144,7 @@ pub(super) struct Element {
     based: bool,
     /// Whether the stride is 0 (CONST_BUF_NO_STRIDE).
     no_stride: bool,
-    /// Number of bytes from the start of the vertex to the last byte that may be read.
+    /// Number of bytes from the start of the vertex to the last byte that the program may read.
     size: usize,
 }
 
@@ -229,8 +229,8 @@ impl ResourcesRead {
         found
     }
 
-    /// Adds the resources that a program may read. `intact` is called for each fetch, in order. It returns which
-    /// components of R0 still have their initial values.
+    /// Adds the resources that a program may read. This function calls `intact` for each fetch, in order. `intact`
+    /// returns which components of R0 still have their initial values.
     fn add(&mut self, code: &Code, mut intact: impl FnMut(&Fetch) -> [bool; 4]) {
         for (_, cf) in code.instructions() {
             match &cf.op {
@@ -291,7 +291,8 @@ const LINE: usize = 64;
 /// The properties on which the decoding of a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
-    /// The words of the program and of its fetch program. Both are the same list if they have the same address.
+    /// The words of the program, and the words of its fetch program. If both programs have the same address, both
+    /// fields refer to the same list.
     pub(super) words: Arc<[u32]>,
     pub(super) fetch: Option<Arc<[u32]>>,
     pub(super) stage: Stage,
@@ -315,7 +316,7 @@ pub(super) struct KeptProgram {
 }
 
 impl KeptProgram {
-    /// Returns a cached program for its decoded form.
+    /// Returns a new cache entry for a decoded program.
     pub(super) fn new(decoded: Loaded) -> KeptProgram {
         let (code, fetch) = decoded.codes();
         KeptProgram {

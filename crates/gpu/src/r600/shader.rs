@@ -109,7 +109,7 @@ pub(super) const GEOMETRY: Unit = Unit {
 /// R600_GS_RING_CONST_BUFFER)
 const RING: u8 = 17;
 
-/// A stage's program with its constants and resources, which can run on any number of lanes.
+/// A stage's program with its constants and resources. The program can run on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
@@ -141,11 +141,11 @@ pub(super) struct Context<'a, 'm> {
 }
 
 impl Shader {
-    /// Returns the program that the registers select, with its resources. `numbers` limits the bytes of vertex buffers
-    /// that are read. `None` means all bytes.
+    /// Returns the program that the registers select, with its resources. If `numbers` is not `None`, reads only the
+    /// bytes of vertex buffers that the vertices may read. Otherwise, reads all bytes.
     ///
     /// # Errors
-    /// Returns a fault if no program is selected, or if the machine cannot load it.
+    /// Returns a fault if no program is selected, or if the machine cannot load the program.
     pub(super) fn new(
         unit: Unit,
         context: &mut Context<'_, '_>,
@@ -263,8 +263,8 @@ impl Shader {
         Machine::R700(Box::new(launch))
     }
 
-    /// Returns a recording of vertices. `vertices` contains the values of their first registers: index, zero, number of
-    /// the primitive, and instance.
+    /// Returns a recording of vertices. `vertices` contains the value of each vertex's first register: index, zero,
+    /// number of the primitive, and instance.
     pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
         let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
         Recording::vertices(&self.observed(), self.machine(), self.options, vertices)
@@ -295,7 +295,7 @@ impl Shader {
         self.loaded.codes().0
     }
 
-    /// Returns a mask of the components of a register that the program reads; bit n is component n.
+    /// Returns a mask of those components of a register that the program reads; bit n is component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.registers[usize::from(gpr) & 127]
     }
@@ -335,7 +335,7 @@ impl Shader {
     }
 
     /// Runs the program on fragments whose registers have these columns. An empty column reads as zeros. If there is a
-    /// recording, adds the lanes to it. `outcome` receives the results.
+    /// recording, adds the lanes to the recording. `outcome` receives the results.
     ///
     /// # Errors
     /// See [`Shader::run`].
@@ -364,8 +364,8 @@ impl Shader {
         }
     }
 
-    /// Runs the program on lanes with these registers. If there is a recording, adds the lanes to it, with the pixels
-    /// of `fragments`. `outcome` receives the results.
+    /// Runs the program on lanes with these registers. If there is a recording, adds the lanes and the pixels of
+    /// `fragments` to the recording. `outcome` receives the results.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.
@@ -452,8 +452,8 @@ fn loaded(
     Ok((lowered.clone(), environment, program.reads.clone(), program.resources.clone()))
 }
 
-/// Returns `None` if there is no resource with this number. Otherwise, returns its cached texture, or `Some(None)` if
-/// the texture is not in the cache or memory has changed.
+/// Returns `None` if there is no resource with this number. Otherwise, returns the cached texture of the resource, or
+/// `Some(None)` if the texture is not in the cache or memory has changed.
 fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Option<Texture>> {
     let resource = state.resource(resource).cloned()?;
     Some(texture::find(&mut state.images, &resource, memory))

@@ -44,7 +44,7 @@ pub(super) struct Streams {
     pub(super) written: u64,
 }
 
-/// Returns, for each stream, the dwords of a vertex that a program writes.
+/// Returns, for each stream, which dwords of a vertex a program writes.
 pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
     let mut found: [SortedSet<usize>; BUFFERS] = Default::default();
     for (_, cf) in code.instructions() {

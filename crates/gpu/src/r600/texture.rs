@@ -215,7 +215,7 @@ impl TextureLayout {
         Ok(TextureLayout { words, shape, element, samples, range: start..end.max(start), levels })
     }
 
-    /// Returns the texture. `bytes` is a copy of its range in memory.
+    /// Returns the texture. `bytes` is a copy of the texture's range in memory.
     ///
     /// # Errors
     /// Returns the name of an unsupported feature.
@@ -302,7 +302,8 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
             seamless: cube_wrap,
-            // The driver sets the same code for both filters: Mesa, `r600_tex_filter`.
+            // The driver sets the same code for the magnification filter and the minification filter: Mesa,
+            // `r600_tex_filter`.
             anisotropy: if is_anisotropic(12) { sampling::anisotropy(field(0, 21, 19)) } else { 0 },
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],

@@ -68,7 +68,8 @@ pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored:
     })
 }
 
-/// Adds source and destination with factors that depend on source alpha. Returns the sums as bytes at their positions.
+/// Adds source and destination with factors that depend on source alpha. Returns the sums as bytes at their positions
+/// in an element.
 #[inline(always)]
 fn weighted(
     (source, target, stored): ([&Words; 4], &Target, &Words),
@@ -95,7 +96,7 @@ fn weighted(
 pub(super) struct Blending<'a> {
     blend: &'a Blend,
     source: [Floats; 4],
-    /// The second colour, if a factor reads it.
+    /// The second colour, or `None` if no factor reads the second colour.
     second: Option<[Floats; 4]>,
     destination: [Floats; 4],
     constant: [f32; 4],

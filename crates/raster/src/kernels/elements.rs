@@ -17,7 +17,7 @@ struct ElementPart {
     number: Number,
 }
 
-/// The elements of a target, and their components.
+/// The elements of a target, and the components of these elements.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     pub(super) cells: Cells<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Returns the elements of a target. Returns `None` if rows cannot convert one of their components.
+    /// Returns the elements of a target. Returns `None` if rows cannot convert a component of the elements.
     pub(super) fn new(target: &Target, cells: Cells<'a>) -> Option<Elements<'a>> {
         let (mut components, mut at) = ([None; 4], 0);
         for (component, (width, number)) in
