@@ -163,9 +163,9 @@ impl Slopes {
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // If a single is equal at all vertices, its weighted sum, computed in doubles, rounds to the same single. Near
-        // a thin triangle, this does not always hold, because weights are large. For a line, this always holds, because
-        // the weights of a line are at most 1.
+        // If a single-precision value is equal at all vertices, the weighted sum of the value in doubles rounds to the
+        // same value. Near a thin triangle, this statement may be false, because weights are large. For a line, this
+        // statement is always true, because the weights of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;

@@ -286,7 +286,7 @@ impl<'a> Kernels<'a> {
         !depth_write || nearer.contains(compare)
     }
 
-    /// Appends the quads that the depth test does not hide to `seen`. The depths are in `fragments`.
+    /// Appends to `seen` each quad that the depth test does not hide. The depths are in `fragments`.
     pub(crate) fn see(&self, fragments: &Fragments, seen: &mut Vec<Quad>) {
         self.level.run(Sight { kernels: self, fragments, seen });
     }
@@ -355,7 +355,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Appends the quads of fragments that the depth test does not hide to `seen`.
+/// Appends to `seen` each quad of the fragments that the depth test does not hide.
 struct Sight<'a> {
     kernels: &'a Kernels<'a>,
     fragments: &'a Fragments,

@@ -10,8 +10,8 @@ use crate::setup::Rectangle;
 pub struct WindowRectangles {
     /// The rectangles.
     pub all: Vec<Rectangle>,
-    /// Whether the draw keeps the pixels inside of any rectangle. If not, the draw keeps the pixels outside of all
-    /// rectangles.
+    /// Whether the draw keeps the pixels inside of at least one rectangle. If not, the draw keeps the pixels outside of
+    /// all rectangles.
     pub inside: bool,
 }
 

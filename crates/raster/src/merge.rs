@@ -13,8 +13,8 @@ pub(crate) struct Merge<'a> {
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
-    /// Whether `shaded` is one row of results, which applies to all lanes. [`Kernels`](crate::kernels::Kernels) support
-    /// this only if no step processes lanes one by one.
+    /// Whether `shaded` has only one row of results, which applies to all lanes. [`Kernels`](crate::kernels::Kernels)
+    /// support this only if no step processes lanes one by one.
     pub(crate) uniform: bool,
 }
 

@@ -523,8 +523,8 @@ pub trait FragmentProgram: Sync {
         false
     }
 
-    /// Returns whether lanes that fail the depth test need not run. To return `true`, the program must not compute
-    /// depth, and a lane must have no effects other than its results.
+    /// Returns whether lanes that fail the depth test need not run. This function may return `true` only if the program
+    /// does not compute depth, and if a lane has no effects other than its results.
     fn may_skip_hidden(&self) -> bool {
         false
     }

@@ -551,8 +551,8 @@ impl Reads {
             // [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
-            // At the centroid, the program reads the value divided by w, which is linear in the window. The program
-            // multiplies this value by w at the pixel's centre.
+            // At the centroid, the program reads the quotient of the value and w. This quotient is linear in the
+            // window. The program multiplies this quotient by w at the pixel's centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
                 How::Perspective if centroid => (How::Linear, true),

@@ -44,7 +44,7 @@ pub(super) enum DriverFault {
     Long,
     /// The bits of an operand in s[] do not determine the address of the operand.
     Ambiguous,
-    /// The limit of an image without layers has too many rows.
+    /// The driver computes too many rows for the limit of an image without layers.
     Rows,
     /// A program accesses memory past the end of a buffer or an image.
     Beyond,

@@ -68,7 +68,8 @@ impl State {
     }
 }
 
-/// Unpacks the fields of a method's word. Other bits that are set are reported as unsupported and ignored.
+/// Unpacks the fields of a method's word. If a bit outside of these fields is set, the bit is reported as unsupported
+/// and ignored.
 macro_rules! fields {
     ($unknown:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;

@@ -668,7 +668,7 @@ enum Component {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
-/// Codes in RS_IP of the constants 0 and 1.
+/// Codes that mean the constants 0 and 1 in RS_IP.
 const ZERO: u8 = 62;
 const ONE: u8 = 63;
 

@@ -121,7 +121,7 @@ pub(super) struct Shader {
     fetch: Option<(usize, Arc<[u32]>)>,
     /// Resources that the program and its fetch program may read.
     resources: Arc<ResourcesRead>,
-    /// Word 2 of each vertex buffer's resource, in the order of the environment.
+    /// Word 2 of the resource of each vertex buffer, in the order of the vertex buffers in the environment.
     layouts: Vec<u32>,
     /// The lowered program. It may have been lowered for another environment, if lowering has the same result for both
     /// environments.
