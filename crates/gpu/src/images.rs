@@ -107,7 +107,7 @@ const PARTS: usize = 16;
 
 impl Stale {
     /// Adds a range to the list. If the range touches the last range of the list, or if the list already has [`PARTS`]
-    /// ranges, the last range of the list is extended to include the new range instead.
+    /// ranges, the last range of the list is extended to include the new range.
     fn add(&mut self, range: Range<usize>) {
         let full = self.0.len() >= PARTS;
         match self.0.last_mut() {

@@ -51,7 +51,7 @@ pub struct ChipProgram {
     pub chip: &'static str,
     /// The stage that runs the program.
     pub stage: Stage,
-    /// Words that begin with the first instruction. They may extend past the end of the program.
+    /// Words that begin with the first instruction. The words may extend past the end of the program.
     pub words: Vec<u32>,
     /// Address of the first word, in the unit of [`Program::base`].
     pub base: u32,

@@ -76,7 +76,7 @@ pub struct Vertices<'a> {
 /// Draws runs of vertices in order.
 ///
 /// # Errors
-/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
@@ -89,7 +89,7 @@ pub fn draw<P: FragmentProgram>(
 /// Draws as [`draw()`] does, with a chip's rules for coordinates.
 ///
 /// # Errors
-/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

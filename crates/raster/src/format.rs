@@ -33,7 +33,7 @@ impl Number {
         matches!(self, Number::Uint | Number::Sint)
     }
 
-    /// Returns the bits of the number one in this type.
+    /// Returns the bits of the value 1 in this number type.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }

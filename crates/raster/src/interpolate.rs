@@ -26,8 +26,8 @@ pub enum Input {
         /// Whether t is 1 at the top of the point. If not, t is 0 at the top.
         top_is_one: bool,
     },
-    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, (0, 0, 0,
-    /// 1).
+    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, the vector
+    /// (0, 0, 0, 1).
     Stretched {
         /// s at the left edge and t at the top edge.
         low: [f32; 2],

@@ -50,7 +50,7 @@ pub struct Primitive {
     pub provoking: usize,
     /// Bit n: the side from vertex n to the next vertex is an edge of the polygon that contains the primitive. Sides
     /// between the triangles of a quad or of a polygon are not edges, so the polygon modes of points and lines do not
-    /// draw them. (OpenGL 3.0, 2.6.2)
+    /// draw these sides. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 

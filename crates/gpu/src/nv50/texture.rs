@@ -195,7 +195,7 @@ impl Words {
 /// Returns the encoding of a texture's elements.
 ///
 /// # Errors
-/// Returns a message with the number of an unknown format.
+/// Returns a message with the number of the format if the format is unknown.
 fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
     // The sRGB curve applies to red, green and blue of the texel. It does not matter from which components of the
@@ -288,7 +288,7 @@ impl Stored {
 /// Returns a texture, and the range of memory that contains its bytes.
 ///
 /// # Errors
-/// Returns the name of an unsupported feature.
+/// Returns the name of a feature of the texture that is not supported.
 fn image(
     images: &mut Images,
     (chip, entry): (Chip, &[u32; 8]),

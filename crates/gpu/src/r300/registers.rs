@@ -277,7 +277,8 @@ word! {
     }
     /// Source of an interpolated value: four coordinate components, and a colour.
     pub(super) struct RsIp(u32) = "RS_IP_0" {
-        /// Number of the component, counted over all sets of coordinates. 62 means 0, and 63 means 1.
+        /// Number of the component, counted over all sets of coordinates. The number 62 means the constant 0, and 63
+        /// means the constant 1.
         tex_ptr_s: u8 [5:0],
         tex_ptr_t: u8 [11:6],
         tex_ptr_r: u8 [17:12],

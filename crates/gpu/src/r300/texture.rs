@@ -175,7 +175,7 @@ impl TextureUnit {
     /// Returns the image, with the current contents of memory.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
         let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
@@ -190,7 +190,7 @@ impl TextureUnit {
     /// Returns the image and the sampler, with the current contents of memory.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
         Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
     }
@@ -199,7 +199,7 @@ impl TextureUnit {
 /// Returns the state of a texture unit.
 ///
 /// # Errors
-/// Returns the name of an unsupported feature.
+/// Returns the name of a feature of the texture that is not supported.
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));

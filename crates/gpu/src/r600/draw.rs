@@ -576,7 +576,7 @@ fn inputs(state: &mut State) -> Vec<Input> {
         .map(|number| {
             let input = fields!(state, PsInputCntl, state.nth(reg::SPI_PS_INPUT_CNTL_0, number));
             let param = match input.semantic {
-                // Number 0 means that there is no parameter.
+                // The number 0 means that the input has no parameter.
                 0 => None,
                 semantic => ids.iter().position(|id| *id == semantic),
             };

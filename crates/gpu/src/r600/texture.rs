@@ -41,7 +41,7 @@ impl OwnBytes for Texture {
 /// Returns the texture of a resource. Uses the cached texture if memory has not changed.
 ///
 /// # Errors
-/// Returns the name of an unsupported feature.
+/// Returns the name of a feature of the texture that is not supported.
 pub(super) fn texture(
     images: &mut Images,
     (resource, errata): (&Resource, Errata),
@@ -111,7 +111,7 @@ fn block(words: &Words) -> Option<Block> {
 /// Returns the encoding of a texture's elements.
 ///
 /// # Errors
-/// Returns a message with the number of an unknown format.
+/// Returns a message with the number of the format if the format is unknown.
 fn element(words: &Words) -> Result<TexelElement, String> {
     if let Some(block) = block(words) {
         return Ok(TexelElement::Block { block, srgb: words.components.srgb });
@@ -139,7 +139,7 @@ impl TextureLayout {
     /// Returns the layout of a resource.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     fn new(resource: &Resource) -> Result<TextureLayout, String> {
         let words = Words::new(&resource.words);
         let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
@@ -218,7 +218,7 @@ impl TextureLayout {
     /// Returns the texture. `bytes` is a copy of the texture's range in memory.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     fn image(&self, bytes: &Arc<Vec<u8>>, errata: Errata) -> Result<Texture, String> {
         let TextureLayout { words, shape, element, samples, levels, .. } = self;
         let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();
