@@ -133,7 +133,7 @@ struct Pieces {
     before: usize,
     /// Number of sleeping threads.
     sleepers: usize,
-    /// Number of running jobs that shade pieces until no piece waits.
+    /// Number of running jobs. A job shades pieces until no piece is waiting.
     helpers: usize,
     /// Number of samples that passed the tests.
     passed: u64,
@@ -480,7 +480,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Shades and merges pieces until no piece waits.
+    /// Shades and merges pieces until no piece is waiting.
     fn help(&self) {
         let mut room = BatchRoom::take(self.draw);
         let mut line = self.line();

@@ -59,8 +59,8 @@ pub struct Coordinates {
     /// Whether positions are already divided by w. If so, x, y and z are window coordinates before the scale and offset
     /// of the viewport, and 1/w replaces w.
     pub in_window: bool,
-    /// Number of steps per pixel. Window coordinates are rounded to the nearest step before they become fixed-point
-    /// numbers. `None` for no such rounding.
+    /// Number of steps per pixel. Window coordinates are rounded to the nearest step before the conversion to
+    /// fixed-point numbers. `None` if coordinates are not rounded to such steps.
     pub steps: Option<u16>,
 }
 

@@ -30,7 +30,7 @@ pub(super) enum DriverFault {
     FirstSegment,
     /// All compute programs have their code at offset 0, so each program overwrites the previous one.
     OnePlace,
-    /// A launch matches several earlier programs, so the intended program is uncertain.
+    /// A launch matches several earlier programs, so it is uncertain which program the driver intends to launch.
     SeveralPrograms,
     /// Instructions that load arguments have no type and a wrong offset.
     Form,
@@ -299,7 +299,8 @@ impl Faults {
 
     /// Maps g0[] if a kernel with arguments accesses it.
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
-        // The driver uses the first argument word itself, so a kernel with arguments has more than four bytes.
+        // The driver uses the first argument word itself, so a kernel with arguments has more than four bytes of
+        // argument words.
         if reached & 1 == 0 || segments.0[0].is_some() || arguments <= 4 {
             return;
         }

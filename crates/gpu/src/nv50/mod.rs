@@ -112,7 +112,7 @@ struct VertexParts {
 }
 
 /// The prepared fragment program and fixed-function state of a draw. `made_from` has the properties of the draw for
-/// which both were prepared.
+/// which the program and the state were prepared.
 #[derive(Debug)]
 struct FragmentParts {
     made_from: (u64, Options, Topology, Window),

@@ -187,7 +187,7 @@ mod tests {
     fn small_targets_store_their_components() {
         assert_eq!(color(0x9, 0, false).map(|color| color.places), Some([None, None, Some(0), None]));
         assert_eq!(color(0xd, 0, false).map(|color| color.places), Some([Some(1), None, Some(0), None]));
-        // The output format is a half-precision float, with the same number of bits.
+        // US_OUT_FMT 16 is one half-precision float, which has as many bits as UV88.
         assert_eq!(color(0xd, 16, false).map(|color| color.format.numbers[0]), Some(Number::Float));
         assert_eq!(color(0x6, 15, false), None);
     }

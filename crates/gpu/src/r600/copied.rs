@@ -49,7 +49,7 @@ enum CopiedValue {
     Unknown,
 }
 
-/// Maximum number of ALU groups of a clause that is examined.
+/// Maximum number of ALU groups in a clause. Programs with longer clauses are not examined.
 const GROUPS: usize = 8;
 
 /// The values of registers, and the results of the previous ALU group.

@@ -148,8 +148,8 @@ pub(super) fn run(
     export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
-    // The registers of each lane contain two things: for each vertex of the lane's primitive, the offset in the ring,
-    // and the number of the primitive.
+    // The registers of each lane contain the number of the lane's primitive. They also contain, for each vertex of this
+    // primitive, the offset of the vertex in the ring.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let runs_an_instance = places.len() / instances.max(1);
     let mut number = 0;
