@@ -146,7 +146,8 @@ impl RelocatedRegisters {
         }
     }
 
-    /// Returns the buffer to which the relocation of register `number` of an array refers, as a range of memory.
+    /// Returns the range in memory of the buffer to which the relocation of a register refers. The register has the
+    /// index `number` in the array of registers at `address`.
     pub(crate) fn buffer(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.buffers.get(&(address + 4 * number as u32)).cloned()
     }

@@ -55,7 +55,7 @@ pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with their depths (`sight`), and the quads among them that are not hidden (`seen`).
+    /// Quads with their depths (`sight`), and those of these quads that are not hidden (`seen`).
     sight: Batch,
     seen: Vec<Quad>,
 }

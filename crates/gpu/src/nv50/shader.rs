@@ -39,7 +39,7 @@ pub(super) const WINDOW: u32 = 0x8_0000;
 /// Index of the word of v[] that states whether the front is visible.
 pub(super) const FACING: u16 = 0xff;
 
-/// Maximum number of bytes of a constant buffer that are read to an array on the stack.
+/// Maximum size in bytes of a constant buffer that is read to an array on the stack.
 const FEW: usize = 256;
 
 /// The vertex stage.

@@ -768,8 +768,8 @@ impl Routes {
         reads
     }
 
-    /// Returns the input and the channel of the value in a temporary's channel, if this value is interpolated and not
-    /// converted.
+    /// Returns the input and its channel from which the rasteriser interpolates a channel of a temporary. Returns
+    /// `None` if the channel is not interpolated, or is converted.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };

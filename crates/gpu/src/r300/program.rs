@@ -63,7 +63,7 @@ impl VertexProgram {
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
         // Only an observer reads the offset of the constants. Without an observer, the offset is removed, so that the
-        // cache finds a program with any offset.
+        // cache finds the program even if the offset has changed.
         if !watch.is_on() {
             registers[CONST_CNTL] &= !CONST_BASE;
         }

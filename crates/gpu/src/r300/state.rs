@@ -26,8 +26,8 @@ const PVS_VECTORS: usize = 2048;
 pub(super) const PVS_CONSTANTS: usize = 1024;
 pub(super) const PVS_PLANES: usize = 1536;
 
-/// A port through which registers write to a memory. One register sets the index, and writes to another register store
-/// words and advance the index.
+/// A port through which registers write to a memory. A write to one register sets the index. A write to another
+/// register stores a word and advances the index.
 #[derive(Clone, Debug)]
 struct Port {
     /// Index of the next word in the memory.

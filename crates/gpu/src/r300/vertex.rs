@@ -42,7 +42,7 @@ struct Element {
     /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the result of method 0, but
     /// at least -1. 2: (2v + 1) / (2^n - 1), which is never zero.
     method: u8,
-    /// For x, y, z and w: the index of a component, 4 for zero, or 5 for one.
+    /// For x, y, z and w: the index of a component, or 4 for the constant 0, or 5 for the constant 1.
     select: [u8; 4],
     /// Mask of the components that are written.
     mask: u8,
