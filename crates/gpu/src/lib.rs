@@ -58,8 +58,8 @@ pub trait Gpu: Send {
     /// the submission, the results depend on the order of the accesses.
     ///
     /// # Errors
-    /// Returns a [`Fault`] if the submission was not executed completely. Writes that the chip made before the fault
-    /// remain in memory.
+    /// Returns a [`Fault`] if the submission was not executed completely. The chip's writes before the fault remain in
+    /// memory.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
     /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory, which is the

@@ -162,7 +162,7 @@ pub struct Launched {
     pub options: Options,
     /// Vertices, pixels or threads of the launch.
     pub lanes: Lanes,
-    /// Outputs, by the names that the machine's launches use.
+    /// Outputs, each with the name that the machine's launches use for it.
     pub outputs: Vec<(String, Output)>,
     /// Whether the outputs are integers.
     pub integers: bool,

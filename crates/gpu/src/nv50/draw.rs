@@ -676,8 +676,9 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            // The flag matters only for floats and signed fractions: a target of non-negative fractions clamps colours
-            // anyway, and integers are not clamped. NV92 passes piglit's `gl_rgba8_snorm-drawpixels`.
+            // The clamp flag of a target matters only for floats and signed fractions. A target of non-negative
+            // fractions clamps colours without the flag, and integers are never clamped. NV92 passes piglit's
+            // `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps
@@ -815,7 +816,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let colors = count.saturating_sub(others).div_ceil(4).min(8);
         let last = count.saturating_sub(1);
         let depth = control.exports_z.then(|| left.column(last));
-        // The mask of samples is in the register before the depth.
+        // The register before the depth contains the mask of samples.
         let mask = masks_samples.then(|| left.column(count.saturating_sub(others)));
         let killed = left.dead();
         let color = |number: usize| {

@@ -203,9 +203,9 @@ impl Faults {
     }
 
     /// Checks whether the driver intends to launch a program other than the one at `place`. This is the case if the
-    /// driver has announced another program but has not uploaded it. If `handled` is set, stores the program that the
-    /// driver intends to launch at `place`. The driver's OpenGL part announces a program only if the program changes.
-    /// The driver's OpenCL part announces a program before each launch.
+    /// driver has announced another program but has not uploaded it. If `handled` is set, stores at `place` the program
+    /// that the driver intends to launch. The driver's OpenGL part announces a program only if the program changes. The
+    /// driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // If the code at `place` has changed since the last launch, the driver has uploaded the program.

@@ -798,7 +798,8 @@ fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]
     all.into_iter().flat_map(|(_, parts)| parts).collect()
 }
 
-/// Returns the elements of a word that the set-up word selects. `most` is the number of elements per word.
+/// Returns the range of those elements of `word` that the set-up word selects. `most` is the number of elements per
+/// word.
 fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     if word & 0x3fff_ffff == 0 {
         return 0..most as usize;

@@ -12,7 +12,7 @@ use super::*;
 
 const ONE: u32 = 1f32.to_bits();
 
-/// Returns the state of a 3D object without targets, after some methods.
+/// Returns the state of a 3D object without targets, after these methods.
 fn state(methods: &[(u32, u32)]) -> State {
     let mut state = State::new(Object::Tesla);
     methods.iter().for_each(|(method, word)| state.set(*method, *word));

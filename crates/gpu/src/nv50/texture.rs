@@ -171,7 +171,7 @@ impl Words {
     fn new(words: &[u32; 8], chip: Chip) -> Words {
         let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
         // On G80, word 7 does not contain levels, and word 5 contains the last level. On later chips, word 7 contains
-        // the first and the last level. If both are 0, the entry selects only the first level.
+        // the first and the last level. If both levels are 0, the entry selects only the first level.
         let (first, last) = match chip {
             Chip::G80 => (0, field(5, 31, 28)),
             Chip::G84 | Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (field(7, 3, 0), field(7, 7, 4)),
