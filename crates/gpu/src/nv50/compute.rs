@@ -296,7 +296,7 @@ impl Nv50 {
     }
 }
 
-/// Returns whether the condition that `mode` selects in a COND_MODE holds. `at` is the address of the query results
+/// Returns whether the condition of a COND_MODE with the number `mode` holds. `at` is the address of the query results
 /// that the condition reads.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;

@@ -603,8 +603,8 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // Only transform feedback increases the counter of generated primitives. NV92 fails piglit's `primgen-query`
-        // without feedback. NV92 passes `generatemipmap prims_generated`, because the counter does not count the
+        // Only transform feedback increases the counter of generated primitives. NV92 fails piglit's `primgen-query` if
+        // feedback is off. NV92 passes `generatemipmap prims_generated`, because the counter does not count the
         // primitives of blits: [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
