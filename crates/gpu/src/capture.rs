@@ -1,4 +1,5 @@
-//! Captures draws for an [`Observer`]: for each stage, a launch with the lanes of all its batches.
+//! Captures draws for an [`Observer`]. Each stage of a captured draw becomes one launch, which has the lanes of all
+//! batches of the stage.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +26,7 @@ impl Watch {
         self.0.is_some()
     }
 
-    /// Passes a program to the observer, and returns it with the observer's changes.
+    /// Passes a program to the observer, and returns the program with the observer's changes.
     pub(crate) fn program(&mut self, mut program: ChipProgram) -> ChipProgram {
         if let Some(observer) = &mut self.0 {
             observer.program(&mut program);
@@ -39,7 +40,7 @@ impl Watch {
         Some(Captured { number, indices, instances, ..Captured::default() })
     }
 
-    /// Passes a captured draw to the observer, with the result of the draw, and returns that result.
+    /// Passes a captured draw and the draw's result to the observer. Returns this result.
     ///
     /// # Errors
     /// Returns the error of the draw. A trap's message begins with the number of the draw.
@@ -56,7 +57,7 @@ impl Watch {
         self.handed_over(captured, drawn)
     }
 
-    /// Passes a captured draw or launch to the observer, with its result, and returns that result.
+    /// Passes a captured draw or launch and its result to the observer. Returns this result.
     ///
     /// # Errors
     /// Returns the fault of the draw or launch.
@@ -72,7 +73,7 @@ impl Watch {
         drawn
     }
 
-    /// Passes the surfaces of a draw to the observer, if the observer reads them.
+    /// Passes the surfaces of a draw to the observer, if the observer reads surfaces.
     pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: Vram<'_>) {
         if let Some(observer) = self.0.as_mut().filter(|observer| observer.looks()) {
             observer.surfaces(number, &targets(draw), memory);
@@ -92,12 +93,14 @@ pub(crate) struct Recording {
     /// Number of lanes that have started, and number of lanes that have ended.
     started: usize,
     ended: usize,
-    /// Values of registers or words at the start, by number, for all lanes that have started.
+    /// Initial values of registers or words, for all lanes that have started. The `u16` is the number of the register
+    /// or word.
     inputs: Vec<(u16, Rows)>,
     killed: Vec<bool>,
 }
 
-/// The recording of a fragment program, if it is captured. A captured program runs its batches in order.
+/// The recording of a fragment program, or `None` if the program is not captured. The batches of a captured program run
+/// in order.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentRecording(Option<Mutex<Recording>>);
 
@@ -111,7 +114,7 @@ impl FragmentRecording {
         self.0.is_some()
     }
 
-    /// Locks and returns the recording, so that a run can add its lanes.
+    /// Locks and returns the recording, so that a run of the program can add lanes.
     pub(crate) fn lock(&self) -> Option<MutexGuard<'_, Recording>> {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -133,7 +136,7 @@ impl Recording {
         Recording::new(VERTEX, program, machine, options, Lanes::Vertices(vertices))
     }
 
-    /// Returns a recording of the fragments of a draw, which has no lanes yet.
+    /// Returns a recording of the fragments of a draw. The recording has no lanes yet.
     pub(crate) fn fragments(
         program: &ChipProgram,
         machine: Machine,
@@ -174,8 +177,8 @@ impl Recording {
         self.launched.too_large = Some(why.to_owned());
     }
 
-    /// Makes this the recording of a geometry launch. Launch files cannot describe such launches, so this one is
-    /// reported but not captured.
+    /// Marks the recording as the recording of a geometry launch. Launch files cannot describe geometry launches. The
+    /// recording is therefore passed to the observer, but with the reason for which the launch is not captured.
     pub(crate) fn of_geometry(mut self) -> Recording {
         self.launched.stage = "geometry";
         self.refuse("launches of geometry programs are not captured");
@@ -183,7 +186,7 @@ impl Recording {
     }
 
     /// Adds lanes with their inputs. An input consists of the number of a register or word, the number of 32-bit words
-    /// per lane, and these words. `fragments` contains the pixels of the lanes.
+    /// per lane, and the words of all lanes. `fragments` contains the pixels of the lanes.
     pub(crate) fn start<'a>(
         &mut self,
         lanes: usize,
@@ -211,8 +214,8 @@ impl Recording {
         }
     }
 
-    /// Adds the results of the lanes that the last call of [`Recording::start`] added: outputs by name, and whether
-    /// each lane was killed.
+    /// Adds the results of the lanes that the last call of [`Recording::start`] added. The results are the named
+    /// outputs, and a flag for each lane that states whether the lane was killed.
     pub(crate) fn end(
         &mut self,
         outputs: impl Iterator<Item = (String, Rows)>,
@@ -229,7 +232,7 @@ impl Recording {
                 known.len() - 1
             });
             if let Output::Words(rows) = &mut known[place].1 {
-                // In batches that did not write this output, its words are zeros.
+                // In batches that did not write this output, the words of the output are zeros.
                 rows.words.resize(before * width, 0);
                 rows.words.extend(words);
             }
@@ -244,7 +247,7 @@ impl Recording {
             return None;
         }
         launched.machine.set_lanes(started, &launched.lanes, inputs);
-        // After a trap, the results are incomplete and are dropped.
+        // After a trap, the recorded outputs are incomplete. They are removed from the launch.
         if ended < started {
             launched.outputs.clear();
             return Some(launched);

@@ -1,4 +1,4 @@
-//! The common interface of this crate's chips, from which [`Gpu`] is implemented for all of them.
+//! The common interface of this crate's chips. One implementation of [`Gpu`] uses this interface for all chips.
 
 use std::ops::Range;
 
@@ -49,8 +49,9 @@ pub(crate) trait SharedParts: Send {
     }
 }
 
-/// Executes commands with clears as outstanding fills. A fill is stored in memory when its bytes are read, or at the
-/// end. If `memory` already has fills, its owner stores them.
+/// Executes commands. Clears do not store their bytes at once, but become outstanding fills of `memory`. A fill is
+/// stored when its bytes are read, or after the last command. If the caller's `memory` already collects fills, the
+/// caller stores them.
 fn with_fills(memory: Vram<'_>, run: impl FnOnce(Vram<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
     if memory.may_have_fills() {
         return run(memory);

@@ -22,8 +22,8 @@ pub fn chip(board: &Board) -> Option<Box<dyn Gpu>> {
     chip_with(board, Errata::default(), None)
 }
 
-/// Returns the chip of a board, in its state after a reset, with `errata` of the chip and `fixes` of faults in its
-/// driver. Returns `None` if no machine has a chip with this name.
+/// Returns the chip of a board, in its state after a reset. `errata` selects the errata of the chip. `fixes` selects
+/// the driver whose faults the chip handles. Returns `None` if no machine has a chip with this name.
 pub fn chip_with(board: &Board, errata: Errata, fixes: Option<DriverFixes>) -> Option<Box<dyn Gpu>> {
     match board.driver {
         Driver::R300 => Some(Box::new(R300::new(R500Chip::named(board.chip)?).with_errata(errata))),

@@ -1,11 +1,13 @@
 //! Caches images of textures. An image is created again only if its bytes in memory have changed.
 //!
-//! A program can write to mapped memory without notice. During a submission, however, only the chip writes to memory
-//! that the submission reads. If the program may write to an image's memory, the image is therefore compared with
-//! memory once per submission. Every image is also compared after the chip writes to the image's memory.
+//! An application can write to mapped memory without notifying the chip. During a submission, however, only the chip
+//! writes to memory that the submission reads. If the application may write to an image's memory, the image is
+//! therefore compared with memory once per submission. Every image is also compared after the chip writes to the
+//! image's memory.
 //!
 //! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
-//! and size of the cached images. The last image is always kept. An image is dropped when its buffer is freed.
+//! and size of the cached images. The most recently used image is always kept. An image is dropped when its buffer is
+//! freed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ const MOST_BYTES: usize = 1 << 29;
 
 /// An image that may use memory in addition to the copy of its bytes.
 pub(crate) trait OwnBytes {
-    /// Returns the number of additional bytes once all texels are decoded.
+    /// Returns the number of additional bytes that the image uses when all its texels are decoded.
     fn own_bytes(&self) -> usize;
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct Images<K, I> {
 #[derive(Clone, Debug)]
 struct Kept<K, I> {
     key: K,
-    /// Address in memory of the image's bytes, and their number.
+    /// Address of the image's first byte in memory, and the number of the image's bytes.
     start: usize,
     length: usize,
     /// Copy of the bytes, followed by zeros.
@@ -75,16 +77,16 @@ impl<K, I> Kept<K, I> {
         let (start, bytes) = (self.start, &self.bytes);
         let holds =
             |part: &Range<usize>| memory.holds(part.start, &bytes[part.start - start..part.end - start]);
-        // Parts that differ stay in the list, because `renewed` reads them from memory.
+        // Parts that differ stay in the list, because `renewed` reads these parts from memory.
         self.stale.0.retain(|part| !holds(part));
         self.differs = !self.stale.0.is_empty();
         !self.differs
     }
 
     /// Reads the stale parts of the bytes from memory, and returns the updated copy. Returns `None` if an image in use
-    /// still refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With that version,
-    /// `tex3d-maxsize` did not end within 100 s on RV770, because its draws copy one slice of 512 MB to the next. With
-    /// this version, the test takes 16 s of processor time (an AMD EPYC).
+    /// still refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With the simpler
+    /// version, `tex3d-maxsize` did not end within 100 s on RV770, because the draws of this test copy each slice of
+    /// 512 MB to the next slice. With the present version, the test takes 16 s of processor time (an AMD EPYC).
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {
         let Kept { mut bytes, start, image, stale, .. } = self;
         drop(image);
@@ -96,7 +98,7 @@ impl<K, I> Kept<K, I> {
     }
 }
 
-/// Parts of an image's memory that may have changed since the last comparison, up to [`PARTS`].
+/// Parts of an image's memory that may have changed since the last comparison. The list has up to [`PARTS`] parts.
 #[derive(Clone, Debug, Default)]
 struct Stale(Vec<Range<usize>>);
 
@@ -104,8 +106,8 @@ struct Stale(Vec<Range<usize>>);
 const PARTS: usize = 16;
 
 impl Stale {
-    /// Adds a range. If the range touches the previous one, or if there are already [`PARTS`] ranges, the previous
-    /// range is extended instead.
+    /// Adds a range to the list. If the range touches the last range of the list, or if the list already has [`PARTS`]
+    /// ranges, the last range of the list is extended to include the new range.
     fn add(&mut self, range: Range<usize>) {
         let full = self.0.len() >= PARTS;
         match self.0.last_mut() {
@@ -116,7 +118,7 @@ impl Stale {
         }
     }
 
-    /// Replaces all ranges with a single one.
+    /// Replaces all ranges of the list by one range.
     fn set(&mut self, range: Range<usize>) {
         self.0.clear();
         self.0.push(range);
@@ -152,8 +154,9 @@ impl<K, I> Default for Images<K, I> {
 }
 
 impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
-    /// Returns the cached image with this key and range of memory, if memory has not changed. Otherwise, calls `make`
-    /// with the bytes of the range. Bytes past the end of memory are zeros, and [`ZEROS`] zeros follow.
+    /// Returns the cached image with this key and range of memory, if memory has not changed. Otherwise, caches and
+    /// returns the image that `make` creates from the bytes of the range. In these bytes, bytes past the end of memory
+    /// are zeros. [`ZEROS`] zeros follow the bytes.
     ///
     /// # Errors
     /// Returns the error of `make`.
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(get(&mut images, &mut memory), (6, 2));
     }
 
-    /// Compares with a copy of the whole range.
+    /// Compares the bytes of the image with a copy of the whole range of memory.
     #[test]
     fn bytes_are_loaded_where_they_have_changed() {
         let mut random = Random::new(3);

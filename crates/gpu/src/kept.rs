@@ -3,7 +3,7 @@
 /// Maximum number of cached shaders.
 const MOST: usize = 32;
 
-/// Loaded shaders. The key of a shader describes its source.
+/// Loaded shaders. The key of a shader describes the source of the shader.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<K, L> {
     shaders: Vec<KeptShader<K, L>>,
@@ -26,8 +26,9 @@ impl<K, L> Default for Kept<K, L> {
 }
 
 impl<K, L> Kept<K, L> {
-    /// Returns the cached shader whose key satisfies `same`, with its key, or loads a shader and its key. A draw passes
-    /// a comparison instead of a key, because a comparison takes less time than creating a key.
+    /// Returns the cached shader whose key satisfies `same`, and this key. If no key satisfies `same`, calls `load` and
+    /// caches the shader and the key that `load` returns. A draw passes a comparison instead of a key, because a
+    /// comparison takes less time than creating a key.
     ///
     /// # Errors
     /// Returns the error of `load`.

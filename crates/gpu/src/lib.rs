@@ -31,7 +31,7 @@ use thiserror::Error;
 
 use crate::observe::Observer;
 
-/// Commands, and the buffers that they use.
+/// Commands, and the buffers that the commands use.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
     /// The words of the commands.
@@ -40,8 +40,8 @@ pub struct Submission<'a> {
     pub buffers: &'a [Range<usize>],
 }
 
-/// Reason for which a submission was not executed completely. The chip is then in its state after a reset, and can
-/// execute further submissions.
+/// Reason for which a submission was not executed completely. After a fault, the chip is in its state after a reset,
+/// and can execute further submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The commands are malformed.
@@ -54,11 +54,12 @@ pub enum Fault {
 
 /// A chip that executes submissions.
 pub trait Gpu: Send {
-    /// Executes a submission. `memory` contains all buffers. If the program accesses memory at the same time, the
-    /// results depend on the order of the accesses.
+    /// Executes a submission. `memory` contains all buffers. If the application accesses memory while the chip executes
+    /// the submission, the results depend on the order of the accesses.
     ///
     /// # Errors
-    /// Returns a [`Fault`]. Earlier writes remain in memory.
+    /// Returns a [`Fault`] if the submission was not executed completely. The chip's writes before the fault remain in
+    /// memory.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
     /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory, which is the
@@ -67,7 +68,8 @@ pub trait Gpu: Send {
         let _ = parts;
     }
 
-    /// Notifies the chip that a part of memory has new contents, even if it is not one of the parts of [`Gpu::share`].
+    /// Notifies the chip that a part of memory has new contents. The part need not be one of the parts of
+    /// [`Gpu::share`].
     fn replaced(&mut self, part: &Range<usize>) {
         let _ = part;
     }
@@ -78,9 +80,10 @@ pub trait Gpu: Send {
     /// Sets the observer of the chip.
     fn observe(&mut self, observer: Box<dyn Observer>);
 
-    /// Executes commands that the chip itself reads from memory: the words of all segments, in order. A segment is read
-    /// only after the commands of earlier segments, which may write to it. `buffers` lists all buffers. Compute
-    /// programs cannot access other memory.
+    /// Executes commands that the chip itself reads from memory. The commands are the words of all segments, in order.
+    /// The chip reads a segment only after it has executed the commands of earlier segments, because these commands may
+    /// write to the segment. `buffers` lists all buffers. Compute programs cannot access memory outside of these
+    /// buffers.
     ///
     /// # Errors
     /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns a fault.
@@ -97,18 +100,18 @@ pub trait Gpu: Send {
         )))
     }
 
-    /// Returns the unsupported features that submissions have used: the name of each feature, and how often it was
-    /// used.
+    /// Returns the unsupported features that submissions have used: the name of each feature, and the number of its
+    /// uses.
     fn unknown(&self) -> Vec<(String, u64)>;
 
     /// Calls `visit` for each entry of [`Gpu::unknown`], in the same order. The chips of this crate do not allocate
-    /// memory for this.
+    /// memory for this call.
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the messages about the driver since the last call. Each describes a known fault of the driver that has
-    /// occurred, with its position in the driver's source.
+    /// Returns the messages about the driver since the last call. Each message describes a known fault of the driver
+    /// that has occurred, and names the position of the fault in the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

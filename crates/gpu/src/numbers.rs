@@ -13,7 +13,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Returns an empty map with a table for these indices, if they are close together.
+    /// Returns an empty map for these indices. The map has a table if the indices are close together.
     pub(crate) fn new(indices: impl Iterator<Item = u32> + Clone) -> Numbers {
         let count = indices.clone().count();
         let low = indices.clone().min().unwrap_or(0);
@@ -22,7 +22,8 @@ impl Numbers {
         Numbers { low, table, others: HashMap::new(), count: 0 }
     }
 
-    /// Returns the number of an index. The number is new if it equals the count of numbers before the call.
+    /// Returns the number that the map assigns to an index. The number is new if it equals the count of numbers before
+    /// the call.
     pub(crate) fn of(&mut self, index: u32) -> usize {
         let next = self.count;
         let number = match index.checked_sub(self.low).and_then(|at| self.table.get_mut(at as usize)) {

@@ -1,4 +1,4 @@
-//! Observers of a chip, and the programs and draws that they receive.
+//! Observers of a chip, and the programs and draws that the observers receive.
 //!
 //! A chip passes three things to its [`Observer`]: the words of a program before they are decoded, the surfaces of a
 //! draw after the draw, and every launch of a captured draw. Only two items of this module depend on the chip:
@@ -51,11 +51,11 @@ pub struct ChipProgram {
     pub chip: &'static str,
     /// The stage that runs the program.
     pub stage: Stage,
-    /// Words that begin with the first instruction. They may extend past the end of the program.
+    /// Words that begin with the first instruction. The words may extend past the end of the program.
     pub words: Vec<u32>,
     /// Address of the first word, in the unit of [`Program::base`].
     pub base: u32,
-    /// State registers of the program, by the names that the machine uses.
+    /// State registers of the program, each with the name that the machine uses for it.
     pub state: Vec<(String, u32)>,
 }
 
@@ -162,11 +162,11 @@ pub struct Launched {
     pub options: Options,
     /// Vertices, pixels or threads of the launch.
     pub lanes: Lanes,
-    /// Outputs, by the names that the machine's launches use.
+    /// Outputs, each with the name that the machine's launches use for it.
     pub outputs: Vec<(String, Output)>,
     /// Whether the outputs are integers.
     pub integers: bool,
-    /// Reason for which the launch is not captured completely, for instance because it has too many lanes.
+    /// Reason for which the launch is not captured completely, for instance because the launch has too many lanes.
     pub too_large: Option<String>,
 }
 
@@ -188,7 +188,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Sets the number of lanes, and the inputs by the number of their register or word.
+    /// Sets the number of lanes, and the inputs. Each input has the number of its register or word.
     pub(crate) fn set_lanes(&mut self, count: usize, lanes: &Lanes, inputs: Vec<(u16, Rows)>) {
         match self {
             Machine::R700(launch) => {
@@ -232,18 +232,19 @@ impl Machine {
 pub enum Lanes {
     /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// x, y, and 1 if the primitive covers the pixel. The other pixels only provide values for derivatives.
+    /// For each pixel: x, y, and 1 if the primitive covers the pixel. Pixels that the primitive does not cover only
+    /// provide values for derivatives.
     Pixels(Vec<[i32; 3]>),
     /// The number of threads of a grid.
     Threads(usize),
 }
 
-/// A value of all lanes, as words.
+/// A register, input or output of all lanes, as words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Number of words per lane.
     pub width: usize,
-    /// The words of the first lane, then those of the next lane, and so on.
+    /// The words of the first lane, then the words of the next lane, and so on.
     pub words: Vec<u32>,
 }
 
@@ -254,7 +255,7 @@ impl Rows {
     }
 }
 
-/// An output of all lanes.
+/// The values of one output for all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Words, such as colours.

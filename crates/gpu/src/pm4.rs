@@ -1,7 +1,7 @@
 //! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, they are in
-//! the order in which captured streams have them.
+//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, this crate
+//! expects them in the order in which captured streams contain them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,8 +31,8 @@ pub(crate) struct RelocatedPacket<'a, Kind> {
 
 impl<Kind> RelocatedPacket<'_, Kind> {
     /// Returns the range from an offset in the buffer of relocation `number` to the end of this buffer. `missing`
-    /// begins the message for a relocation that does not exist, and `beyond` the message for an offset past the end of
-    /// the buffer.
+    /// begins the message for a relocation that does not exist. `beyond` begins the message for an offset past the end
+    /// of the buffer.
     pub(crate) fn place(
         &self,
         number: usize,
@@ -52,9 +52,9 @@ impl<Kind> RelocatedPacket<'_, Kind> {
     }
 }
 
-/// Returns the packets of a submission, without fillers of type 2. `kind` converts a header, or returns the packet
-/// types of the chip as an error if the type of the header is unknown. `cut` describes a truncated packet, from its
-/// header and number of words.
+/// Returns the packets of a submission, without fillers of type 2. `kind` converts a header to the kind of the packet.
+/// If the type of the header is unknown, `kind` returns the packet types of the chip as an error. `cut` returns a
+/// description of a truncated packet from the header of the packet and the number of its words.
 ///
 /// # Errors
 /// Returns a fault if a packet extends past the end of the commands or has an unknown type, or if a relocation is not
@@ -112,7 +112,7 @@ pub(crate) fn check(memory: Vram<'_>, submission: &Submission<'_>) -> Result<(),
     Ok(())
 }
 
-/// Registers by byte address, and the buffers to which their relocations refer.
+/// Registers by byte address, and the buffers to which the relocations of registers refer.
 #[derive(Clone, Debug)]
 pub(crate) struct RelocatedRegisters {
     words: Vec<u32>,
@@ -125,7 +125,7 @@ impl RelocatedRegisters {
         RelocatedRegisters { words: vec![0; space / 4], buffers: HashMap::new() }
     }
 
-    /// Returns the register at a byte address, or 0 if it was never written.
+    /// Returns the register at a byte address, or 0 if the register was never written.
     pub(crate) fn word(&self, address: u32) -> u32 {
         self.words.get(address as usize / 4).copied().unwrap_or(0)
     }
@@ -146,13 +146,14 @@ impl RelocatedRegisters {
         }
     }
 
-    /// Returns the buffer to which the relocation of register `number` of an array refers, as a range of memory.
+    /// Returns the range in memory of the buffer to which the relocation of a register refers. The register has the
+    /// index `number` in the array of registers at `address`.
     pub(crate) fn buffer(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.buffers.get(&(address + 4 * number as u32)).cloned()
     }
 
-    /// Returns the range from `offset` in this buffer to its end. Returns `None` if there is no buffer, or if the
-    /// offset is past its end.
+    /// Returns the range from `offset` in the buffer of a register's relocation to the end of this buffer. Returns
+    /// `None` if the register has no buffer, or if the offset is past the end of the buffer.
     pub(crate) fn place(&self, address: u32, number: usize, offset: usize) -> Option<Range<usize>> {
         let buffer = self.buffer(address, number)?;
         let start = buffer.start + offset;

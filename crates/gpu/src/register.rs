@@ -1,5 +1,5 @@
-//! Tables of the known registers of a chip, by address. For each register, they state whether the chip model reads it,
-//! and if not, why not.
+//! Tables of the known registers of a chip, by address. For each register, a table states whether the chip model reads
+//! the register. If the chip model does not read a register, the table also states the reason.
 
 /// One register, or an array of registers at consecutive addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub(crate) struct Register {
     pub(crate) address: u32,
     /// Number of registers.
     pub(crate) count: u32,
-    /// Reason for which the register does not change results, or `None` if the chip model reads it.
+    /// Reason for which the register does not change results, or `None` if the chip model reads the register.
     pub(crate) ignored: Option<&'static str>,
-    /// Whether the register holds an address. A relocation then follows each write.
+    /// Whether the register holds an address. If so, a relocation follows each write to the register.
     pub(crate) relocated: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct RegisterTable {
 }
 
 impl RegisterTable {
-    /// Returns the table for these lists. If several entries have the same address, the first one is used.
+    /// Returns the table for these lists. If several entries have the same address, the first entry is used.
     pub(crate) fn new(lists: &[&'static [Register]]) -> RegisterTable {
         let registers: Vec<&'static Register> = lists.iter().copied().flatten().collect();
         let first = registers.iter().map(|register| register.address).min().unwrap_or(0);
@@ -64,7 +64,7 @@ impl RegisterTable {
         RegisterTable { registers, first, places }
     }
 
-    /// Returns the entry with this address, if the register is known.
+    /// Returns the entry with this address, or `None` if no register has the address.
     pub(crate) fn get(&self, address: u32) -> Option<&'static Register> {
         let place = address.checked_sub(self.first)? / 4;
         self.registers.get(usize::from(*self.places.get(place as usize)?)).copied()

@@ -1,7 +1,7 @@
 //! Creates levels of images from elements in memory.
 //!
-//! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts them (see
-//! [`Elements`]). Other elements are decoded when their level is first read.
+//! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts the
+//! elements (see [`Elements`]). Other elements are decoded when their level is first read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,9 +27,10 @@ pub(crate) enum TexelElement {
     /// A block of 4 x 4 texels that is decompressed as unsigned bytes. The resulting bytes are then interpreted as
     /// signed.
     SignedAfter(Block),
-    /// One texel. Its red, green and blue are on the sRGB curve, even if they are selected from alpha.
+    /// One texel. Its red, green and blue are on the sRGB curve, even if these channels are selected from alpha.
     Curved(Format),
-    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if they are selected from alpha.
+    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if these channels are selected
+    /// from alpha.
     CurvedBlock(Block),
 }
 
@@ -80,7 +81,7 @@ impl TexelElement {
     }
 
     /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], returns the components with the sRGB curve
-    /// applied to all of them. Red, green and blue are selected from these.
+    /// applied to all of them. Red, green and blue of the texel are selected from these components.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
             TexelElement::Plain(_)
@@ -100,7 +101,7 @@ impl TexelElement {
         self.channels(select).is_some()
     }
 
-    /// Returns the channels of a texel, if all of them are bit fields or constants.
+    /// Returns the channels of a texel, or `None` if one of them is neither a bit field nor a constant.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
@@ -153,7 +154,7 @@ fn curved(format: Format) -> Format {
     Format { numbers: format.numbers.map(number), ..format }
 }
 
-/// Returns a component of a format as a channel, if the sampler can convert it.
+/// Returns a component of a format as a channel, or `None` if the sampler cannot convert the component.
 fn channel(format: &Format, component: usize) -> Option<Channel> {
     let (width, number) = (format.bits[component], format.numbers[component]);
     if width == 0 {
@@ -179,7 +180,7 @@ fn channel(format: &Format, component: usize) -> Option<Channel> {
 
 /// Returns the value of each code of a component.
 fn list(width: u8, number: Number) -> Arc<[u32]> {
-    // The component is the first one, because an sRGB format has a linear fourth component.
+    // The component is the first component of `format`, because the fourth component of an sRGB format is linear.
     let format = Format { numbers: [number; 4], ..Format::new([width, 0, 0, 0], number) };
     (0..1u32 << width).map(|code| format.read(&code.to_le_bytes())[0]).collect()
 }
@@ -308,11 +309,11 @@ mod tests {
         })
     }
 
-    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is the larger of
-    /// the two ends.
+    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is larger than
+    /// the other end value of the block.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
-        // The ends are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
+        // The end values of the block are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
         let half = 0xffu64 | 0x05 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| {
             let texels = element.texels(&half.to_le_bytes());
@@ -321,7 +322,7 @@ mod tests {
         let after = texels(TexelElement::SignedAfter(Block::One { signed: false }));
         // (6 * 255 + 5) / 7 = 219, which is -37 as a signed byte. (255 + 6 * 5) / 7 = 41.
         assert_eq!(after, [-1., 5., -37., 41.]);
-        // If both ends have the same sign, the result is that of the signed format.
+        // If both end values have the same sign, the result equals the result of the signed format.
         let same = 0x7fu64 | 0x11 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| element.texels(&same.to_le_bytes())[3][0];
         let block = TexelElement::Block { block: Block::One { signed: true }, srgb: false };
@@ -370,8 +371,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// The curve applies to the red, green and blue of a texel and not to its alpha, whatever components they are
-    /// selected from.
+    /// The curve applies to the red, green and blue of a texel and not to its alpha. It does not matter from which
+    /// components of the element these channels are selected.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =

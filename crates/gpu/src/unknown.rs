@@ -35,7 +35,8 @@ impl Unknown {
     }
 }
 
-/// Unpacks the fields of a register. Other bits that are set are reported as unsupported and ignored.
+/// Unpacks the fields of a register. If a bit outside of these fields is set, the bit is reported as unsupported and
+/// ignored.
 macro_rules! fields {
     ($state:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;

@@ -5,13 +5,14 @@
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
 //! The work is split into pieces, which threads take in order. A piece is a batch of lanes, or a part of a large
-//! primitive. A thread shades its piece, and merges it once two conditions hold: all earlier pieces are shaded, and the
-//! earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel in common. The
-//! results in memory therefore do not depend on the number of threads. If a program stops with an error, no later piece
-//! is merged.
+//! primitive. A thread first shades its piece. The thread merges the piece when two conditions hold: all earlier pieces
+//! are shaded, and the earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel
+//! in common. The results in memory therefore do not depend on the number of threads. If a program stops with an error,
+//! no later piece is merged.
 //!
-//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this depends on the pieces that are
-//! merged at that moment. It does not change memory, because the results of a hidden lane are never stored.
+//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this removal depends on the pieces
+//! that are merged at that moment. The removal does not change memory, because the results of a hidden lane are never
+//! stored.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -38,23 +39,23 @@ use crate::vertex::has;
 /// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// A waiting thread checks its condition this many times while it spins. For the next `YIELDS` checks, it yields to
-/// other threads, and after that it sleeps. Spinning comes first, because waking a thread takes longer than shading a
-/// small piece.
+/// Number of checks of a condition during which a waiting thread spins. During the next `YIELDS` checks, the thread
+/// yields to other threads. After these checks, the thread sleeps. Spinning comes first, because waking a thread takes
+/// longer than shading a small piece.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
 /// Minimum number of quads for which hidden quads are removed before shading.
 const FEW: usize = 16;
 
-/// Memory for batches of lanes. A thread keeps it for later draws, because allocations take much of the time of a
-/// small draw.
+/// Memory for batches of lanes. A thread keeps this memory for later draws, because allocations take much of the time
+/// of a small draw.
 #[derive(Default)]
 pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with their depths (`sight`), and the quads among them that are not hidden (`seen`).
+    /// Quads with their depths (`sight`), and those of these quads that are not hidden (`seen`).
     sight: Batch,
     seen: Vec<Quad>,
 }
@@ -87,7 +88,8 @@ pub(crate) struct Batches<'a> {
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
-    /// Mask of the position's components that are computed: those that the program reads, and depth if a test reads it.
+    /// Mask of the position's components that are computed: the components that the program reads, and depth if a test
+    /// reads it.
     pub(crate) reads: u8,
     /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
@@ -118,7 +120,8 @@ pub(crate) enum Piece {
 /// The pieces of a draw that are not merged yet, and the number of merged pieces.
 #[derive(Default)]
 struct Pieces {
-    /// Pieces that no thread has taken yet. Each has the number of earlier pieces that must be merged before it.
+    /// Pieces that no thread has taken yet. Each piece is stored with the number of earlier pieces that must be merged
+    /// before the piece.
     waiting: VecDeque<(Piece, usize)>,
     /// Progress of the pieces that threads have taken, starting with the first piece that is not merged.
     taken: VecDeque<Progress>,
@@ -126,15 +129,15 @@ struct Pieces {
     shaded: usize,
     /// Number of pieces before the first piece that is not merged.
     merged: usize,
-    /// Number of pieces before the set that is being added.
+    /// Number of pieces that were added before the current set of pieces.
     before: usize,
     /// Number of sleeping threads.
     sleepers: usize,
-    /// Number of running jobs that shade pieces until no piece waits.
+    /// Number of running jobs. A job shades pieces until no piece is waiting.
     helpers: usize,
     /// Number of samples that passed the tests.
     passed: u64,
-    /// Whether merging has stopped, and the error of the program, if this error stopped it.
+    /// Whether merging has stopped. If an error of the program stopped merging, the next field has this error.
     has_stopped: bool,
     stopped: Option<Stopped>,
     /// Empty batches whose memory is reused.
@@ -276,7 +279,8 @@ impl Batches<'_> {
                 depths.extend_from_slice(&sight.fragments.positions[2]);
             }
         }
-        // Replaces inputs and position of partially covered pixels by their values at the centroid.
+        // Replaces the inputs and the position of partially covered pixels by the inputs and the position at the
+        // centroid.
         let at_centroid = multisample.at_centroid & !multisample.at_sample;
         let position_at_centroid = multisample.position.0 && !position_at_sample;
         if at_centroid == 0 && !position_at_centroid {
@@ -333,7 +337,7 @@ impl Batches<'_> {
         Ok(passed)
     }
 
-    /// Shades fragments. If alpha to coverage is on, the mask of samples includes its result.
+    /// Shades fragments. If alpha to coverage is on, the mask of samples includes the result of alpha to coverage.
     pub(crate) fn shade(&self, fragments: &Fragments) -> Result<Shaded, Stopped> {
         let mut shaded = self.program.run(fragments)?;
         let multisample = &self.draw.multisample;
@@ -441,8 +445,8 @@ impl Batches<'_> {
     /// Returns an error if the program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
-        // At its end, the scope sleeps until all helpers have ended. Most of them end soon, so spinning usually avoids
-        // this.
+        // At its end, the scope sleeps until all helpers have ended. Most helpers end soon, so spinning at this point
+        // usually avoids the sleep.
         for _ in 0..LOOKS {
             if self.line().helpers == 0 {
                 break;
@@ -461,7 +465,7 @@ impl Batches<'_> {
     ) -> Result<(), Stopped> {
         while line.outstanding() > most && !line.has_stopped {
             if line.waiting.is_empty() {
-                // No piece waits: other threads have taken the remaining pieces.
+                // No piece is waiting, because other threads have taken the remaining pieces.
                 let last = line.merged;
                 drop(line);
                 line = self.wait_until(|_, merged| merged > last);
@@ -476,7 +480,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Shades and merges pieces until no piece waits.
+    /// Shades and merges pieces until no piece is waiting.
     fn help(&self) {
         let mut room = BatchRoom::take(self.draw);
         let mut line = self.line();
@@ -572,7 +576,8 @@ impl Batches<'_> {
     }
 }
 
-/// Stops the draw when dropped. If a thread panics, other threads then do not wait for its piece.
+/// A guard that stops the draw when it is dropped. If a thread panics while it shades a piece, the guard prevents other
+/// threads from waiting for this piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {

@@ -31,17 +31,18 @@ pub enum Factor {
     OneMinusSecondAlpha,
 }
 
-/// Operation that combines source times its factor with destination times its factor.
+/// Operation that combines two products: the source times the source factor, and the destination times the destination
+/// factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Equation {
     Add,
-    /// Source minus destination.
+    /// The source product minus the destination product.
     Subtract,
     /// Minimum of both colours. The factors are ignored.
     Min,
     Max,
-    /// Destination minus source.
+    /// The destination product minus the source product.
     ReverseSubtract,
 }
 
@@ -117,7 +118,8 @@ impl Blend {
     }
 }
 
-/// A logic operation as a table of four bits. Bit 2 * source + destination is the result for these two bits.
+/// A logic operation as a table of four bits. The result for a source bit and a destination bit is bit 2 * source +
+/// destination of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogicOp(pub u8);
 

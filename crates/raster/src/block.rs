@@ -16,12 +16,12 @@ pub enum Block {
     InterpolatedAlpha,
     /// BC4, RGTC1: one channel with two values, and values between them.
     One {
-        /// Whether values are from -1 to 1.
+        /// Whether values are from -1 to 1. If not, values are from 0 to 1.
         signed: bool,
     },
     /// BC5, RGTC2: red and green, each encoded as in BC4.
     Two {
-        /// Whether values are from -1 to 1.
+        /// Whether values are from -1 to 1. If not, values are from 0 to 1.
         signed: bool,
     },
 }

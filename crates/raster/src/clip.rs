@@ -19,8 +19,8 @@ pub struct Clip {
     pub culls: u8,
     /// The guard band: maximum ratio of x and y to w.
     pub band: [f32; 2],
-    /// Bit n: attribute n is linear in window coordinates (OpenGL 3.0, noperspective), also at vertices that clipping
-    /// adds.
+    /// Bit n: attribute n is linear in window coordinates (OpenGL 3.0, noperspective). If clipping adds a vertex, the
+    /// attribute of this vertex is also linear in window coordinates.
     pub linear: u64,
     /// Ratio of x and y to w at the sides of the view volume. A primitive is dropped if all its vertices are outside of
     /// the same side.
@@ -33,7 +33,7 @@ pub struct Clip {
 const LEAST_W: f32 = 1e-12;
 
 impl Clip {
-    /// Returns the distance of a vertex from each plane. A negative distance is outside.
+    /// Returns the distance of a vertex from each plane. If a distance is negative, the vertex is outside of the plane.
     fn inside<'a>(&'a self, vertex: &'a Vertex) -> impl Iterator<Item = f64> + 'a {
         let [x, y, z, w] = vertex.position.map(f64::from);
         let [band_x, band_y] = self.band.map(f64::from);
@@ -48,7 +48,7 @@ impl Clip {
     /// Returns whether the cull distances drop a primitive.
     pub fn drops(&self, vertices: &[&Vertex]) -> bool {
         (0..8).filter(|plane| self.culls >> plane & 1 != 0).any(|plane| {
-            // A NaN is not negative, so it does not drop a primitive.
+            // A NaN is not negative, so a NaN does not drop a primitive.
             vertices.iter().all(|vertex| vertex.distances[plane] < 0.)
         })
     }
@@ -75,9 +75,9 @@ impl Clip {
     }
 
     /// Clips a polygon as [`Clip::cut`] does, and also returns which sides are edges. Bit n of `edges` is for the side
-    /// from vertex n to the next one.
+    /// from vertex n to the next vertex.
     pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
-        // A primitive with a coordinate that is not finite has no known position, so it is dropped.
+        // A primitive with a coordinate that is not finite has no known position, so the primitive is dropped.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
             return (Vec::new(), 0);
         }
@@ -94,8 +94,8 @@ impl Clip {
                 continue;
             }
             let (count, mut cut) = (polygon.len(), Vec::with_capacity(polygon.len() + 1));
-            // Each plane adds at most one vertex, so a polygon has fewer than 32 vertices, and a `u32` has a bit for
-            // each side.
+            // Each plane adds at most one vertex. A polygon therefore has fewer than 32 vertices, and a `u32` has a bit
+            // for each side.
             let mut left = 0;
             for at in 0..count {
                 let next = (at + 1) % count;
@@ -156,7 +156,7 @@ mod tests {
         let cut = CLIP.cut(all);
         assert_eq!(cut.len(), 4);
         assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
-        // Attributes follow the position.
+        // Attribute 0 of the test's vertices equals the position. Clipping must keep them equal.
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
     }
 
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn what_is_linear_in_the_window_stays_so_where_it_is_cut() {
-        // The line from w = 1 to w = 3 is clipped at its middle in clip space. In the window, this is three quarters of
-        // the way.
+        // The line from w = 1 to w = 3 is clipped at its middle in clip space. In the window, the clipped end is at
+        // three quarters of the line.
         let ends = [([0., 0., 1., 1.], 0f32), ([0., 0., -5., 3.], 1.)].map(|(position, value)| Vertex {
             position,
             attributes: vec![[value.to_bits(); 4]; 2],

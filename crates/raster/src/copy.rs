@@ -1,8 +1,8 @@
 //! Copies texels unchanged: bytes from the rows of an image to the rows of a target.
 //!
-//! Drivers use draws that only copy texels to blit, to upload textures and to read them back. The fragment program does
-//! not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the ends determine the
-//! values between them.
+//! Drivers use draws that only copy texels to blit, to upload textures and to read textures back. The fragment program
+//! does not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the coordinates at
+//! the ends determine the coordinates between the ends.
 
 use reconverge_simt::texture::elements::{ByteChannel, Strides};
 use reconverge_simt::vram::Vram;
@@ -16,8 +16,8 @@ use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
 #[derive(Debug)]
 pub(crate) struct ByteRows {
     texels: CopiedTexels,
-    /// Offset of the target's first byte, offset of the byte after its end, and number of bytes from one row to the
-    /// next.
+    /// Offset of the target's first byte, offset of the byte after the target's last byte, and number of bytes from one
+    /// row to the next.
     start: usize,
     end: usize,
     stride: usize,
@@ -40,8 +40,7 @@ struct CopiedRun {
 /// Size of an element in bytes, of both the image and the target.
 const ELEMENT: usize = 4;
 
-/// Coordinates must be less than this, in texels. Up to this value, the rounding errors of singles are far below
-/// [`MARGIN`].
+/// Upper limit of coordinates, in texels. Below this limit, the rounding errors of singles are far below [`MARGIN`].
 const FURTHEST: f32 = 65_536.;
 
 /// Minimum distance of coordinates from the edges of their texel, at both ends of a row. Between the ends, an affine
@@ -49,7 +48,7 @@ const FURTHEST: f32 = 65_536.;
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
-    /// Returns the copy that a draw performs. Returns `None` unless the draw has no tests and a single target, which
+    /// Returns the copy that a draw performs. Returns `None` unless the draw has no tests and has a single target that
     /// stores four-byte colours unchanged.
     pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let [target] = &draw.targets[..] else { return None };
@@ -82,9 +81,9 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. Returns `None`, and copies nothing, unless each
-    /// pixel is known to be one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs must
-    /// be affine along each strip.
+    /// Copies the pixels of strips, and returns the number of pixels. Returns `None` and copies nothing if a pixel may
+    /// be something other than one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs
+    /// must be affine along each strip.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],
@@ -124,8 +123,8 @@ impl ByteRows {
         Some(runs.iter().map(|run| run.pixels as u64).sum())
     }
 
-    /// Returns the source and target of `pixels` pixels, starting at (x, y). `ends` are the lanes of the first and the
-    /// last pixel.
+    /// Returns the source and target of a run of `pixels` pixels that starts at (x, y). `ends` are the lanes of the
+    /// first and the last pixel.
     fn run(
         &self,
         inputs: &[[LaneColumn; 4]],

@@ -2,7 +2,7 @@
 //!
 //! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depths are compared in their stored form.
 
-/// Comparison of a value with a stored one.
+/// Comparison of a value with a stored value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Compare {
@@ -18,7 +18,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All comparisons, in the order in which the three chips number them.
+    /// All comparisons, in the order in which the three chips number the comparisons.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -30,8 +30,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns whether the comparison of `value` with `stored` holds. If one of them is a NaN, only "not equal" and
-    /// "always" hold.
+    /// Returns whether the comparison of `value` with `stored` holds. If one of the two values is a NaN, only "not
+    /// equal" and "always" hold.
     pub fn passes<T: PartialOrd>(self, value: T, stored: T) -> bool {
         match self {
             Compare::Never => false,
@@ -81,7 +81,7 @@ impl StencilOp {
 /// The stencil test for one side of polygons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stencil {
-    /// Comparison of the reference with the stored value. Both are masked first.
+    /// Comparison of the reference with the stored value. Both values are masked before the comparison.
     pub compare: Compare,
     /// The reference value.
     pub reference: u8,
@@ -204,7 +204,8 @@ pub struct Tests {
 }
 
 impl Tests {
-    /// Tests a fragment against an element, and updates the element. Returns whether the fragment passes.
+    /// Tests a fragment against an element of the depth buffer, and updates the element. Returns whether the fragment
+    /// passes.
     pub fn run(
         &self,
         format: DepthFormat,
@@ -262,7 +263,8 @@ mod tests {
         assert_eq!(DepthFormat::Unorm24.read(&element), (0x34_5678, 0x12));
     }
 
-    /// OpenGL 3.0, 4.1.5: each outcome of the tests has its own operation. The write mask protects the other bits.
+    /// OpenGL 3.0, 4.1.5: each outcome of the tests has a separate operation. Stencil bits that are not in the write
+    /// mask do not change.
     #[test]
     fn stencil_follows_the_outcome() {
         let side = Stencil {

@@ -3,7 +3,7 @@
 //! ```text
 //! vertices --> assemble --> clip --> viewport --> fill --> interpolate --> fragment program --> tests --> blend --> memory
 //! ```
-//! Fragments are shaded in batches of whole quads. They are merged in the order of their primitives.
+//! Fragments are shaded in batches of whole quads. The fragments are merged in the order of their primitives.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -34,10 +34,11 @@ use crate::vertex::Vertex;
 pub use crate::state::*;
 
 /// Number of lanes that are shaded together. A batch is large enough for several threads, and its inputs fit in the
-/// caches of the host. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each.
+/// caches of the host. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each column.
 const BATCH: usize = 1 << 12;
 
-/// Number of batches that the drawing thread shades alone. Waking other threads takes about as long.
+/// Number of batches that the drawing thread shades alone. Waking other threads takes about as long as shading these
+/// batches.
 const ALONE: usize = 4;
 
 /// Minimum number of pixels in the bounds of a primitive that is split into parts. Each part except for the last has at
@@ -48,7 +49,8 @@ const PART: i32 = 1 << 11;
 /// Minimum number of vertices of a draw for which other threads may help, even if its primitives may be small.
 const MANY: usize = 1 << 10;
 
-/// Minimum number of pixels of a primitive that is shaded once for all lanes, if all lanes have the same result.
+/// Minimum number of pixels of a primitive for which shading one lane replaces shading all lanes, if all lanes have the
+/// same result.
 const UNIFORM: u64 = 1 << 10;
 
 /// Rules by which a chip converts the positions of vertices to window coordinates.
@@ -57,12 +59,12 @@ pub struct Coordinates {
     /// Whether positions are already divided by w. If so, x, y and z are window coordinates before the scale and offset
     /// of the viewport, and 1/w replaces w.
     pub in_window: bool,
-    /// Number of steps per pixel. Window coordinates are rounded to the nearest step before they become fixed-point
-    /// numbers. `None` for no such rounding.
+    /// Number of steps per pixel. Window coordinates are rounded to the nearest step before the conversion to
+    /// fixed-point numbers. `None` if coordinates are not rounded to such steps.
     pub steps: Option<u16>,
 }
 
-/// The vertices of a draw, each of which occurs once, and the runs of vertex indices that form primitives.
+/// The vertices of a draw, and the runs of vertex indices that form primitives. Each vertex occurs once.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices<'a> {
     /// The vertices.
@@ -74,7 +76,7 @@ pub struct Vertices<'a> {
 /// Draws runs of vertices in order.
 ///
 /// # Errors
-/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
@@ -87,7 +89,7 @@ pub fn draw<P: FragmentProgram>(
 /// Draws as [`draw()`] does, with a chip's rules for coordinates.
 ///
 /// # Errors
-/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -100,7 +102,7 @@ pub fn draw_with<P: FragmentProgram>(
 }
 
 /// Draws as [`draw_with`] does. Uses vector instructions of `level` on columns of lanes, if the draw and the primitive
-/// allow it.
+/// allow such instructions.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -195,7 +197,8 @@ struct VertexPlace {
     window: Window,
     /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether the vertex needs no clipping: there are no planes, or it is inside of them and its position is finite.
+    /// Whether the vertex needs no clipping: there are no planes, or the vertex is inside of all planes and its
+    /// position is finite.
     whole: bool,
 }
 
@@ -226,7 +229,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     };
     let factor = if in_window { 1. } else { reciprocal };
     let place = |value: f64, axis: usize| {
-        // The chips compute this in single precision.
+        // The chips compute this product in single precision.
         let divided = (value * factor) as f32;
         f64::from(divided * scale[axis] + offset[axis])
     };
@@ -251,7 +254,7 @@ fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     extent(0, x1.saturating_sub(x0)) * extent(1, y1.saturating_sub(y0)) * places.len() as u64 >= LARGE
 }
 
-/// Returns which sides of a primitive are edges. Bit n is for the side from vertex n to the next one.
+/// Returns which sides of a primitive are edges. Bit n is for the side from vertex n to the next vertex.
 ///
 /// Edge flags of vertices only apply to separate triangles, quads and polygons. (OpenGL 3.0, 2.6.2)
 fn sides(topology: Topology, primitive: &Primitive, corners: &[Placed<'_>]) -> u32 {
@@ -273,7 +276,7 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 /// Memory that a thread reuses for its draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
-    /// Data of the primitive that is filled by columns, and its quads.
+    /// Data of the primitive that is filled by columns, and the quads of this primitive.
     slopes: Option<Box<Slopes>>,
     quads: Vec<Quad>,
     /// Window positions of all vertices of the draw.
@@ -292,7 +295,7 @@ struct Pipeline<'a, 'scope> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     batches: &'scope Batches<'scope>,
-    /// The scope for jobs on other threads, if they may help.
+    /// The scope for jobs on other threads, or `None` if other threads must not help.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
     /// Whether lanes with equal inputs have equal results, and kernels can merge all lanes by rows.
@@ -420,7 +423,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     }
 
     /// Draws a convex polygon. If bit n of `edges` is set, the line mode draws the side from corner n to the next
-    /// one, and the point mode draws corner n.
+    /// corner, and the point mode draws corner n.
     fn polygon(&mut self, polygon: &[Placed<'_>], edges: u32, provoking: &Vertex) -> Result<(), Stopped> {
         let window = |at: usize| polygon[at].window;
         let areas =
@@ -474,17 +477,17 @@ impl<'scope> Pipeline<'_, 'scope> {
         let along_x = dx.abs() >= dy.abs();
         let is_rectangle = self.draw.rectangular_lines || self.draw.multisample.by_sample;
         let aside = match (is_rectangle, along_x) {
-            // The ends of a multisampled line are at right angles to it. (OpenGL 3.0, 3.5.4)
+            // The ends of a multisampled line are at right angles to the line. (OpenGL 3.0, 3.5.4)
             (true, _) => {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
                 [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
-            // Otherwise, the width is measured along the axis in which the line changes less.
+            // If the line is not a rectangle, its width is measured along the axis in which the line changes less.
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
-        // In either direction, the first pixel of a line is drawn and the last one is not (OpenGL 3.0, 3.5.1). A pixel
-        // includes the lower end of its column or row, but not the upper end. A line towards lower coordinates is
+        // In either direction, the first pixel of a line is drawn and the last pixel is not (OpenGL 3.0, 3.5.1). A
+        // pixel includes the lower end of its column or row, but not the upper end. A line towards lower coordinates is
         // therefore moved up by the smallest step.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
@@ -717,7 +720,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     }
 
     /// Copies texels to the pixels of strips, and returns `true`. If a pixel is not the copy of one texel, returns
-    /// `false`, and the rest of the draw is shaded.
+    /// `false`. The primitive and all later primitives of the draw are then shaded.
     fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, Stopped> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
@@ -833,7 +836,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
         let room = &mut *self.batch_room;
         if let Some(scope) = self.helpers {
-            // Later batches must wait for this part, so they are queued as well.
+            // Later batches must wait for this part, so later batches are also queued.
             self.flushed = self.flushed.max(ALONE + 1);
             return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }

@@ -33,7 +33,7 @@ impl Number {
         matches!(self, Number::Uint | Number::Sint)
     }
 
-    /// Returns the bits of the number one in this type.
+    /// Returns the bits of the value 1 in this number type.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }
@@ -119,7 +119,7 @@ const RGBA8: Format = Format::new([8; 4], Number::Unorm);
 
 /// Returns the result of [`Format::write`] for [`RGBA8`]. Converts all components at once.
 fn bytes_of(values: [u32; 4]) -> u32 {
-    // `clamp` returns a NaN unchanged. The conversion to an integer makes it 0.
+    // `clamp` returns a NaN unchanged. The conversion to an integer then converts the NaN to 0.
     let fraction = |value: u32| f64::from(f32::from_bits(value).clamp(0., 1.));
     let bytes = values.map(|value| nearest(fraction(value) * 255.) as u8);
     u32::from_le_bytes(bytes)
@@ -165,7 +165,8 @@ pub(crate) fn from_value(value: u32, width: u8, number: Number) -> u32 {
     }
 }
 
-/// 1.5 * 2^52. Adding it to a double rounds the double to a whole number, which is in the lowest bits of the sum.
+/// 1.5 * 2^52. Adding this constant to a double rounds the double to a whole number. The lowest bits of the sum are
+/// this whole number.
 const WHOLE: f64 = 6_755_399_441_055_744.;
 
 /// Rounds a value below 2^51 to the nearest whole number, ties to even.
@@ -179,8 +180,8 @@ fn integer(value: f64) -> u32 {
     (value + WHOLE).to_bits() as u32
 }
 
-/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. Their exponent
-/// has five bits and the bias of a half, and their other bits are the fraction.
+/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. The exponent of
+/// these floats has five bits and the bias of a half. Their other bits are the fraction.
 #[inline(always)]
 fn float_to_single(raw: u32, width: u8) -> u32 {
     match width {
@@ -196,7 +197,7 @@ fn float_to_single(raw: u32, width: u8) -> u32 {
 #[inline(always)]
 fn half_to_single(raw: u32) -> u32 {
     let magnitude = (raw & 0x7fff) << 13;
-    // The exponent bias of a single is 112 more than that of a half.
+    // The exponent bias of a single is 112 more than the exponent bias of a half.
     let scaled = (f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = 0xff << 23 | magnitude | if magnitude > 0x1f << 23 { 1 << 22 } else { 0 };
     let value = if magnitude >= 0x1f << 23 { special } else { scaled };
@@ -224,7 +225,8 @@ fn single_to_float(value: f32, width: u8) -> u32 {
     }
 }
 
-/// Converts the bits of a non-negative single to those of a float with five exponent bits and `fraction` fraction bits.
+/// Converts the bits of a non-negative single to the bits of a float with five exponent bits and `fraction` fraction
+/// bits.
 #[inline(always)]
 fn rounded(bits: u32, fraction: u32) -> u32 {
     // Below 2^-14, the result is denormal. Adding this power of two rounds the number to the precision of a denormal.
@@ -240,10 +242,10 @@ fn rounded(bits: u32, fraction: u32) -> u32 {
 /// Tables for sRGB components of eight bits. They have the results of [`to_value`] and [`from_value`].
 pub(crate) struct SrgbBytes {
     values: [u32; 256],
-    /// For each code, the bits of the smallest value that converts to this code or to a larger one.
+    /// For each code, the bits of the smallest value that converts to this code or to a larger code.
     least: [u32; 257],
     /// For each pattern of a value's upper 16 bits, the code of the smallest value with this pattern. Larger values
-    /// with the same pattern have this code or the next one.
+    /// with the same pattern have this code or the next code.
     first: Vec<u8>,
 }
 
@@ -291,13 +293,13 @@ impl SrgbBytes {
     }
 }
 
-/// Converts an sRGB fraction to a linear one. (OpenGL 3.0, 3.9.15)
+/// Converts an sRGB fraction to a linear fraction. (OpenGL 3.0, 3.9.15)
 pub fn from_srgb(value: f64) -> f32 {
     let linear = if value <= 0.04045 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) };
     linear as f32
 }
 
-/// Converts a linear fraction to an sRGB one. (OpenGL 3.0, 4.1.8)
+/// Converts a linear fraction to an sRGB fraction. (OpenGL 3.0, 4.1.8)
 fn to_srgb(value: f64) -> f64 {
     if value < 0.0031308 { value * 12.92 } else { 1.055 * libm::pow(value, 1. / 2.4) - 0.055 }
 }
@@ -332,7 +334,7 @@ mod tests {
                 for raw in 0..1u32 << width {
                     let value = to_value(raw, width, number);
                     let least = number == Number::Snorm && width > 1 && raw == 1 << (width - 1);
-                    // The lowest code of a signed fraction also means -1, so it is written as the next code.
+                    // The lowest code of a signed fraction also means -1, so this value is written as the next code.
                     let expected = if least { raw + 1 } else { raw };
                     assert_eq!(from_value(value, width, number), expected, "{number:?} {width} {raw:#x}");
                 }
@@ -374,7 +376,7 @@ mod tests {
         assert!(codes.into_iter().all(|pair| pair[1] - pair[0] <= 1));
     }
 
-    /// Compares the conversions with those of the crate half.
+    /// Compares the conversions with the conversions of the crate half.
     #[test]
     fn halves_are_those_of_a_library() {
         for raw in 0..=u16::MAX {

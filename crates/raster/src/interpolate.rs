@@ -23,11 +23,11 @@ pub enum Input {
     Sprite {
         /// Index of the attribute that lines and triangles read. `None` for zeros.
         otherwise: Option<usize>,
-        /// Whether t is 1 at the top of the point, instead of 0.
+        /// Whether t is 1 at the top of the point. If not, t is 0 at the top.
         top_is_one: bool,
     },
-    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, (0, 0, 0,
-    /// 1).
+    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, the vector
+    /// (0, 0, 0, 1).
     Stretched {
         /// s at the left edge and t at the top edge.
         low: [f32; 2],

@@ -1,5 +1,5 @@
 //! Merges lanes by rows. A row is [`LANES`] lanes that are merged together. Decisions that depend only on the state of
-//! a draw are made once, and each step processes a whole row under a mask.
+//! a draw are made once. Each step then processes a whole row under a mask.
 //!
 //! The lanes of a row have different pixels. If there is no step for some state, for instance for an uncommon format,
 //! [`Merge`] processes the lanes one by one.
@@ -39,7 +39,7 @@ type Floats = [f32; LANES];
 enum Depth<'a> {
     /// There is no depth buffer.
     None,
-    /// No test is on: pixels outside of the depth buffer fail, and all others pass. The number is the size of an
+    /// No test is on: pixels outside of the depth buffer fail, and all other pixels pass. The number is the size of an
     /// element in bytes.
     Inside(Surface, usize),
     /// Tests against elements of two or four bytes.
@@ -51,9 +51,10 @@ enum Depth<'a> {
 /// Step that stores the colour in a target.
 #[derive(Debug)]
 enum Color<'a> {
-    /// Elements of four bytes, which are four fractions.
+    /// Elements of four bytes. Each byte is a fraction.
     Bytes(Cells<'a>),
-    /// Elements of one word. The word is the component of the colour with this index, unchanged.
+    /// Elements of one word. The word is one component of the colour, unchanged. The number is the index of this
+    /// component.
     Word(Cells<'a>, usize),
     /// Elements of another format that rows can convert.
     Elements(Box<Elements<'a>>),
@@ -200,7 +201,7 @@ impl<'a> Kernels<'a> {
         if plain { ByteRows::new(texels, draw) } else { None }
     }
 
-    /// Returns whether every step processes rows, and none processes lanes one by one.
+    /// Returns whether every step processes rows, and no step processes lanes one by one.
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
@@ -272,20 +273,20 @@ impl<'a> Kernels<'a> {
         Some(all)
     }
 
-    /// Returns whether a lane that fails the depth test has no effect, and would still fail if it was tested later in
-    /// the draw.
+    /// Returns whether a lane that fails the depth test has no effect, and would also fail the test at any later time
+    /// in the draw.
     pub(crate) fn hides(&self) -> bool {
         let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
             &self.depth
         else {
             return false;
         };
-        // With these comparisons, each stored depth makes the test stricter.
+        // With these comparisons, each depth that a lane stores makes the test stricter for later lanes.
         let nearer = [Compare::Less, Compare::LessEqual, Compare::Greater, Compare::GreaterEqual];
         !depth_write || nearer.contains(compare)
     }
 
-    /// Appends to `seen` the quads that the depth test does not hide. The depths are in `fragments`.
+    /// Appends to `seen` each quad that the depth test does not hide. The depths are in `fragments`.
     pub(crate) fn see(&self, fragments: &Fragments, seen: &mut Vec<Quad>) {
         self.level.run(Sight { kernels: self, fragments, seen });
     }
@@ -354,7 +355,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Appends to `seen` the quads of fragments that the depth test does not hide.
+/// Appends to `seen` each quad of the fragments that the depth test does not hide.
 struct Sight<'a> {
     kernels: &'a Kernels<'a>,
     fragments: &'a Fragments,
@@ -402,8 +403,8 @@ impl Task for MergedRows<'_> {
         while first < quads.len() {
             while starts.next_if(|start| *start <= first).is_some() {}
             let most = (quads.len() - first).min(LANES / 4);
-            // The quads of one primitive have different pixels. After the start of another primitive, the group ends at
-            // the first quad that repeats a position.
+            // The quads of one primitive have different pixels. If a group contains quads of several primitives, the
+            // group ends before the first quad whose position an earlier quad of the group has.
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
             let again = |at: &usize| {
@@ -420,7 +421,8 @@ impl Task for MergedRows<'_> {
 }
 
 /// Returns the words of a group in a column, starting at lane `first`. An empty column reads as zeros. Words after the
-/// lanes of the group are undefined. If the column has fewer than [`LANES`] words left, they are copied to `room`.
+/// lanes of the group are undefined. If the column has fewer than [`LANES`] words from `first` on, these words are
+/// copied to `room`.
 #[inline(always)]
 fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>()) {
@@ -442,7 +444,7 @@ fn floats(words: &Words) -> Floats {
     floats
 }
 
-/// Returns a mask for each lane: all ones if its two values satisfy a condition, otherwise 0.
+/// Returns a mask for each lane: all ones if the two values of the lane satisfy a condition, otherwise 0.
 #[inline(always)]
 fn holds<T: Copy>(left: &[T; LANES], right: &[T; LANES], condition: impl Fn(T, T) -> bool) -> Words {
     let mut words = [0; LANES];
@@ -470,7 +472,8 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
 /// Converts depths to integer codes from 0 to `most`, like [`DepthFormat::code`].
 #[inline(always)]
 fn fractions(depths: &Floats, most: u32) -> Words {
-    /// 1.5 * 2^52. Adding it to a double rounds the double to a whole number, which is in the lowest bits of the sum.
+    /// 1.5 * 2^52. Adding this constant to a double rounds the double to a whole number. The lowest bits of the sum are
+    /// this whole number.
     const WHOLE: f64 = 6_755_399_441_055_744.;
     let mut codes = [0; LANES];
     for lane in 0..LANES {
@@ -494,7 +497,7 @@ fn depth_tested(format: DepthFormat, compare: Compare, depths: &Words, stored: &
     (codes, compared(compare, &codes, &before))
 }
 
-/// Positions of depth and stencil in a word, each as its lowest bit and its number of bits.
+/// Positions of depth and stencil in a word. A position consists of the lowest bit and the number of bits.
 struct WordLayout {
     depth: (u32, u32),
     stencil: (u32, u32),
@@ -524,7 +527,7 @@ fn part(words: &Words, (first, count): (u32, u32)) -> Words {
     words.map(|word| word >> first & mask)
 }
 
-/// Replaces a bit field of the words in the lanes of the mask `under`.
+/// In the lanes of the mask `under`, replaces a bit field of the words by `values`.
 #[inline(always)]
 fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Words) {
     let mask = bits(count) << first;
@@ -534,7 +537,7 @@ fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Wo
     }
 }
 
-/// Computes [`StencilOp::apply`] for each lane of a row. The compiler emits a loop for each arm.
+/// Computes [`StencilOp::apply`] for each lane of a row. The compiler emits a loop for each arm of the `match`.
 #[inline(always)]
 fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
     let each = |op: StencilOp| {
@@ -697,7 +700,7 @@ impl MergedRows<'_> {
                 }
                 if tests.stencil.is_none() {
                     live.keep(&passes);
-                    // Often no lane is left, because many primitives are completely hidden.
+                    // Often no lane is live at this point, because many primitives are completely hidden.
                     if live.count() == 0 {
                         return;
                     }
@@ -735,7 +738,7 @@ impl MergedRows<'_> {
     }
 
     /// Tests the stencil values of lanes, and returns the new values. On entry, `passes` has the lanes that pass the
-    /// depth test. Lanes that fail the stencil test are removed from it.
+    /// depth test. This function removes the lanes that fail the stencil test from `passes`.
     #[inline(always)]
     fn stencil(&self, group: &Group<'_>, sides: &[Stencil; 2], stored: &Words, passes: &mut Words) -> Words {
         let Merge { batch, shaded, .. } = *self.merge;
@@ -766,7 +769,7 @@ impl MergedRows<'_> {
         new
     }
 
-    /// Stores live lanes in a target. If there is a `fixed` word, all lanes store it without blending.
+    /// Stores live lanes in a target. If there is a `fixed` word, all lanes store this word without blending.
     #[inline(always)]
     fn store(
         &self,
@@ -825,7 +828,7 @@ impl MergedRows<'_> {
 }
 
 impl MergedRows<'_> {
-    /// Returns the second colour of a group, if a blend reads it and the program writes it.
+    /// Returns the second colour of a group, if a blend reads the second colour and the program writes it.
     #[inline(always)]
     fn second<'l>(
         &'l self,

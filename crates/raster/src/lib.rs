@@ -1,6 +1,6 @@
-//! The fixed-function stages of a graphics chip, which the three emulated chips share. The stages process the results
-//! of a vertex program up to the stored pixels. This crate does not run programs. A [`draw::FragmentProgram`] shades
-//! whole quads.
+//! The fixed-function stages of a graphics chip, which the three emulated chips share. The stages convert the results
+//! of a vertex program to stored pixels. This crate does not run programs. A [`draw::FragmentProgram`] shades whole
+//! quads.
 //!
 //! | module | contents |
 //! |---|---|

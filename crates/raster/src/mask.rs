@@ -5,12 +5,13 @@
 use crate::interpolate::Kind;
 use crate::setup::Rectangle;
 
-/// Window rectangles, and whether pixels inside or outside of them are drawn.
+/// Window rectangles, and whether pixels inside or outside of the rectangles are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowRectangles {
     /// The rectangles.
     pub all: Vec<Rectangle>,
-    /// Whether pixels inside of any rectangle are drawn, instead of pixels outside of all rectangles.
+    /// Whether the draw keeps the pixels inside of at least one rectangle. If not, the draw keeps the pixels outside of
+    /// all rectangles.
     pub inside: bool,
 }
 

@@ -13,8 +13,8 @@ pub(crate) struct Merge<'a> {
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
-    /// Whether `shaded` is one row of results, which applies to all lanes. [`Kernels`](crate::kernels::Kernels) support
-    /// this only if no step processes lanes one by one.
+    /// Whether `shaded` has only one row of results, which applies to all lanes. [`Kernels`](crate::kernels::Kernels)
+    /// support this only if no step processes lanes one by one.
     pub(crate) uniform: bool,
 }
 
@@ -37,7 +37,7 @@ impl Merge<'_> {
         Some([0, 1, 2, 3].map(|chan| colors[chan].get(lane).copied().unwrap_or(0)))
     }
 
-    /// Tests the samples of a fragment, and stores those that pass. Returns their number.
+    /// Tests the samples of a fragment, and stores the samples that pass. Returns the number of samples that pass.
     fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
         let Merge { draw, samples, batch, shaded, .. } = *self;
         let (x, y) = batch.fragments.pixel(lane);
@@ -68,7 +68,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests one sample, and stores it if it passes. Returns whether it passed.
+    /// Tests one sample, and stores the sample if it passes. Returns whether the sample passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;
@@ -77,7 +77,7 @@ impl Merge<'_> {
         true
     }
 
-    /// Tests one sample against depth and stencil. Returns whether it passed.
+    /// Tests one sample against depth and stencil. Returns whether the sample passed.
     pub(crate) fn test(
         &self,
         memory: Vram<'_>,
@@ -154,7 +154,7 @@ impl Merge<'_> {
     }
 
     /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. Returns `false`,
-    /// without a copy, if this is not possible.
+    /// without a copy, if such a copy is not possible.
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());

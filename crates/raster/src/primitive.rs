@@ -1,6 +1,6 @@
 //! Primitive assembly: forms points, lines and triangles from a list of indices.
 //!
-//! Source: OpenGL 3.0, 2.6.1. Provoking vertices follow its table 2.12 and EXT_provoking_vertex.
+//! Source: OpenGL 3.0, 2.6.1. Table 2.12 of OpenGL 3.0 and EXT_provoking_vertex define the provoking vertices.
 
 /// Topology: how vertices form primitives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Topology {
     Points,
     /// Every two vertices form a line.
     Lines,
-    /// Each vertex and the previous one form a line.
+    /// Each vertex and the previous vertex form a line.
     LineStrip,
     /// [`Topology::LineStrip`], with a line from the last vertex to the first.
     LineLoop,
@@ -17,20 +17,20 @@ pub enum Topology {
     Triangles,
     /// Each vertex and the previous two form a triangle.
     TriangleStrip,
-    /// Each vertex, the previous one and the first form a triangle.
+    /// Each vertex, the previous vertex and the first vertex form a triangle.
     TriangleFan,
     /// Every four vertices form two triangles.
     Quads,
     /// Every two vertices and the previous two form two triangles.
     QuadStrip,
-    /// A [`Topology::TriangleFan`] whose provoking vertex is always the first one.
+    /// A [`Topology::TriangleFan`] whose provoking vertex is always the first vertex.
     Polygon,
     /// Every three vertices form a rectangle along the axes. The fourth corner is the second plus the third minus the
     /// first.
     Rectangles,
     /// [`Topology::Lines`], with an adjacent vertex before and after each line.
     LinesAdjacency,
-    /// [`Topology::LineStrip`], with an adjacent vertex at both ends.
+    /// [`Topology::LineStrip`], with one adjacent vertex at each end.
     LineStripAdjacency,
     /// [`Topology::Triangles`], with an adjacent vertex after each vertex.
     TrianglesAdjacency,
@@ -48,9 +48,9 @@ pub struct Primitive {
     pub count: u8,
     /// Position of the vertex whose flat attributes are used.
     pub provoking: usize,
-    /// Bit n: the side from vertex n to the next one is an edge of the polygon that contains the primitive. Sides
+    /// Bit n: the side from vertex n to the next vertex is an edge of the polygon that contains the primitive. Sides
     /// between the triangles of a quad or of a polygon are not edges, so the polygon modes of points and lines do not
-    /// draw them. (OpenGL 3.0, 2.6.2)
+    /// draw these sides. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 
@@ -65,7 +65,8 @@ pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Pr
     found
 }
 
-/// Returns the number of primitives that `count` consecutive indices form. Each quad or polygon counts as one.
+/// Returns the number of primitives that `count` consecutive indices form. Each quad or polygon counts as one
+/// primitive.
 pub fn count(topology: Topology, count: usize) -> usize {
     match topology {
         Topology::Points => count,
@@ -83,7 +84,7 @@ pub fn count(topology: Topology, count: usize) -> usize {
     }
 }
 
-/// Computes the result of [`assemble`] in `found`, whose old contents are dropped.
+/// Stores the result of [`assemble`] in `found`. The old contents of `found` are dropped.
 pub(crate) fn assemble_into(
     topology: Topology,
     count: usize,
@@ -112,7 +113,7 @@ pub(crate) fn assemble_into(
         }
         Topology::TriangleStrip => {
             for at in 2..count {
-                // Every other triangle is reversed, so that all have the same orientation.
+                // Every other triangle is reversed, so that all triangles of the strip have the same orientation.
                 let vertices = if at % 2 == 0 { [at - 2, at - 1, at] } else { [at - 1, at - 2, at] };
                 add(&vertices, pick(at - 2, at));
             }
@@ -157,8 +158,8 @@ pub(crate) fn assemble_into(
     }
 }
 
-/// Returns the list topology for a topology's kind of primitives: points, lines, triangles or rectangles, without
-/// adjacency.
+/// Returns the list topology for the kind of primitives that a topology forms: points, lines, triangles or rectangles,
+/// without adjacency.
 pub fn list_of(topology: Topology) -> Topology {
     match topology {
         Topology::Points => Topology::Points,
@@ -179,10 +180,11 @@ pub fn list_of(topology: Topology) -> Topology {
     }
 }
 
-/// Returns the vertices of each primitive that `count` indices form. They are in the order of the list topology that
-/// [`list_of`] returns. The provoking vertex is at the position that the list topology uses.
+/// Returns the vertices of each primitive that `count` indices form. The vertices of a primitive are in the order of
+/// the list topology that [`list_of`] returns. The provoking vertex is at the position that the list topology uses.
 ///
-/// If the provoking vertex is not a corner of the primitive, as in the first half of a quad, the order is unchanged.
+/// If the provoking vertex is not a corner of the primitive, as in the first half of a quad, the order of the vertices
+/// is unchanged.
 pub fn list(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     let all = assemble(topology, count, last_provokes).into_iter();
     all.map(|primitive| {
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(vertices(Topology::TriangleStripAdjacency, 8), [[0, 2, 4], [4, 2, 6]]);
     }
 
-    /// OpenGL 3.0, table 2.12. If the first vertex provokes: EXT_provoking_vertex.
+    /// The sources are OpenGL 3.0, table 2.12, and EXT_provoking_vertex for draws whose first vertex provokes.
     #[test]
     fn the_provoking_vertex_is_that_of_the_specification() {
         let provoking =
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!([2, 3, 9].map(|vertices| count(Topology::Polygon, vertices)), [0, 1, 1]);
     }
 
-    /// OpenGL 3.0, 2.6.1 and 2.6.2: a quad has four edges, and a polygon has one per vertex.
+    /// OpenGL 3.0, 2.6.1 and 2.6.2: a quad has four edges, and a polygon has one edge per vertex.
     #[test]
     fn each_edge_of_a_polygon_is_an_edge_of_one_part() {
         let edges = |topology, count| {

@@ -10,7 +10,7 @@ use crate::state::{Counts, Draw, FragmentProgram};
 /// Draws as [`draw_with`](crate::draw::draw_with) does, pixel by pixel.
 ///
 /// # Errors
-/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

@@ -1,8 +1,9 @@
 //! Setup: computes the pixels that a primitive in window coordinates covers, in quads.
 //!
 //! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the order
-//! of rows. A pixel belongs to a triangle if its centre is inside, or on a left or a top edge. OpenGL 3.0, 3.6.1,
-//! leaves pixels on edges to the implementation. The rule of left and top edges is from the documents of the chips.
+//! of rows. A pixel belongs to a triangle if its centre is inside of the triangle, or on a left or a top edge. OpenGL
+//! 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of left and top edges is from the
+//! documents of the chips.
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;
@@ -45,15 +46,16 @@ pub type Corner = [i64; 2];
 
 /// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside every surface and every guard band. A corner
 /// that is not clipped may be further away, so its coordinates are clamped. Products of two distances between corners,
-/// and their sums for a polygon, then fit in 63 bits.
+/// and the sum of these products for a polygon, then fit in 63 bits.
 const FURTHEST: i64 = PIXEL << 20;
 
-/// Rounds a window coordinate down to a fixed-point number, and clamps it to the maximum magnitude. A NaN becomes 0.
+/// Rounds a window coordinate down to a fixed-point number, and clamps the result to the maximum magnitude. A NaN
+/// becomes 0.
 pub fn snap(coordinate: f64) -> i64 {
     bounded(libm::floor(coordinate * PIXEL as f64))
 }
 
-/// Converts a fixed-point length or coordinate to an integer, and clamps it to the maximum magnitude.
+/// Converts a fixed-point length or coordinate to an integer, and clamps the result to the maximum magnitude.
 pub(crate) fn bounded(fixed: f64) -> i64 {
     (fixed as i64).clamp(-FURTHEST, FURTHEST)
 }
@@ -76,18 +78,19 @@ impl Quad {
     }
 }
 
-/// Returns twice the signed area of a triangle, which is positive if the corners run clockwise on the screen.
+/// Returns twice the signed area of a triangle. The result is positive if the corners run clockwise on the screen.
 pub fn area(corners: [Corner; 3]) -> i64 {
     let [a, b, c] = corners;
     (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
 }
 
-/// An edge function of a convex polygon whose corners run clockwise. Its value is not negative inside of the edge.
+/// An edge function of a convex polygon whose corners run clockwise. The value of the function is not negative at
+/// points inside of the edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     /// Change of the value from one column to the next, and from one row to the next.
     pub(crate) step: [i64; 2],
-    /// Value at pixel (0, 0). If points on the edge are outside, it is reduced by 1.
+    /// Value at pixel (0, 0). If points on the edge count as outside, this value is reduced by 1.
     start: i64,
 }
 
@@ -105,7 +108,7 @@ impl Edge {
     }
 }
 
-/// A range of columns or rows: the first one, and the one after the last.
+/// A range of columns or rows: the first column or row, and the column or row after the last.
 pub(crate) type Ends = (i32, i32);
 
 /// Returns the edges of a convex polygon, and the columns and rows of the rectangle that the polygon may cover. The
@@ -140,8 +143,8 @@ pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: 
 }
 
 /// Calls `each` as [`fill`] does, for pixels with several samples. `samples` has the fixed-point offsets of the samples
-/// from the pixel's centre. A pixel is covered if one of its samples is covered. `each` also receives a mask of covered
-/// samples for each pixel; bit n is sample n.
+/// from the pixel's centre. A pixel is covered if at least one of its samples is covered. `each` also receives a mask
+/// of covered samples for each pixel; bit n is sample n.
 pub fn fill_samples<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -249,7 +252,7 @@ mod tests {
         for far in [1e7, f64::MAX, f64::INFINITY] {
             let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
             assert_eq!(pixels(&all).len(), 48, "{far}");
-            // The fourth corner of a rectangle may be three times as far away.
+            // The fourth corner of a rectangle may be three times as far away as the other corners.
             let [[x, y], ..] = all;
             assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
         }

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::state::{CopiedTexels, FragmentProgram, Fragments, ReadColumns, Shaded};
 
-/// The error of a fragment program that has stopped, a [`FragmentProgram::Error`].
+/// The error with which a fragment program has stopped. The box contains a [`FragmentProgram::Error`].
 #[derive(Debug)]
 pub(crate) struct Stopped(pub(crate) Box<dyn Any + Send>);
 

@@ -1,14 +1,14 @@
 //! Coverage by rows: in each row, a convex polygon covers one span of pixels. The edges determine both ends of a span.
 //!
-//! The quads and their order equal those of [`fill_samples`](crate::setup::fill_samples).
+//! This module produces the same quads as [`fill_samples`](crate::setup::fill_samples), in the same order.
 
 use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Maximum number of columns and rows for which each pixel is tested. For larger polygons, following the edges takes
-/// less time, although each edge starts with two divisions.
+/// Maximum number of columns and of rows of a polygon for which each pixel is tested. For larger polygons, following
+/// the edges takes less time, although each edge starts with two divisions.
 const NARROW: i32 = 12;
 
-/// Maximum number of quads per call of a function.
+/// Maximum number of quads that are passed to a function in one call.
 pub(crate) const MOST: usize = 1 << 12;
 
 /// The span of a row without pixels.
@@ -17,7 +17,7 @@ const NOTHING: Ends = (i32::MAX, i32::MIN);
 /// An edge that is neither horizontal nor vertical, and its value in the next row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slant {
-    /// Whether the pixels to the right of the edge are inside, instead of those to its left.
+    /// Whether the pixels to the right of the edge are inside. If not, the pixels to the left of the edge are inside.
     is_left: bool,
     /// Magnitude of the change of the edge function from one column to the next.
     step: i64,
@@ -83,7 +83,7 @@ impl<const N: usize> Spans<N> {
         Spans { columns, rows, y: rows.0, slants, count }
     }
 
-    /// Returns the span of the next row: its first column, and the column after its last.
+    /// Returns the span of the next row: its first column, and the column after its last column.
     #[inline(always)]
     fn next(&mut self) -> Ends {
         self.y += 1;
@@ -139,7 +139,7 @@ fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
-/// Quads next to each other in one row of quads, with the same coverage.
+/// Adjacent quads in one row of quads. All these quads have the same coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {
     /// The first quad.
@@ -164,7 +164,7 @@ impl Strip {
 /// quads that are fully covered form one strip. Any other quad forms a strip alone.
 ///
 /// # Errors
-/// Returns the error of `each`, which is not called again.
+/// Returns the error of `each`. After an error, `each` is not called again.
 pub(crate) fn strips<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -281,7 +281,7 @@ pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangl
 /// Passes the quads of [`strips`] to `each`, up to [`MOST`] quads per call.
 ///
 /// # Errors
-/// Returns the error of `each`, which is not called again.
+/// Returns the error of `each`. After an error, `each` is not called again.
 pub(crate) fn quads<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,

@@ -19,7 +19,7 @@ use crate::setup::{Corner, Quad, Rectangle};
 pub struct Surface {
     /// Offset in bytes of element (0, 0).
     pub start: usize,
-    /// Offset of the byte after the last one that may be accessed.
+    /// Offset of the byte after the last byte that may be accessed.
     pub end: usize,
     /// Pitch: number of elements from one row to the next.
     pub pitch: usize,
@@ -32,12 +32,12 @@ pub struct Surface {
 /// Order of the samples of all pixels in a surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SampleOrder {
-    /// The elements of sample 0 of all pixels are contiguous, followed by those of sample 1, and so on.
+    /// The elements of sample 0 of all pixels are contiguous, followed by the elements of sample 1, and so on.
     #[default]
     Planes,
-    /// Each pixel is a rectangle of elements. The numbers are log2 of its width and of its height. The pitch and the
-    /// rows of the surface count elements. Samples 0 to 3 form a square, row by row, and samples 4 to 7 form a square
-    /// to its right.
+    /// Each pixel is a rectangle of elements. The numbers are log2 of the width and of the height of this rectangle.
+    /// The pitch and the rows of the surface count elements. Samples 0 to 3 form a square, row by row. Samples 4 to 7
+    /// form another square to the right of the first square.
     Rectangles([u8; 2]),
     /// The elements of each pixel are contiguous. The number states how many elements a pixel has. The pitch of the
     /// surface counts elements.
@@ -104,7 +104,7 @@ impl Surface {
 pub struct Target {
     /// Memory of the target.
     pub surface: Surface,
-    /// Format of its elements.
+    /// Format of the target's elements.
     pub format: Format,
     /// For red, green, blue and alpha, the component of the format that stores the channel. `None` for a channel that
     /// is not stored.
@@ -143,7 +143,7 @@ impl Target {
             }
         }
         let (mut bits, written) = self.format.write(values, mask);
-        // If all bits of the element are written, its old value is not needed.
+        // If all bits of the element are written, the old value of the element is not needed.
         if written == u128::MAX >> (128 - 8 * u32::from(self.format.bytes)) && logic == LogicOp::COPY {
             element.copy_from_slice(&bits.to_le_bytes()[..element.len()]);
             return;
@@ -164,7 +164,7 @@ impl Target {
 pub struct DepthTarget {
     /// Memory of the buffer.
     pub surface: Surface,
-    /// Format of its elements.
+    /// Format of the buffer's elements.
     pub format: DepthFormat,
 }
 
@@ -207,7 +207,7 @@ pub struct Offset {
 /// State for the front or the back side of polygons.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Whether polygons with this side visible are not drawn.
+    /// Whether a polygon is culled if this side of the polygon is visible.
     pub culled: bool,
     /// Drawing mode.
     pub fill: Fill,
@@ -231,8 +231,8 @@ pub struct Points {
 pub struct Multisample {
     /// Fixed-point offsets of the samples from the centre of their pixel. Empty for surfaces with one sample.
     pub places: Vec<Corner>,
-    /// Whether each sample has its own coverage. Otherwise, all samples of a pixel are covered if its centre is
-    /// covered.
+    /// Whether coverage is determined separately for each sample. If not, all samples of a pixel are covered if the
+    /// centre of the pixel is covered.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
     pub mask: u8,
@@ -242,13 +242,13 @@ pub struct Multisample {
     pub alpha_to_one: bool,
     /// Whether each sample is shaded separately.
     pub shades_samples: bool,
-    /// Bit n: input n is evaluated at the centroid. The centroid is the first covered sample if only some samples of a
-    /// pixel are covered. Otherwise, it is the centre.
+    /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, the centroid is the
+    /// first covered sample. Otherwise, the centroid is the centre of the pixel.
     pub at_centroid: u64,
     /// If samples are shaded separately, bit n: input n is evaluated at the sample.
     pub at_sample: u64,
-    /// First: whether the position is evaluated at the centroid. Second: whether it is evaluated at the sample if
-    /// samples are shaded separately.
+    /// First: whether the position is evaluated at the centroid. Second: whether the position is evaluated at the
+    /// sample if samples are shaded separately.
     pub position: (bool, bool),
     /// Copy that is performed for covered samples instead of tests and blending.
     pub copy: Option<Copy>,
@@ -286,7 +286,7 @@ impl Multisample {
 }
 
 /// Returns a mask of the samples that alpha covers; bit n is sample n. The documents do not state which samples a chip
-/// covers. This function returns the first ones.
+/// covers. This function returns the first samples.
 pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
     (1 << libm::rintf(alpha.clamp(0., 1.) * samples as f32) as u32) - 1
 }
@@ -309,7 +309,7 @@ pub struct Stipple {
     pub pattern: u16,
     /// Number of pixels for which each bit is used.
     pub factor: u16,
-    /// Whether the pattern restarts at each line. Otherwise, it restarts at each run of vertices.
+    /// Whether the pattern restarts at each line. If not, the pattern restarts at each run of vertices.
     pub restarts: bool,
 }
 
@@ -325,8 +325,8 @@ impl Stipple {
 pub struct Draw {
     /// Topology by which vertices form primitives.
     pub topology: Topology,
-    /// Whether the last vertex of a primitive is the provoking one, whose flat attributes are used. Otherwise, the
-    /// first vertex is.
+    /// Whether the last vertex of a primitive is the provoking vertex, whose flat attributes are used. If not, the
+    /// first vertex is the provoking vertex.
     pub last_provokes: bool,
     /// Transformation from clip space to the window.
     pub viewport: Viewport,
@@ -334,7 +334,7 @@ pub struct Draw {
     pub clip: Option<Clip>,
     /// The rectangle of pixels that may be drawn.
     pub scissor: Rectangle,
-    /// Restricts the pixels inside of the scissor that may be drawn; `None` for no restriction.
+    /// Mask that removes some of the pixels inside of the scissor; `None` if no pixels are removed.
     pub mask: Option<Box<PixelMask>>,
     /// Whether the vertices of a polygon run clockwise on the screen if its front is visible.
     pub front_is_clockwise: bool,
@@ -362,7 +362,7 @@ pub struct Draw {
     pub alpha_test: Option<(Compare, f32)>,
     /// The colour targets.
     pub targets: Vec<Target>,
-    /// The logic operation, which is applied after blending. [`LogicOp::COPY`] if it is off.
+    /// The logic operation, which is applied after blending. [`LogicOp::COPY`] if the logic operation is off.
     pub logic: LogicOp,
     /// Whether the draw copies stored depth and stencil to the first colour target, and stores nothing else.
     pub copies_depth: bool,
@@ -383,7 +383,7 @@ impl Draw {
 /// One word per lane.
 pub type LaneWords = Vec<u32>;
 
-/// One word per lane, shared with a program while it runs.
+/// One word per lane. A column is shared with a program while the program runs.
 pub type LaneColumn = Arc<LaneWords>;
 
 /// Fragments to shade: whole quads, with four lanes each in the order of [`Quad`].
@@ -451,7 +451,8 @@ pub fn interleaved(columns: &[LaneColumn; 4], lanes: usize) -> Vec<[u32; 4]> {
 /// Masks of the columns of [`Fragments`] that a program reads. Bit n is component n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadColumns {
-    /// A mask for each of [`Draw::inputs`]. If the list is shorter, all components of the other inputs are read.
+    /// A mask for each of [`Draw::inputs`]. If the list is shorter than [`Draw::inputs`], the program reads all
+    /// components of the inputs without a mask.
     pub inputs: Vec<u8>,
     /// The mask of the position.
     pub position: u8,
@@ -480,9 +481,10 @@ pub struct Shaded {
     pub depth: Option<LaneWords>,
     /// Stencil reference, which replaces [`Stencil::reference`](crate::depth::Stencil::reference).
     pub stencil: Option<LaneWords>,
-    /// Whether each lane ended without a fragment. Empty if no lane did.
+    /// For each lane, whether the lane ended without a fragment. The list is empty if no lane ended in this way.
     pub killed: Vec<bool>,
-    /// For each lane, a mask of the samples that may be covered, if the program writes one; bit n is sample n.
+    /// For each lane, a mask of the samples that may be covered; bit n is sample n. `None` if the program does not
+    /// write a mask.
     pub mask: Option<LaneWords>,
 }
 
@@ -496,7 +498,7 @@ pub struct CopiedTexels {
     pub elements: Elements,
     /// Width and height of the level.
     pub size: [u32; 2],
-    /// Input and component of both coordinates.
+    /// Input and component of each coordinate.
     pub coordinates: [(usize, usize); 2],
     /// Texels per unit of each coordinate.
     pub factor: [f32; 2],
@@ -515,26 +517,26 @@ pub trait FragmentProgram: Sync {
         ReadColumns::default()
     }
 
-    /// Returns whether the results of a lane depend only on the columns that are read and on the visible side. If so,
-    /// and if each of these columns is constant, all lanes of a primitive have the same results.
+    /// Returns whether the results of a lane depend only on two things: the columns that the program reads, and the
+    /// visible side. If so, and if each of these columns is constant, all lanes of a primitive have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
 
-    /// Returns whether lanes that fail the depth test need not run. This requires that the program does not compute
-    /// depth, and that a lane has no effects other than its results.
+    /// Returns whether lanes that fail the depth test need not run. This function may return `true` only if the program
+    /// does not compute depth, and if a lane has no effects other than its results.
     fn may_skip_hidden(&self) -> bool {
         false
     }
 
-    /// Returns the texels that the program copies, if it does nothing else. The draw may then copy them without running
-    /// the program.
+    /// Returns the texels that the program copies, if the program does nothing else. The draw may then copy these
+    /// texels without running the program.
     fn copied(&self) -> Option<CopiedTexels> {
         None
     }
 
-    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because it has
-    /// effects other than its results.
+    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because the
+    /// program has effects other than its results.
     fn in_order(&self) -> bool {
         false
     }
@@ -542,11 +544,11 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// Returns an error if the program does not complete. The results of these fragments and of later ones are then not
-    /// stored.
+    /// Returns an error if the program does not complete. The results of these fragments and of all later fragments are
+    /// then not stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
-    /// Receives results after they are merged. The program may reuse their memory.
+    /// Receives results after they are merged. The program may reuse the memory of the results.
     fn merged(&self, _shaded: Shaded) {}
 }
 
@@ -593,7 +595,7 @@ impl Batch {
         self.depths.get(sample).unwrap_or(&self.fragments.positions[2])
     }
 
-    /// Removes all lanes. The memory of a column is reused, unless the program still refers to it.
+    /// Removes all lanes. The memory of a column is reused, unless the program still refers to the column.
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;

@@ -1,7 +1,8 @@
-//! Writes launch files: all inputs of a launch, as text and as files in the same folder.
+//! Writes launch files. A launch file contains all inputs of a launch, as text and as files in the same folder.
 //!
-//! `reconverge run` and other commands read a launch file and create the same launch (docs/launch-files.md). Short
-//! lists of numbers are written inline, as bits. Longer lists are written to a file, through a [`Store`].
+//! `reconverge run` and other commands read a launch file and create the launch that the file describes
+//! (docs/launch-files.md). Short lists of numbers are written inline, as bits. Longer lists are written to a file,
+//! through a [`Store`].
 
 mod r500;
 mod r700;
@@ -19,7 +20,7 @@ use crate::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
 /// Storage of the files that a launch file names.
 pub trait Store {
     /// Stores a file and returns its name, which has the extension `ending`. If an earlier file has the same contents,
-    /// its name may be returned instead.
+    /// the store may return the name of the earlier file instead.
     ///
     /// # Errors
     /// Returns a message if the file cannot be stored.
@@ -32,15 +33,15 @@ const IN_PLACE: usize = 64;
 /// A launch file under construction.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchText {
-    /// Fields of the launch. In TOML, these precede all tables.
+    /// Fields of the launch. In TOML, the fields precede all tables.
     fields: String,
-    /// Tables, after the fields.
+    /// Tables of the launch. The file contains them after the fields.
     tables: String,
 }
 
 impl LaunchText {
     /// Writes a captured launch: its program, inputs, lanes and expected outputs. `trap` is the trap that ended the
-    /// draw, if any. A launch without outputs is the one that trapped.
+    /// draw, if any. If a draw trapped, the launch without outputs is the one in which the trap occurred.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.
@@ -71,7 +72,7 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// Writes a launch with its program, without lanes and expected outputs.
+    /// Writes a launch with its program, but without lanes and without expected outputs.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.
@@ -84,7 +85,7 @@ impl LaunchText {
         let mut text = LaunchText::default();
         let (ending, bytes) = match program.isa {
             Isa::R700 => ("bin", program.words.iter().flat_map(|word| word.to_le_bytes()).collect()),
-            // These files also contain state registers and addresses.
+            // In addition to words, a program file for R500 or Tesla contains state registers and addresses.
             Isa::R500 | Isa::Tesla => {
                 let (ending, file) = program.file();
                 (ending, file.into_bytes())
@@ -154,12 +155,14 @@ impl LaunchText {
     }
 }
 
-/// Returns rows of words as a value of type `bits`: inline, or the name of a file that contains them.
+/// Returns rows of words as a value of type `bits`. The value contains the words inline, or names a file that contains
+/// the words.
 fn bits<const N: usize>(kind: &str, rows: &[[u32; N]], store: &mut dyn Store) -> Result<String, String> {
     typed(kind, "bits", (N, rows.as_flattened()), store)
 }
 
-/// Returns rows of words as a value of a given type: inline, or the name of a file that contains them.
+/// Returns rows of words as a value of a given type. The value contains the words inline, or names a file that contains
+/// the words.
 fn typed(
     kind: &str,
     dtype: &str,

@@ -45,7 +45,7 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
         let file = store.put("fetch", "bin", bytes)?;
         text.field("fetch_program", format_args!("{{ words = \"{file}:u32\", start = {} }}", fetch.start));
     }
-    // Launch files have no fields for these properties.
+    // Launch files have no fields for the properties in the following list.
     for (differs, what) in [
         (launch.first_lane != 0, "a first lane other than 0"),
         (environment.alternate != whole.alternate, "alternate constants"),

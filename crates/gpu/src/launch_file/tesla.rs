@@ -126,7 +126,7 @@ fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
 /// Writes constants, textures and samplers.
 fn resources(text: &mut LaunchText, setup: &Setup, store: &mut dyn Store) -> Result<(), String> {
     for bank in 0..16 {
-        // Zeros at the end are omitted, because bytes past the end read as zero.
+        // Zeros at the end of a bank are omitted, because bytes past the end of a bank read as zero.
         let bytes = setup.constants.bank(bank);
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         if used == 0 {

@@ -1,4 +1,4 @@
-//! Stages of the pipeline, and the constants, textures and samplers that are bound to them.
+//! Stages of the pipeline, and the constants, textures and samplers that are bound to the stages.
 
 use std::ops::Range;
 

@@ -30,8 +30,8 @@ pub(super) fn clear(
     [color.flatten(), depth.flatten()]
 }
 
-/// Returns the memory of a cleared surface, whose elements have `bytes` bytes. Returns all of memory if the surface is
-/// a temporary copy of slices, because the slices themselves are at another position.
+/// Returns the range of memory of a cleared surface, whose elements have `bytes` bytes. If the surface is a temporary
+/// copy of slices, returns all of memory, because the slices themselves are at another position.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {
@@ -81,7 +81,7 @@ fn clear_depth(
     let target = zeta((state, unknown, &mut slices), what.layer.into())?;
     let (format, depth) = (target.format, state.float(m::CLEAR_DEPTH, 0));
     let (code, value) = (format.code(depth), state.word(m::CLEAR_STENCIL) as u8);
-    // If bit 0 of CLEAR_FLAGS is set, the write mask of the stencil test applies.
+    // If bit 0 of CLEAR_FLAGS is set, the write mask of the stencil test applies to the clear.
     let mask = if state.flag(m::CLEAR_FLAGS) { state.nth(m::STENCIL_ENABLE, 6) as u8 } else { u8::MAX };
     slices.take(memory);
     let element = |depth: u32, stencil: u8| {

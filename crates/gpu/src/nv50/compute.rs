@@ -1,9 +1,9 @@
 //! The compute object, which launches compute programs over grids of blocks.
 //!
 //! The compute object shares constant buffers, textures and samplers with the 3D object. A compute program uses the
-//! code window and the bindings of fragment programs. A launch reads and writes the buffers in place. A program cannot
-//! access bytes outside of buffers, even if a segment of g[] covers them. Sources: Mesa `nv50_compute.c`,
-//! `nv50_compute.xml.h`, and streams captured from it.
+//! code window and the bindings of fragment programs. A launch reads and writes the buffers directly in memory. A
+//! program cannot access bytes outside of buffers, even if a segment of g[] covers these bytes. Sources: Mesa
+//! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from the driver.
 
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ use super::texture;
 use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
-/// Maximum number of instructions of a compute program's warp. After more instructions, the warp counts as hung. A host
-/// from the year 2023 needs about a second for them. The limit for draws is lower, because a chip that draws must
-/// respond sooner.
+/// Maximum number of instructions of a compute program's warp. A warp that executes more instructions counts as hung. A
+/// host from the year 2023 needs about one second for this number of instructions. The limit for draws is lower,
+/// because a chip that draws must respond sooner.
 const WATCHDOG: u64 = 1 << 28;
 
 /// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.
@@ -43,7 +43,8 @@ const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
-/// Offset in c15[] of the image descriptions, one for each segment, and the size of a description in bytes.
+/// Offset in c15[] of the first image description, and size of a description in bytes. Each segment has one
+/// description.
 const DESCRIPTION: usize = 0x3c4;
 const DESCRIPTION_BYTES: usize = 0x30;
 
@@ -132,7 +133,7 @@ impl Nv50 {
         condition(memory, at, self.compute.word(c::COND_MODE))
     }
 
-    /// Writes the sequence number of a query. All earlier commands are complete.
+    /// Writes the sequence number of a query. All commands before the query are already complete.
     fn query(&mut self, memory: Vram<'_>, word: u32) {
         let at = self.compute.address(c::QUERY_ADDRESS_HIGH);
         let sequence = self.compute.word(c::QUERY_SEQUENCE).to_le_bytes();
@@ -199,7 +200,7 @@ impl Nv50 {
             &mut self.watch,
         );
         self.faults.launched(&program.words, signature);
-        // The first parameter word is the driver's own.
+        // The driver uses the first parameter word itself. The arguments of the kernel follow this word.
         let fixes = driver_fixes::DriverFixes {
             argument_bytes: params.len().saturating_sub(4) as u32,
             shared_bytes: self.compute.word(c::SHARED_SIZE),
@@ -207,8 +208,8 @@ impl Nv50 {
         self.faults.look_at(program.code(), fixes);
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
-        // Each thread gets only the local memory that the program uses. No other code reads l[], and many threads need
-        // much memory.
+        // Each thread gets only the local memory that the program uses, because a launch with many threads would
+        // otherwise need much memory. No other code reads l[].
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
         setup.driver_fixes = self.faults.handled.then_some(fixes);
@@ -295,7 +296,8 @@ impl Nv50 {
     }
 }
 
-/// Returns whether the condition of a COND_MODE holds, for the query results at address `at`.
+/// Returns whether the condition of a COND_MODE with the number `mode` holds. `at` is the address of the query results
+/// that the condition reads.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
     match mode {
@@ -316,8 +318,8 @@ fn user_params(state: &State) -> Vec<u8> {
 /// Returns the segments of g[] that the GLOBAL entries describe.
 ///
 /// In this crate, a surface whose tiles have one slice is stored row by row (see `surface`). GLOBAL does not state the
-/// number of slices of a tile, because a program computes the addresses of slices itself. The number is read from the
-/// driver's description of the image.
+/// number of slices of a tile, because a program computes the addresses of slices itself. This function therefore reads
+/// the number from the driver's description of the image.
 fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {
@@ -338,15 +340,15 @@ fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) ->
             (false, true) => Some(Tiling { pitch, rows }),
             (false, false) => Some(Tiling { pitch: pitch >> rows, rows: 0 }),
         };
-        // If a program reads past the end of a buffer or an image, OpenGL requires zeros, and the driver relies on the
-        // chip for this.
+        // OpenGL requires that a program reads zeros past the end of a buffer or an image. The driver relies on the
+        // chip to return these zeros.
         *segment = Some(Segment { base, limit, tiling, lenient: number != FLAT });
     }
     segments
 }
 
-/// Returns the ranges of memory that are in a buffer and in a segment of the bit set `reached`. The ranges are disjoint
-/// and in ascending order.
+/// Returns the ranges of memory that are both in a buffer and in a segment. `reached` is the bit set of these segments.
+/// The ranges are disjoint and in ascending order.
 fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Range<usize>> {
     let reached = (0..16).filter(|number| reached >> number & 1 != 0).filter_map(|n| segments.0[n]);
     let mut all = Vec::new();
@@ -370,13 +372,13 @@ fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Ra
     apart
 }
 
-/// Returns the name of a buffer in launch files, and its contents after a launch.
+/// Returns the name of a buffer in launch files, and the contents of the buffer after a launch.
 fn output(buffer: Buffer) -> (String, Output) {
     let words = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     (buffer_name(buffer.address), Output::Words(Rows { width: 1, words }))
 }
 
-/// Returns the name in launch files of the buffer at an address.
+/// Returns the name that launch files use for the buffer at an address.
 pub(crate) fn buffer_name(address: u32) -> String {
     format!("buffer-{address:08x}")
 }

@@ -54,8 +54,8 @@ impl Side {
 /// `nv50_m2mf_transfer_rect`)
 const MOST_ROWS: usize = 2047;
 
-/// Executes the copy that the methods describe. The copy ends at the first part that is outside of memory. Returns the
-/// range of memory that may have changed.
+/// Executes the copy that the methods describe. The copy ends at the first bytes that are outside of memory. Returns
+/// the range of memory that may have changed.
 pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Range<usize> {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);

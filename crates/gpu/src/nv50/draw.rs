@@ -45,7 +45,7 @@ const POINT_SIZES: [f32; 2] = [1., 64.];
 /// The polygon mode in which polygons are drawn as points.
 const POINTS: u32 = 0x1b00;
 
-/// Returns the topology with a number of VERTEX_BEGIN_GL, or `None` if the number is unassigned.
+/// Returns the topology that a number selects in VERTEX_BEGIN_GL, or `None` if the number is unassigned.
 pub(super) fn topology(number: u32) -> Option<Topology> {
     Some(match number {
         0x0 => Topology::Points,
@@ -66,12 +66,12 @@ pub(super) fn topology(number: u32) -> Option<Topology> {
     })
 }
 
-/// Returns the comparison with a number of OpenGL.
+/// Returns the comparison function that has this number in OpenGL.
 fn compare(word: u32) -> Compare {
     Compare::ALL[(word & 7) as usize]
 }
 
-/// Returns the pixels that may be drawn for a viewport.
+/// Returns the rectangle of pixels to which a draw with this viewport is restricted.
 fn scissor(state: &State, viewport: usize) -> Rectangle {
     let from_size = |horiz: u32, vert: u32| {
         let (x, w) = ((horiz & 0xffff) as i32, (horiz >> 16) as i32);
@@ -86,8 +86,8 @@ fn scissor(state: &State, viewport: usize) -> Rectangle {
     }
 }
 
-/// Returns the rectangle of two words. `horiz` has the first column and the column after the last one, and `vert` has
-/// the rows in the same way.
+/// Returns the rectangle that two words describe. `horiz` has the first column and the column after the last one.
+/// `vert` has the first row and the row after the last one.
 fn from_ends(horiz: u32, vert: u32) -> Rectangle {
     let low = |word: u32| (word & 0xffff) as i32;
     let high = |word: u32| (word >> 16) as i32;
@@ -106,15 +106,16 @@ fn mask(state: &State) -> Option<Box<PixelMask>> {
         all: (0..WINDOW_RECTANGLES).map(rectangle).collect(),
         inside: !state.flag(m::CLIP_RECTS_MODE),
     });
-    // The driver exchanges the bytes of OpenGL's rows, so that the pixels of a row are in the order of the bytes in
-    // memory.
+    // The driver swaps the bytes in each row of OpenGL's pattern. As a result, the pixels of a row are in the order of
+    // the bytes in memory.
     let stipple = state
         .flag(m::POLYGON_STIPPLE_ENABLE)
         .then(|| std::array::from_fn(|row| state.nth(m::POLYGON_STIPPLE_PATTERN, row).swap_bytes()));
     (rectangles.is_some() || stipple.is_some()).then(|| PixelMask { rectangles, stipple }.into())
 }
 
-/// Returns the line stipple, if it is on. The pattern restarts at each line of a list. (OpenGL 3.0, 3.5.2)
+/// Returns the line stipple, or `None` if the line stipple is off. The pattern restarts at each line of a list. (OpenGL
+/// 3.0, 3.5.2)
 fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
     let word = state.word(m::LINE_STIPPLE);
     state.flag(m::LINE_STIPPLE_ENABLE).then(|| Stipple {
@@ -140,8 +141,8 @@ pub(super) fn clear_rectangle(state: &State) -> Rectangle {
     }
 }
 
-/// Returns a layer of a target as a surface that is stored row by row. If its tiles have several slices, `slices`
-/// provides memory for the rows. Returns `None` if memory does not have room for them.
+/// Returns a layer of a target as a surface that is stored row by row. If the tiles of the target have several slices,
+/// `slices` provides memory for the rows. Returns `None` if memory does not have room for the rows.
 fn rows(
     (unknown, slices): (&mut Unknown, &mut Slices),
     start: usize,
@@ -169,7 +170,7 @@ fn rows(
     Some(Surface { start, end, pitch, rows, order })
 }
 
-/// Returns the surface and the format of a colour target, if there is one.
+/// Returns the surface and the format of a colour target, or `None` if the target does not exist.
 pub(super) fn color_surface(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     number: usize,
@@ -203,7 +204,7 @@ pub(super) fn color_surface(
     Some((surface, color))
 }
 
-/// Returns the depth buffer, if there is one.
+/// Returns the depth buffer, or `None` if the draw has no depth buffer.
 pub(super) fn zeta(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     layer: usize,
@@ -242,7 +243,7 @@ pub(super) struct Window {
     pub(super) viewport: usize,
 }
 
-/// Returns the state of a draw of primitives with one layer and viewport.
+/// Returns the state of a draw whose primitives all have the same layer and viewport.
 pub(super) fn draw(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
@@ -285,7 +286,7 @@ pub(super) fn draw(
         .flag(m::ALPHA_TEST_ENABLE)
         .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
-        // OpenGL numbers the bits of the table in the reverse order.
+        // OpenGL numbers the bits of a logic operation's truth table in the reverse order.
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
         false => LogicOp::COPY,
     };
@@ -320,8 +321,9 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver writes twice OpenGL's units. OpenGL's smallest resolvable difference is therefore two steps of 24
-    // bits. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the difference.
+    // The driver multiplies OpenGL's units by two before it writes them. OpenGL's smallest resolvable difference is
+    // therefore two steps of a depth of 24 bits. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the
+    // difference.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
         0x13 => (libm::exp2(-16.), false),
@@ -471,36 +473,38 @@ fn blend((state, unknown): (&State, &mut Unknown), number: usize, kind: Number) 
     Blend { color, alpha, constant, range: blend_range(kind) }
 }
 
-/// The source of a word of v[], which a fragment program reads.
+/// The source of a word of v[] that a fragment program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
     /// Index of the draw's input, and the component.
     input: usize,
     chan: usize,
-    /// Input and component if the back is visible. `None` if they do not differ from those for the front.
+    /// Input and component for a polygon whose back is visible. `None` if the front and the back have the same input
+    /// and component.
     back: Option<(usize, usize)>,
-    /// Whether the value is divided by w at each pixel. The program then multiplies it by w.
+    /// Whether the value is divided by w at each pixel. The program then multiplies the quotient by w.
     divides: bool,
 }
 
-/// The inputs of a fragment program, and the slots of vertices from which they are interpolated.
+/// The inputs of a fragment program, and the slots of vertices from which the inputs are interpolated.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
     /// Interpolated vectors. Input `n` is interpolated from attribute `n` of the vertices.
     pub(super) inputs: Vec<Input>,
-    /// For each input, the four slots that form the attribute, and whether their values are divided by w of the vertex.
+    /// For each input, the four slots that form the attribute, and whether the values of these slots are divided by w
+    /// of the vertex.
     slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
     /// Bit n: input n is read at the centroid of the covered samples.
     centroids: u64,
-    /// Whether the position is read at the centroid, and whether it is read at the sample.
+    /// Whether the position is read at the centroid, and whether the position is read at the sample.
     position: (bool, bool),
 }
 
 impl Reads {
-    /// Returns the inputs for the state of the methods. `centroids` has the words of v[] that the program reads at the
-    /// centroid.
+    /// Returns the inputs that the state of the methods selects. `centroids` has the words of v[] that the program
+    /// reads at the centroid.
     pub(super) fn new(
         (state, unknown): (&State, &mut Unknown),
         topology: Topology,
@@ -542,12 +546,13 @@ impl Reads {
                 () => How::Perspective,
             };
             // Inferred: for a flat colour, the program reads the value of the plane equation at the provoking vertex.
-            // This value is the colour divided by w of that vertex. The program multiplies it by w at the position of
-            // the pixel. NV92 fails all tests of flat colours in which w changes: [`Erratum::FlatColours`].
+            // This value is the colour divided by w of the provoking vertex. The program multiplies this value by w at
+            // the position of the pixel. NV92 fails all tests of flat colours in which w changes:
+            // [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
-            // At the centroid, the program reads the value divided by w, which is linear in the window. The program
-            // multiplies this value by w at the pixel's centre.
+            // At the centroid, the program reads the quotient of the value and w. This quotient is linear in the
+            // window. The program multiplies this quotient by w at the pixel's centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
                 How::Perspective if centroid => (How::Linear, true),
@@ -563,8 +568,8 @@ impl Reads {
                 _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
             // Inferred: an input that the program declares as flat always has the front colour, unless SHADE_MODEL is
-            // flat. With a smooth SHADE_MODEL, NV92 fails piglit's eight tests of such a gl_Back*Color. With a flat
-            // one, NV92 passes them: [`Erratum::FlatBack`].
+            // flat. If SHADE_MODEL is smooth, NV92 fails piglit's eight tests of a gl_Back*Color that is declared as
+            // flat. If SHADE_MODEL is flat, NV92 passes these tests: [`Erratum::FlatBack`].
             let is_front = by_program && !flat_colors && state.errata.has(Erratum::FlatBack);
             let two_sided = two_sided && !is_front;
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
@@ -604,7 +609,7 @@ impl Reads {
             .zip(&self.slots)
             .position(|(input, slots)| matches!(input, Input::Sprite { .. }) && *slots == of_slot);
         known.unwrap_or_else(|| {
-            // If t is 0 at the lower left corner, it is 1 at the top.
+            // If the coordinate t is 0 at the lower left corner of the point, t is 1 at the top of the point.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
             let index = self.inputs.len();
             self.inputs.push(Input::Sprite { otherwise: otherwise.map(|_| index), top_is_one });
@@ -613,7 +618,7 @@ impl Reads {
         })
     }
 
-    /// Sets `all` to vertices with these slots. Slots are the words of the result map.
+    /// Sets `all` to vertices with the slots in `slots`. Each slot is a word of the result map.
     pub(super) fn vertices(&self, state: &State, slots: &Slots, all: &mut Vec<Vertex>) {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
@@ -641,7 +646,7 @@ impl Reads {
             };
             vertex.position = [0, 1, 2, 3].map(float);
             vertex.point_size = float(size);
-            // CLIP_DISTANCE_ENABLE selects the distances that clip or cull.
+            // CLIP_DISTANCE_ENABLE selects which of these distances clip or cull the primitive.
             vertex.distances = std::array::from_fn(|plane| float(first + plane));
             vertex.attributes.clear();
             vertex.attributes.extend(self.slots.iter().map(attribute));
@@ -671,8 +676,9 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            // Targets of non-negative fractions clamp colours anyway, and integers are not clamped. NV92 passes
-            // piglit's `gl_rgba8_snorm-drawpixels`.
+            // The clamp flag of a target matters only for floats and signed fractions. A target of non-negative
+            // fractions clamps colours without the flag, and integers are never clamped. NV92 passes piglit's
+            // `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps
@@ -682,8 +688,8 @@ impl FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: program.export_sample_mask,
-            // Inferred from OpenGL, which uses a program's mask only if multisampling is on. The driver does not change
-            // the program with this flag.
+            // Inferred from OpenGL, which uses the sample mask of a program only if multisampling is on. The driver
+            // uses the same program whether multisampling is on or off.
             masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }
@@ -743,13 +749,13 @@ impl FragmentProgram for FragmentStage<'_> {
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let w = &fragments.positions[3];
-        // `None` if every w is 1.
+        // `reciprocals` is `None` if every w is 1.
         let divided = w.iter().fold(0, |differs, w| differs | (w ^ ONE)) != 0;
         let reciprocals: Option<Vec<f32>> =
             divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        // All lanes of a quad run, even if they are not covered. A captured launch records the coverage.
+        // All lanes of a quad run, even lanes that are not covered. A captured launch records the coverage.
         let needs_coverage = self.shader.sees_coverage() || self.recording.is_on();
         if needs_coverage && !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
             launch.covered = vec![false; lanes];
@@ -759,7 +765,7 @@ impl FragmentProgram for FragmentStage<'_> {
         }
         let FragmentResults { control, count, sample_mask, masks_samples, clamps } = self.results;
         launch.kept = Some(count);
-        // If v[] begins with w, and every w is 1, this word is omitted. A captured launch contains all inputs.
+        // If v[] begins with w, and every w is 1, the word of w is omitted. A captured launch contains all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
         let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
@@ -810,7 +816,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let colors = count.saturating_sub(others).div_ceil(4).min(8);
         let last = count.saturating_sub(1);
         let depth = control.exports_z.then(|| left.column(last));
-        // The mask of samples is in the register before the depth.
+        // The register before the depth contains the mask of samples.
         let mask = masks_samples.then(|| left.column(count.saturating_sub(others)));
         let killed = left.dead();
         let color = |number: usize| {
@@ -845,8 +851,8 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// Returns the first word of v[] after the position, which is a colour, and whether its value is divided by w of
-    /// the vertex.
+    /// Returns the first word of v[] after the position. This word is a colour. Also returns whether the value of the
+    /// word is divided by w of the vertex.
     fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
         let mut state = State::new(Object::Tesla);
         // One colour word: slot 4 for the front and slot 8 for the back.
@@ -860,7 +866,8 @@ mod tests {
     const FLAT: (u32, u32) = (m::SHADE_MODEL, 0x1d00);
     const SMOOTH: (u32, u32) = (m::SHADE_MODEL, 0x1d01);
 
-    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`. Their programs multiply by w.
+    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`. The programs of these tests multiply the colour
+    /// by w.
     #[test]
     fn a_flat_colour_is_divided_by_w_of_the_vertex_or_of_the_pixel() {
         let methods = [FLAT, (m::FP_INTERPOLANT_CTRL, 0x0804_0404)];
@@ -872,7 +879,8 @@ mod tests {
         assert_eq!(divided(Errata::ALL.without(Erratum::FlatColours)), (false, true));
     }
 
-    /// NV92 fails piglit's `interpolation-flat-gl_BackColor-smooth-*`, and passes the same tests with a flat model.
+    /// NV92 fails piglit's `interpolation-flat-gl_BackColor-smooth-*`. NV92 passes the same tests with a flat
+    /// SHADE_MODEL.
     #[test]
     fn a_flat_input_of_a_program_has_a_back_only_without_the_erratum() {
         let has_back = |model: (u32, u32), errata: Errata| {

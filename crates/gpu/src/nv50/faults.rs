@@ -9,7 +9,8 @@
 //! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] corrects the instructions |
 //! | the limit of an image without layers has 65,536 rows | the limit has the rows of the image |
 //!
-//! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`. The messages below name the functions.
+//! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`. The messages below name the functions of Mesa
+//! that have the faults.
 
 use std::sync::Arc;
 
@@ -27,11 +28,11 @@ pub(super) enum DriverFault {
     Offset,
     /// Kernels access global memory through g0[], which the driver does not map.
     FirstSegment,
-    /// All compute programs have their code at offset 0, so they overwrite each other.
+    /// All compute programs have their code at offset 0, so each program overwrites the previous one.
     OnePlace,
-    /// Several earlier programs match a launch.
+    /// A launch matches several earlier programs, so it is uncertain which program the driver intends to launch.
     SeveralPrograms,
-    /// Loads of arguments have no type and a wrong offset.
+    /// Instructions that load arguments have no type and a wrong offset.
     Form,
     /// Half registers have the numbers of 32-bit registers.
     Half,
@@ -39,11 +40,11 @@ pub(super) enum DriverFault {
     Shift,
     /// Conversions to small integers saturate instead of dropping bits.
     Saturates,
-    /// Comparisons and shifts of 64-bit integers have instructions of 16 bits.
+    /// The compiler emits 16-bit instructions for comparisons and shifts of 64-bit integers.
     Long,
-    /// The bits of an operand in s[] do not determine its address.
+    /// The bits of an operand in s[] do not determine the address of the operand.
     Ambiguous,
-    /// The limit of an image without layers has too many rows.
+    /// The driver computes too many rows for the limit of an image without layers.
     Rows,
     /// A program accesses memory past the end of a buffer or an image.
     Beyond,
@@ -130,9 +131,9 @@ impl DriverFault {
 /// Properties of a launch by which its program is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// Size of the parameters in bytes, including the driver's own word.
+    /// Size of the parameters in bytes, including the word that the driver adds.
     pub(super) parameters: usize,
-    /// Size of a block in threads. For a program of OpenGL, it never changes.
+    /// Size of a block in threads. A program of OpenGL always has the same size of blocks.
     pub(super) block: [u32; 3],
     pub(super) registers: u32,
     pub(super) shared_bytes: u32,
@@ -146,7 +147,7 @@ impl Signature {
         self.parameters > 4
     }
 
-    /// Returns whether one program can have both signatures.
+    /// Returns whether both signatures may belong to the same program.
     fn fits(&self, other: &Signature) -> bool {
         let same = (self.parameters, self.registers, self.shared_bytes)
             == (other.parameters, other.registers, other.shared_bytes);
@@ -161,17 +162,18 @@ struct Uploaded {
     signature: Signature,
     /// Number of the program's last launch.
     launched: u64,
-    /// Index of the program that was launched after this one.
+    /// Index of the program that was launched after this program.
     next: Option<usize>,
 }
 
-/// Detects the faults of a chip's driver, and handles them if requested.
+/// Detects the faults of a chip's driver, and handles the faults if `handled` is set.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     /// Whether the faults are handled, not only reported.
     pub(super) handled: bool,
     /// Address at which the submitted start-up of the 3D object ends. The driver writes the start-up of the compute
-    /// object there, but may not submit it. `None` once the words have been executed.
+    /// object at this address, but may not submit it. `None` after the start-up of the compute object has been
+    /// executed.
     pub(super) unsent: Option<usize>,
     /// Whether the driver has announced another program since the last launch.
     pub(super) flushed: bool,
@@ -201,9 +203,9 @@ impl Faults {
     }
 
     /// Checks whether the driver intends to launch a program other than the one at `place`. This is the case if the
-    /// driver has announced another program but has not uploaded it. With `handled`, stores the intended program at
-    /// `place`. The driver's OpenGL part announces a program only if it changes, and its OpenCL part announces one
-    /// before each launch.
+    /// driver has announced another program but has not uploaded it. If `handled` is set, stores at `place` the program
+    /// that the driver intends to launch. The driver's OpenGL part announces a program only if the program changes. The
+    /// driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // If the code at `place` has changed since the last launch, the driver has uploaded the program.
@@ -219,8 +221,9 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // If another program followed the last program earlier, that program is the intended one. Otherwise, the
-        // intended program is the one whose last launch is the oldest.
+        // If an earlier launch of the last program was followed by a launch of another program, the driver intends to
+        // launch this other program. Otherwise, the driver intends to launch the program that has not been launched for
+        // the longest time.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };
@@ -280,7 +283,7 @@ impl Faults {
         }
     }
 
-    /// Corrects the limit of images without layers. The driver computes 65,536 rows for them (F11).
+    /// Corrects the limit of images without layers. The driver computes a limit of 65,536 rows for these images (F11).
     pub(super) fn limit_rows(&mut self, segments: &mut Segments, reached: u16, rows: impl Fn(usize) -> u32) {
         for (number, segment) in segments.0.iter_mut().enumerate().filter(|(n, _)| reached >> n & 1 != 0) {
             let Some(segment) = segment.as_mut().filter(|segment| segment.tiling.is_some()) else { continue };
@@ -296,7 +299,8 @@ impl Faults {
 
     /// Maps g0[] if a kernel with arguments accesses it.
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
-        // The first argument word is the driver's own.
+        // The driver uses the first argument word itself, so a kernel with arguments has more than four bytes of
+        // argument words.
         if reached & 1 == 0 || segments.0[0].is_some() || arguments <= 4 {
             return;
         }

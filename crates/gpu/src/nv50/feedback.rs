@@ -15,7 +15,7 @@ pub(super) const BUFFERS: usize = 4;
 /// State of transform feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Feedback {
-    /// Offset in bytes in each buffer at which the next vertex is written.
+    /// For each buffer, the offset in bytes at which the next vertex is written.
     pub(super) offsets: [u32; BUFFERS],
     /// Number of primitives that were written since STRMOUT_PARAMS_LATCH.
     primitives: u32,
@@ -100,7 +100,8 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: if the written vertices are drawn as a list, primitives have the same flat colours.
+    /// EXT_transform_feedback: if the written vertices are drawn as a list, each primitive has the same flat colour as
+    /// in the original draw.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;

@@ -6,7 +6,7 @@
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
 //! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
-//! streams. The driver never sends the other kinds of headers (jump, call, return), so they are rejected.
+//! streams. The driver never sends the other kinds of headers (jump, call, return), so the FIFO rejects such headers.
 
 /// Destination of a word: a method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct Call {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fifo {
     packet: Option<Packet>,
-    /// Header of a long packet. The next word is the number of words.
+    /// Header of a long packet. The word after the header is the number of words of the packet.
     long: Option<u32>,
 }
 
@@ -37,10 +37,10 @@ struct Packet {
 pub(super) struct NoHeader(pub(super) u32);
 
 impl Fifo {
-    /// Reads the next word. Returns its destination, or `None` if the word is part of a header.
+    /// Reads the next word. Returns the destination of the word, or `None` if the word is part of a header.
     ///
     /// # Errors
-    /// Returns an error if the word should be a header but is not a valid one.
+    /// Returns an error if the word should be a header but is not a valid header.
     pub(super) fn take(&mut self, word: u32) -> Result<Option<Call>, NoHeader> {
         if let Some(packet) = &mut self.packet {
             let call = packet.call;

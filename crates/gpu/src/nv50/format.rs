@@ -87,9 +87,10 @@ pub(super) fn color(number: u32) -> Option<Color> {
     Some(Color { format: Format::new(bits, kind), places })
 }
 
-/// Returns whether the chip blends colours in a format. If it does not, colours replace the stored ones. Mesa's table
-/// lists integers, SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's
-/// `fbo-blending-formats` for exactly these formats: [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
+/// Returns whether the chip blends colours in a format. If the chip does not blend a format, new colours replace the
+/// stored colours. Mesa's table lists integers, SNORM and fractions of 16 bits as targets without blending, and NV92
+/// fails piglit's `fbo-blending-formats` for exactly these formats: [`Erratum::NoBlending`]. Integers never blend.
+/// (OpenGL 3.0, 4.1.7)
 pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     let all = !errata.has(Erratum::NoBlending);
     match format.numbers[0] {
@@ -101,7 +102,7 @@ pub(super) fn blends(format: &Format, errata: Errata) -> bool {
 }
 
 /// Returns the format of a depth surface, or `None` if the number is unassigned. Formats with coverage samples are not
-/// supported. The driver does not use them.
+/// supported. The driver does not use these formats.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     Some(match number {
         0x0a => DepthFormat::Float32,
@@ -155,7 +156,7 @@ pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
         0x01 => [32; 4],
         0x03 => [16; 4],
         0x04 => [32, 32, 0, 0],
-        // R32, then G8, then B24.
+        // The components are R32, then G8, then B24.
         0x05 => [32, 8, 24, 0],
         0x07 | 0x08 => [8; 4],
         0x09 => [10, 10, 10, 2],
@@ -173,7 +174,7 @@ pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
         0x1d => [8, 0, 0, 0],
         0x1e => [4, 4, 0, 0],
         0x21 => [11, 11, 10, 0],
-        // 29h has the stencil in the lower bits. 2ah and 2bh have the depth in the lower bits.
+        // Format 29h has the stencil in the lower bits. Formats 2ah and 2bh have the depth in the lower bits.
         0x29 => [8, 24, 0, 0],
         0x2a | 0x2b => [24, 8, 0, 0],
         0x2f => [32, 0, 0, 0],

@@ -45,11 +45,11 @@ const P_WORDS: usize = (1 << 16) / 4;
 /// Index of the word of a[] that contains the number of the primitive.
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
-/// Returns the vertices of each primitive in the order in which a geometry program reads them, including adjacent
-/// vertices.
+/// Returns the vertices of each primitive, including adjacent vertices. The vertices are in the order in which a
+/// geometry program reads them.
 ///
 /// Inferred: if the first vertex provokes, every other triangle of a strip begins with its provoking vertex. NV92 fails
-/// piglit's `gl-3.2-adj-prims` if the first vertex provokes and passes it if the last one does:
+/// piglit's `gl-3.2-adj-prims` if the first vertex provokes, and passes this test if the last vertex provokes:
 /// [`Erratum::StripAdjacency`].
 fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Errata) -> Vec<Vec<usize>> {
     let in_order = last_provokes || !errata.has(Erratum::StripAdjacency);
@@ -182,7 +182,7 @@ mod tests {
         let strip = |last_provokes: bool| of(Topology::TriangleStrip, &run[..4], last_provokes);
         assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
         assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
-        // OpenGL 3.2, table 2.4: the second triangle is 3, 1, 5 with its adjacent vertices.
+        // OpenGL 3.2, table 2.4: the second triangle has the vertices 3, 1 and 5, with their adjacent vertices.
         let adjacent = |last_provokes: bool| of(Topology::TriangleStripAdjacency, &run, last_provokes);
         assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
         assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);

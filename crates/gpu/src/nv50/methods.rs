@@ -1,4 +1,5 @@
-//! Methods of the chip's objects: those that the chip model reads, and those that do not change results.
+//! Methods of the chip's objects. The tables list the methods that the chip model reads, and the methods that do not
+//! change results.
 //!
 //! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h`, `nv_m2mf.xml.h` and `nv50_compute.xml.h`. Addresses are byte
 //! addresses. Calls of a method that is not listed here are counted and reported by name.
@@ -261,7 +262,7 @@ methods! {
 }
 
 /// Returns whether a method of the 3D object takes effect when it is called, or is an argument of such a method. Later
-/// draws do not depend on the last word of these methods.
+/// draws do not depend on the words that these methods last received.
 pub(super) fn acts(method: u32) -> bool {
     use tesla as m;
     matches!(
@@ -389,8 +390,8 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// Words of the compute object's methods after a reset. The driver's start-up sets these values, but Mesa 22.3.6 does
-/// not submit it (see `faults`).
+/// Words of the compute object's methods after a reset. The driver's start-up code sets these values, but Mesa 22.3.6
+/// does not submit this code (see `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),
@@ -399,7 +400,7 @@ const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::GLOBAL + 0x20 * 15 + 16, 1),
 ];
 
-/// Words of the 2D object's methods after a reset. The operation copies pixels.
+/// Words of the 2D object's methods after a reset. OPERATION 3 copies pixels.
 const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 
 /// The objects of the chip.
@@ -407,7 +408,7 @@ const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 pub(super) enum Object {
     /// The 3D object, which draws.
     Tesla,
-    /// The 2D object, which blits, and stores data from the commands.
+    /// The 2D object, which blits surfaces, and which stores data from the commands in surfaces.
     TwoD,
     /// The copy object, which copies memory.
     M2mf,
@@ -419,7 +420,7 @@ impl Object {
     /// All objects, in the order of the variants.
     const ALL: [Object; 4] = [Object::Tesla, Object::TwoD, Object::M2mf, Object::Compute];
 
-    /// Returns the object with a handle. The lower half of a handle is the class of the object.
+    /// Returns the object that a handle selects. The lower half of a handle is the class of the object.
     pub(super) fn of_handle(handle: u32) -> Option<Object> {
         match handle & 0xffff {
             0x5097 | 0x8297 | 0x8397 | 0x8597 | 0x8697 => Some(Object::Tesla),
@@ -449,14 +450,14 @@ impl Object {
         }
     }
 
-    /// Returns the entry of a method, if it is known.
+    /// Returns the entry of a method, or `None` if the method is unknown.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
         static TABLES: LazyLock<[RegisterTable; 4]> =
             LazyLock::new(|| Object::ALL.map(|object| RegisterTable::new(&object.methods())));
         TABLES[self as usize].get(method)
     }
 
-    /// Returns the reset values of methods, for those methods on whose reset values the driver relies.
+    /// Returns the reset values of the methods for which the driver relies on the reset value.
     pub(super) const fn initial(self) -> &'static [(u32, u32)] {
         match self {
             Object::Tesla => TESLA_INITIAL,
@@ -556,7 +557,7 @@ word! {
         alpha_to_one: bool [4:4],
     }
     /// Sampler state that all samplers share: whether GT200 and later chips filter across the edges of a cube's faces.
-    /// A sampler's own entry does not have this bit (Mesa, `nv50_tex.c`).
+    /// The entry of a single sampler does not have this bit (Mesa, `nv50_tex.c`).
     pub(super) struct TexMisc(u32) = "TEX_MISC" {
         seamless_cube_map: bool [2:2],
     }
@@ -578,8 +579,8 @@ word! {
         unit: u8 [8:1],
         id: u32 [30:9],
     }
-    /// A sampler that is bound to a program. The number has nine bits in Mesa's headers, but the driver has 2,048
-    /// samplers.
+    /// A sampler that is bound to a program. The number of the sampler has nine bits in Mesa's headers, but the driver
+    /// has 2,048 samplers.
     pub(super) struct BindTsc(u32) = "BIND_TSC" {
         valid: bool [0:0],
         unit: u8 [7:4],

@@ -71,7 +71,7 @@ use surface::Slices;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
 
-/// Maximum number of instructions of a warp before it counts as hung.
+/// Maximum number of instructions of a warp. A warp that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
 /// Positions are rounded to the nearest of 256 steps per pixel. The driver advertises this number of steps.
@@ -80,7 +80,7 @@ const WATCHDOG: u64 = 1 << 24;
 /// truncated, some pixels would differ. RV770 truncates positions and fails the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// Elements that a set-up word selects from the following words of VB_ELEMENT_U16 or VB_ELEMENT_U8.
+/// Elements that a set-up word selects from the words of VB_ELEMENT_U16 or VB_ELEMENT_U8 that follow the set-up word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -94,15 +94,16 @@ impl Setup {
     }
 }
 
-/// State that the next draw can reuse if no method has changed it: everything except for vertices, constants and
-/// texels.
+/// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no method has
+/// changed it.
 #[derive(Debug, Default)]
 struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
     fragment: Option<Box<FragmentParts>>,
 }
 
-/// The vertex program, and the value of [`State::changes`] and the options for which it was prepared.
+/// A prepared vertex program. `made_from` has the value of [`State::changes`] and the options for which the program was
+/// prepared.
 #[derive(Debug)]
 struct VertexParts {
     made_from: (u64, Options),
@@ -110,7 +111,8 @@ struct VertexParts {
     map: Map,
 }
 
-/// The fragment program and the fixed-function state, and the properties of the draw for which they were prepared.
+/// The prepared fragment program and fixed-function state of a draw. `made_from` has the properties of the draw for
+/// which the program and the state were prepared.
 #[derive(Debug)]
 struct FragmentParts {
     made_from: (u64, Options, Topology, Window),
@@ -126,7 +128,7 @@ const COMPUTE_SUBCHANNEL: usize = 6;
 /// Maximum number of words of the compute object's start-up. The driver's start-up has 177 words.
 const MOST_START_UP: usize = 1024;
 
-/// Maximum number of vertices and runs in memory that is kept for the next draw.
+/// Maximum number of vertices, and of runs, whose memory is kept for the next draw.
 const KEPT: usize = 1 << 12;
 
 /// A chip of the Tesla family.
@@ -153,8 +155,8 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// Sources and batch of the last draw. If no method has changed, the next draw reuses the sources. It always reuses
-    /// the memory of the batch.
+    /// Sources and batch of the last draw. If the words of all methods are unchanged, the next draw reuses the sources.
+    /// The next draw always reuses the memory of the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -168,7 +170,7 @@ pub struct Nv50 {
     counters: Counters,
     multiprocessor: multiprocessor::MpCounters,
     feedback: Feedback,
-    /// Whether the submission binds the 3D object. Only the driver's start-up does this.
+    /// Whether the submission binds the 3D object. Only the driver's start-up code binds this object.
     starts: bool,
     /// Number of draws and launches so far.
     draws: u64,
@@ -218,15 +220,15 @@ impl Nv50 {
         }
     }
 
-    /// Returns the chip with these errata instead of all errata.
+    /// Returns the chip with only these errata on. A new chip has all errata on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> Nv50 {
         self.tesla.errata = errata;
         self
     }
 
-    /// Sets whether the chip handles the known faults of Mesa's compute driver. If it does, programs run as if the
-    /// driver did not have these faults.
+    /// Sets whether the chip handles the known faults of Mesa's compute driver. If the chip handles these faults,
+    /// programs run as if the driver did not have them.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -238,8 +240,9 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object, if faults are handled. The driver has written these commands to the
-    /// push buffer after the start-up of the 3D object, without submitting them. A zero word ends them.
+    /// Executes the start-up commands of the compute object, if faults are handled. The driver has written these
+    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted them. A zero
+    /// word ends the commands.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -257,7 +260,7 @@ impl Nv50 {
         Ok(())
     }
 
-    /// Executes a word of commands, which is at the address `at`.
+    /// Executes a word of the commands. `at` is the address of the word.
     fn take(&mut self, memory: Vram<'_>, word: u32, at: usize) -> Result<(), Fault> {
         match self.fifo.take(word) {
             Ok(None) => {}
@@ -281,7 +284,7 @@ impl Nv50 {
         }
         let object = match self.objects[subchannel] {
             Some(object) => object,
-            // The driver has created the object, but has not submitted the words that bind it.
+            // The driver has created the compute object, but has not submitted the words that bind this object.
             None if subchannel == COMPUTE_SUBCHANNEL => {
                 self.faults.name(faults::DriverFault::StartUp);
                 Object::Compute
@@ -503,7 +506,7 @@ impl Nv50 {
     fn draws_conditionally(&self, memory: Vram<'_>, tesla: bool) -> bool {
         let (state, method) =
             if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
-        // In mode 0, the 3D object never draws, but the 2D object always does.
+        // In mode 0, the 3D object never draws, but the 2D object always draws.
         let mode = state.word(method + 8);
         (mode == 0 && !tesla) || compute::condition(memory, state.address(method), mode)
     }
@@ -559,7 +562,8 @@ impl Nv50 {
                 Box::new(VertexParts { made_from, shader, map })
             }
         };
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused.
         let is_known = !is_new || unknown.times() == named;
         let vertex = &known.shader;
         let launch =
@@ -599,9 +603,9 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // The counter of generated primitives belongs to transform feedback. NV92 fails piglit's `primgen-query`
-        // without feedback. It passes `generatemipmap prims_generated`, because it does not count the primitives of
-        // blits: [`Erratum::GeneratedCounter`].
+        // Only transform feedback increases the counter of generated primitives. NV92 fails piglit's `primgen-query` if
+        // feedback is off. NV92 passes `generatemipmap prims_generated`, because the counter does not count the
+        // primitives of blits: [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -670,8 +674,9 @@ impl Nv50 {
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
         };
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused. The
-        // state of a draw to slices is not reused either, because its surfaces are in borrowed memory.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused. The state of a draw to slices is not reused either, because its surfaces are in
+        // borrowed memory.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -750,9 +755,9 @@ struct WindowRuns {
     runs: Vec<Vec<usize>>,
 }
 
-/// Splits runs into groups of primitives with the same layer and viewport. Slots of the vertices contain both numbers.
-/// Primitives of one layer stay in order. Inferred: the provoking vertex determines layer and viewport, which OpenGL
-/// 4.1 permits.
+/// Splits runs into groups of primitives with the same layer and viewport. Two slots of each vertex contain the numbers
+/// of the layer and the viewport. Primitives of one layer stay in order. Inferred: the provoking vertex determines
+/// layer and viewport, which OpenGL 4.1 permits.
 fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;
@@ -793,7 +798,8 @@ fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]
     all.into_iter().flat_map(|(_, parts)| parts).collect()
 }
 
-/// Returns the elements of a word that the set-up word selects. `most` is the number of elements per word.
+/// Returns the range of those elements of `word` that the set-up word selects. `most` is the number of elements per
+/// word.
 fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     if word & 0x3fff_ffff == 0 {
         return 0..most as usize;
@@ -828,11 +834,11 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     inputs
 }
 
-/// A result map: for each slot, the word of o[] that is stored in it.
+/// A result map: for each slot, the number of the word of o[] that is stored in the slot.
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
-    /// The source that means 0.0. The next source means 1.0.
+    /// Number of the source that means 0.0. The number after it means 1.0.
     constants: u8,
 }
 
@@ -848,7 +854,7 @@ impl Map {
         Slots { words: Vec::new(), size: self.sources.len(), count: 0 }
     }
 
-    /// Adds the slots of a vertex with these words of o[].
+    /// Adds the slots of a vertex to `slots`. `words` has the words of o[] of the vertex.
     fn add(&self, words: &[u32], slots: &mut Slots) {
         let value = |source: &u8| match *source {
             source if source == self.constants => 0,
@@ -883,7 +889,7 @@ impl Map {
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     words: Vec<u32>,
-    /// Number of slots of a vertex, one word each.
+    /// Number of slots of a vertex. Each slot has one word.
     size: usize,
     count: usize,
 }
@@ -926,7 +932,7 @@ impl chip::SharedParts for Nv50 {
                     segment.end
                 )));
             }
-            // The chip fetches all words of a segment before it executes the first one.
+            // The chip fetches all words of a segment before it executes the first word.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
                 self.counters.time += 1;
                 self.take(memory, word, at)?;

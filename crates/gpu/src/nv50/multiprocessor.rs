@@ -9,7 +9,8 @@ use reconverge_simt::observe::Statistics;
 use super::methods::MpPmControl;
 use super::state::Unknown;
 
-/// For each counter, the logic function whose result is the counter's own signal, as a truth table of the four signals.
+/// For each counter, the logic function whose result is the signal of this counter. A logic function is a truth table
+/// of the four signals.
 const OWN: [u16; 4] = [0xaaaa, 0xcccc, 0xf0f0, 0xff00];
 
 /// A signal that a counter can count.
@@ -21,7 +22,8 @@ enum Signal {
 }
 
 impl Signal {
-    /// Returns the signal with a number and a unit, or the name of a signal that is not supported.
+    /// Returns the signal that a number and a unit select. If the signal is not supported, returns the name of the
+    /// signal as an error.
     fn of(number: u8, unit: u8) -> Result<Signal, String> {
         match (number, unit) {
             (0x04, 4) => Ok(Signal::Instructions),
@@ -35,7 +37,7 @@ impl Signal {
     }
 }
 
-/// The counters, and the signals that they count.
+/// The counters, and the signals that the counters count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MpCounters {
     values: [u32; 4],
@@ -53,7 +55,8 @@ impl MpCounters {
         self.values[counter] = value;
     }
 
-    /// Executes MP_PM_CONTROL: selects the signal of a counter. A function that is always false stops the counter.
+    /// Executes MP_PM_CONTROL: selects the signal of a counter. A logic function that is always false stops the
+    /// counter.
     pub(super) fn control(&mut self, counter: usize, control: MpPmControl, unknown: &mut Unknown) {
         let MpPmControl { function, signal, unit, .. } = control;
         self.signals[counter] = None;

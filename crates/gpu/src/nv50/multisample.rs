@@ -1,7 +1,7 @@
 //! Multisampling: pixels with several samples.
 //!
 //! Each pixel of a surface is a rectangle of elements, one for each sample. Texture units and the 2D object access the
-//! surface as a larger one with one sample per pixel. Source: Mesa `nv50_miptree.c`, `nv50_tex.c`,
+//! surface as a larger surface with one sample per pixel. Source: Mesa `nv50_miptree.c`, `nv50_tex.c`,
 //! `nv50_state_validate.c`.
 
 use reconverge_raster::draw::{Multisample, SampleOrder};
@@ -10,8 +10,8 @@ use reconverge_raster::setup::{PIXEL, Rectangle};
 use super::methods::{FpMultisample, MultisampleCtrl, tesla as m};
 use super::state::{State, Unknown, fields};
 
-/// Positions of two, four and eight samples, in sixteenths of a pixel relative to its centre. Samples are in the order
-/// of [`SampleOrder`].
+/// Positions of two, four and eight samples, in sixteenths of a pixel relative to the centre of the pixel. Samples are
+/// in the order of [`SampleOrder`].
 const PLACES: [&[[i8; 2]]; 3] = [
     &[[-4, -4], [4, 4]],
     &[[-2, -6], [6, -2], [-6, 2], [2, 6]],
@@ -43,11 +43,11 @@ pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) 
     if state.word(m::MULTISAMPLE_MODE) > 3 {
         unknown.note(format!("MULTISAMPLE_MODE {}", state.word(m::MULTISAMPLE_MODE)));
     }
-    // MSAA_MASK has one word for each pixel of a quad. The driver sets all four to the same value.
+    // MSAA_MASK has one word for each pixel of a quad. The driver sets all four words to the same value.
     let mask = state.word(m::MSAA_MASK) as u8;
     let Some(places) = mode(state).checked_sub(1).map(|at| PLACES[at]) else {
-        // It is not known whether the mask applies to pixels with one sample. The driver sets all its bits for such
-        // pixels.
+        // It is not known whether the mask applies to pixels with one sample. For such pixels, the driver sets all bits
+        // of the mask.
         return Multisample::default();
     };
     if (1..4).any(|pixel| state.nth(m::MSAA_MASK, pixel) as u8 != mask) {

@@ -11,19 +11,20 @@ use super::state::{State, Unknown, fields};
 pub(super) struct Counters {
     /// Number of samples that passed all tests while SAMPLECNT_ENABLE was set.
     pub(super) samples: u64,
-    /// Number of vertices that were fetched, and of the primitives that they form.
+    /// Number of fetched vertices, and number of primitives that these vertices form.
     pub(super) vertices: u64,
     pub(super) primitives: u64,
     /// Number of vertices for which the vertex program ran.
     pub(super) vertex_launches: u64,
-    /// Number of primitives for which the geometry program ran, and number of primitives that it emitted.
+    /// Number of primitives for which the geometry program ran, and number of primitives that the geometry program
+    /// emitted.
     pub(super) geometry_launches: u64,
     pub(super) geometry_primitives: u64,
     /// Number of primitives before and after clipping.
     pub(super) clip_in: u64,
     pub(super) clip_out: u64,
-    /// Number of pixels that fragment programs output. Inferred: pixels that fail the tests do not count, because the
-    /// tests come first.
+    /// Number of pixels that fragment programs output. Inferred: pixels that fail the depth or stencil test do not
+    /// count, because these tests precede the program.
     pub(super) pixels: u64,
     /// Number of primitives that transform feedback received.
     pub(super) generated: u64,
@@ -95,7 +96,8 @@ pub(super) fn get(
     } else if what.counter {
         memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &counters.time.to_le_bytes())
     } else {
-        // The driver waits for the sequence number, so the value is written first.
+        // The driver waits for the sequence number and then reads the value. The value is therefore written before the
+        // sequence number.
         memory.write(at + 4, &(value as u32).to_le_bytes())
             && memory.write(at + 8, &counters.time.to_le_bytes())
             && memory.write(at, &sequence.to_le_bytes())

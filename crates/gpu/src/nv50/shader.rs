@@ -39,7 +39,7 @@ pub(super) const WINDOW: u32 = 0x8_0000;
 /// Index of the word of v[] that states whether the front is visible.
 pub(super) const FACING: u16 = 0xff;
 
-/// Maximum number of bytes of a constant buffer that are read to an array on the stack.
+/// Maximum size in bytes of a constant buffer that is read to an array on the stack.
 const FEW: usize = 256;
 
 /// The vertex stage.
@@ -126,9 +126,9 @@ pub(super) struct KeptProgram {
     pub(super) words: Arc<[u32]>,
     code: Arc<Code>,
     pub(super) reads: SortedSet<Read>,
-    /// Upper bound of the bytes that the program may read of each constant buffer.
+    /// For each constant buffer, an upper bound of the number of bytes that the program may read.
     constants: [usize; 16],
-    /// Upper bound of the bytes of l[] that the program may use.
+    /// Upper bound of the number of bytes of l[] that the program may use.
     pub(super) local_bytes: u32,
     /// Whether the result of an instruction may differ between lanes with the same inputs, or may be visible to other
     /// lanes.
@@ -141,9 +141,11 @@ pub(super) struct KeptProgram {
     reads_sample: bool,
     /// The words of v[] that the program reads at the centroid of the covered samples.
     centroids: SortedSet<u16>,
-    /// Two bit sets of segments of g[]: those that the program may access, and those that it may write.
+    /// Two bit sets of segments of g[]: the segments that the program may access, and the segments that the program may
+    /// write.
     pub(super) segments: [u16; 2],
-    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain them.
+    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain
+    /// constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 
@@ -154,7 +156,7 @@ pub(super) struct Cache {
     pub(super) images: Images,
 }
 
-/// Returns the program at the address `start` of a code window, decoded.
+/// Returns the decoded program at the address `start` of a code window.
 pub(super) fn program<'p>(
     programs: &'p mut Programs,
     (unit, chip): (Unit, Chip),
@@ -214,7 +216,7 @@ impl KeptProgram {
         &self.code
     }
 
-    /// Returns the lowered program with a set-up. `bare` is the set-up without constants.
+    /// Returns the lowered program for launches with `setup`. `bare` is the same set-up without constants.
     ///
     /// # Errors
     /// Returns an error if the machine cannot run a program with this set-up.
@@ -236,8 +238,9 @@ impl KeptProgram {
         lowered.with_setup(setup.into())
     }
 
-    /// Copies the bound constant buffers to `setup`. If `all` is set, copies complete buffers, otherwise only the bytes
-    /// up to the last one that the program may read. Returns the slots of the buffers and their ranges in memory.
+    /// Copies the bound constant buffers to `setup`. If `all` is set, copies complete buffers. Otherwise, copies the
+    /// bytes up to the last byte that the program may read. Returns the slots of the buffers and their ranges in
+    /// memory.
     pub(super) fn place_constants(
         &self,
         setup: &mut Setup,
@@ -373,14 +376,16 @@ impl Shader {
         Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
-    /// Returns a recording of the fragments of a draw. The program's first `results` registers are its results.
+    /// Returns a recording of the fragments of a draw. The first `results` registers of the program contain its
+    /// results.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
         let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program. If there is a recording, adds the lanes of the run to it, with the pixels of `fragments`.
+    /// Runs the program. If there is a recording, adds the lanes of the run and the pixels of `fragments` to the
+    /// recording.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.
@@ -405,8 +410,8 @@ impl Shader {
     }
 }
 
-/// Returns whether an instruction has equal results in lanes with equal inputs. The memory that it accesses is checked
-/// separately.
+/// Returns whether an instruction has equal results in lanes with equal inputs. The memory that the instruction
+/// accesses is checked separately.
 fn is_plain(inst: &Inst) -> bool {
     let reads_special = inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)));
     let by_lane = match inst.op {
@@ -417,8 +422,8 @@ fn is_plain(inst: &Inst) -> bool {
     !reads_special && !by_lane && inst.lanes == 15
 }
 
-/// Returns whether an instruction may act differently in lanes that are not covered, or may make covered lanes depend
-/// on them.
+/// Returns whether an instruction may act differently in lanes that are not covered, or may make the results of covered
+/// lanes depend on lanes that are not covered.
 fn sees_coverage(inst: &Inst) -> bool {
     match inst.op {
         Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
@@ -433,7 +438,7 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// Returns the number of lanes of a launch, and the inputs by the number of their word.
+/// Returns the number of lanes of a launch, and the inputs. Each input has the number of its word.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {
@@ -451,7 +456,7 @@ fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     }
 }
 
-/// Returns the results of lanes, by the names that the machine's launches use.
+/// Returns the results of lanes, each with the name that the machine's launches use for the result.
 fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, Rows)> {
     let lanes = || lanes.iter();
     let rows = |width: usize, words: Vec<u32>| Rows { width, words };
@@ -505,13 +510,13 @@ struct Found {
 /// Size of l[] in bytes, for a program that addresses l[] through an address register.
 ///
 /// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more, and NV92
-/// passes the tests with these programs. The size therefore determines the positions of lanes in memory, and does not
-/// limit accesses.
+/// passes the tests with these programs. LOCAL_SIZE_LOG therefore determines the positions of lanes in memory, and does
+/// not limit accesses.
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program from `start` to its last instruction: the first one that ends the program and after which
-    /// there is no branch target. `word` returns the word at an address.
+    /// Reads the program from `start` to its last instruction. The last instruction is the first instruction that ends
+    /// the program and after which there is no branch target. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
@@ -524,8 +529,8 @@ impl Found {
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
                 (found.is_special, found.sees_coverage) = (true, true);
-                // The instruction traps when a lane reaches it. If a branch leads to a later address, the program
-                // continues there.
+                // An instruction that cannot be decoded traps when a lane reaches it. If a branch leads to a later
+                // address, the program continues at this address.
                 complete = false;
                 let goes_on = stage == Stage::Compute && is_indexed_argument(words, chip);
                 if at > furthest && !goes_on {
@@ -545,11 +550,12 @@ impl Found {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
-                    // The end of the read is compared, because a read of several words may begin before FACING.
+                    // The end of the read is compared with FACING, because a read of several words may begin before
+                    // FACING.
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
-                        // An address register may have any value, so all later words may be read.
+                        // An address register may have any value, so the program may read all later words.
                         let first = place.offset as u32 / 4;
                         let last = if fixed { first } else { u32::from(FACING) - 1 };
                         for word in (first..=last).filter(|_| at_centroid) {

@@ -25,7 +25,7 @@ impl State {
         state
     }
 
-    /// Returns the last word of a method, or 0 if it was never called.
+    /// Returns the last word of a method, or 0 if the method was never called.
     pub(super) fn word(&self, method: u32) -> u32 {
         self.words.get(method as usize / 4).copied().unwrap_or(0)
     }
@@ -68,7 +68,8 @@ impl State {
     }
 }
 
-/// Unpacks the fields of a method's word. Other bits that are set are reported as unsupported and ignored.
+/// Unpacks the fields of a method's word. If a bit outside of these fields is set, the bit is reported as unsupported
+/// and ignored.
 macro_rules! fields {
     ($unknown:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;

@@ -12,7 +12,7 @@ use super::*;
 
 const ONE: u32 = 1f32.to_bits();
 
-/// Returns the state of a 3D object without targets, after some methods.
+/// Returns the state of a 3D object without targets, after these methods.
 fn state(methods: &[(u32, u32)]) -> State {
     let mut state = State::new(Object::Tesla);
     methods.iter().for_each(|(method, word)| state.set(*method, *word));
@@ -89,8 +89,8 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
     );
 }
 
-/// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of 24 bits. The driver writes
-/// twice OpenGL's units (Mesa `nv50_rasterizer_state_create`).
+/// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of a depth of 24 bits. The
+/// driver multiplies OpenGL's units by two before it writes them (Mesa `nv50_rasterizer_state_create`).
 #[test]
 fn a_unit_of_polygon_offset_is_a_step_of_depth() {
     let units = [
@@ -107,7 +107,7 @@ fn a_unit_of_polygon_offset_is_a_step_of_depth() {
 fn stipples_rectangles_and_bounds_are_those_of_the_driver() {
     let methods = [
         (m::POLYGON_STIPPLE_ENABLE, 1),
-        // OpenGL's row 80000001h, with its bytes exchanged.
+        // Row 80000001h of OpenGL's pattern, with its bytes swapped.
         (m::POLYGON_STIPPLE_PATTERN + 4, 0x0100_0080),
         (m::CLIP_RECTS_EN, 1),
         (m::CLIP_RECTS_MODE, 1),
@@ -141,7 +141,7 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
             (m::POLYGON_MODE_FRONT, mode),
             (m::POLYGON_MODE_BACK, mode),
             (m::POINT_SPRITE_ENABLE, 1),
-            // Two words that begin at slot 4. Points replace them by s and t.
+            // The inputs are two words that begin at slot 4. For points, the coordinates s and t replace these words.
             (m::FP_INTERPOLANT_CTRL, 0x0802_0402),
             (m::POINT_COORD_REPLACE_MAP, 0x0021_0000),
         ])
@@ -151,8 +151,8 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };
-    // The other side of a quad, or a point of another draw, reads the slots themselves. Each word then has its own
-    // input.
+    // For the other side of a quad, and for points of another draw, the program reads the values of the slots. Each
+    // word then has a separate input.
     assert_eq!(sprites(0x1b00, Topology::Quads), 2);
     assert_eq!(sprites(0x1b02, Topology::Quads), 0);
     assert_eq!(sprites(0x1b00, Topology::Lines), 0);
@@ -187,8 +187,8 @@ fn fractions_blend_without_the_erratum_and_integers_do_not() {
     assert!(blends(Number::Unorm) && blends(Number::Snorm) && !blends(Number::Uint) && !blends(Number::Sint));
 }
 
-/// NV92 fails `texwrap bordercolor` for all integer formats. For these, the driver writes the border colour as
-/// integers.
+/// NV92 fails `texwrap bordercolor` for all integer formats. For integer formats, the driver writes the border colour
+/// as integers.
 #[test]
 fn the_border_of_a_texture_of_integers_is_what_the_driver_writes_without_the_erratum() {
     let border = |errata: Errata| {
@@ -198,7 +198,8 @@ fn the_border_of_a_texture_of_integers_is_what_the_driver_writes_without_the_err
         let mut bindings = Bindings::default();
         bindings.textures[FRAGMENT.textures][0] = Some(0);
         bindings.samplers[FRAGMENT.textures][0] = Some(0);
-        // A linear texture with one texel of R8_G8_B8_A8 UINT, then a sampler with a border colour.
+        // The entry of a linear texture with one texel of R8_G8_B8_A8 UINT, followed by the entry of a sampler with a
+        // border colour.
         let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
         let texture = [0x08 | 0o4444 << 6 | sources, 0, 0x9005_4000, 64, 1, 0x0001_0001, 0, 0];
         let words = [&texture[..], &[0, 0, 0, 0, 3, ONE, 200, 2f32.to_bits()]].concat();

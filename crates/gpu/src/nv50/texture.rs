@@ -1,5 +1,5 @@
-//! Textures and samplers. Reads their entries (TIC, TSC) and the images of textures from memory. Source: Mesa
-//! `nv50_tex.c`, `nv50_texture.xml.h`.
+//! Textures and samplers. Reads the entries of textures (TIC), the entries of samplers (TSC) and the images of textures
+//! from memory. Source: Mesa `nv50_tex.c`, `nv50_texture.xml.h`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ const ENTRY: usize = 32;
 /// Number of the format E5B9G9R9_SHAREDEXP.
 const SHARED_EXPONENT: u32 = 0x20;
 
-/// Cache of images from earlier draws. The key has the words of the entry, and whether depth is compared.
+/// Cache of images from earlier draws. The key has the words of the texture's entry, and a flag that states whether the
+/// sampler compares depth.
 pub(super) type Images = crate::images::Images<([u32; 8], bool), Texture>;
 
 impl OwnBytes for Texture {
@@ -42,7 +43,7 @@ impl OwnBytes for Texture {
 pub(super) struct Read {
     pub(super) texture: u8,
     pub(super) sampler: u8,
-    /// Whether the instruction uses the sampler. An instruction that fetches a single texel does not.
+    /// Whether the instruction uses the sampler. An instruction that fetches a single texel does not use a sampler.
     pub(super) samples: bool,
 }
 
@@ -70,7 +71,7 @@ impl BoundTexture {
 }
 
 /// Binds the textures that a program reads. Returns the textures and samplers that were found, so that a later draw can
-/// check whether they have changed. Textures with an unsupported feature are reported and not in this list.
+/// check whether they have changed. A texture with an unsupported feature is reported and is not in the returned list.
 pub(super) fn bind(
     textures: &mut Textures,
     (unit, chip): (Unit, Chip),
@@ -124,9 +125,10 @@ pub(super) fn bind(
     all
 }
 
-/// Returns the border colour of an integer texture. The chip reads the border as floats and converts them to integers
-/// of the texture's components, as Direct3D 10 requires. The driver writes integers without a conversion. NV92 fails
-/// all tests of such borders, including stencil textures: [`Erratum::IntegerBorder`].
+/// Returns the border colour of an integer texture. The chip reads the border as floats and converts these floats to
+/// the integer type of the texture's components, as Direct3D 10 requires. The driver, however, writes integers without
+/// a conversion. NV92 fails all tests of such borders, including the tests of stencil textures:
+/// [`Erratum::IntegerBorder`].
 fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     let words = Words::new(entry, Chip::Gt215);
     let bits = format::texture(words.format).unwrap_or([32; 4]);
@@ -141,7 +143,8 @@ fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     })
 }
 
-/// Returns the texture that is used if none is bound, or if the bound one is not supported. It has one texel of zeros.
+/// Returns a texture with one texel of zeros. A program reads this texture if no texture is bound, or if the bound
+/// texture is not supported.
 fn nothing() -> Texture {
     let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
     // One texel is a valid image of this shape.
@@ -167,8 +170,8 @@ struct Words {
 impl Words {
     fn new(words: &[u32; 8], chip: Chip) -> Words {
         let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
-        // G80 does not have levels in word 7, and word 5 has the last level. On later chips, the levels 0 to 0 select
-        // only the first level.
+        // On G80, word 7 does not contain levels, and word 5 contains the last level. On later chips, word 7 contains
+        // the first and the last level. If both levels are 0, the entry selects only the first level.
         let (first, last) = match chip {
             Chip::G80 => (0, field(5, 31, 28)),
             Chip::G84 | Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (field(7, 3, 0), field(7, 7, 4)),
@@ -192,12 +195,12 @@ impl Words {
 /// Returns the encoding of a texture's elements.
 ///
 /// # Errors
-/// Returns a message with the number of an unknown format.
+/// Returns a message with the number of the format if the format is unknown.
 fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    // The sRGB curve applies to red, green and blue of the texel, whatever components they are selected from. For
-    // luminance with alpha, the driver selects R, R, R and G of a format with two components, and sets the bit for the
-    // curve.
+    // The sRGB curve applies to red, green and blue of the texel. It does not matter from which components of the
+    // element these channels are selected. For luminance with alpha, the driver selects R, R, R and G of a format with
+    // two components, and sets the bit for the curve.
     let block = |block: Block| match words.srgb {
         true => TexelElement::CurvedBlock(block),
         false => TexelElement::Block { block, srgb: false },
@@ -246,7 +249,7 @@ struct Stored {
 
 impl Stored {
     /// Returns the level from the bytes of its texture, which end at `end`. Layers are `stride` bytes apart. If tiles
-    /// have several slices, they are first converted to rows.
+    /// have several slices, this function first converts the tiles to rows.
     fn level(
         &self,
         bytes: &Arc<Vec<u8>>,
@@ -285,7 +288,7 @@ impl Stored {
 /// Returns a texture, and the range of memory that contains its bytes.
 ///
 /// # Errors
-/// Returns the name of an unsupported feature.
+/// Returns the name of a feature of the texture that is not supported.
 fn image(
     images: &mut Images,
     (chip, entry): (Chip, &[u32; 8]),
@@ -310,13 +313,14 @@ fn image(
     let integer = words.kinds.iter().all(|kind| matches!(kind, 3 | 4));
     let one = |source: u32| if source == 6 { 1 } else { 1f32.to_bits() };
     let select = words.sources.map(|source| match source {
-        // The sampler compares depth. Later, the entry's sources select components of the result.
+        // The sampler compares the depth component. After the comparison, the sources in the entry select components of
+        // the result.
         _ if compares => Select::Component(depth_component(words.format) as u8),
         2..=5 => Select::Component(source as u8 - 2),
         6 | 7 => Select::Word(one(source)),
         _ => Select::Word(0),
     });
-    // Memory contains all levels of the texture, but the entry may select only some of them.
+    // Memory contains all levels of the texture, but the entry may select only some of these levels.
     let levels = if words.linear { 0..=0 } else { words.levels.clone() };
     let level_size = |number: usize| {
         let shrunk = |size: usize| (size >> number).max(1);
@@ -349,7 +353,7 @@ fn image(
         true => 0,
         false => at.next_multiple_of(layout(0).pitch().min(64) * words.mode.height() * words.mode.depth()),
     };
-    // Number of bytes that may be read.
+    // Number of bytes of the texture that the sampler may read.
     let most = if has_depth { 1 } else { layers };
     let size = most.saturating_sub(1).saturating_mul(layer_stride).saturating_add(at);
     let levels: Vec<Stored> = levels
@@ -361,7 +365,7 @@ fn image(
         .collect();
     let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
     let range = words.address..words.address.saturating_add(size);
-    // If the sampler reads texels directly from the bytes, they need no additional memory.
+    // If the sampler reads texels directly from the bytes, the texels need no additional memory.
     let in_place = element.is_in_place(select) && range.end <= memory.len();
     let most = if in_place { MOST_IN_PLACE } else { MOST };
     if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
@@ -458,7 +462,7 @@ mod tests {
     }
 
     /// Mesa `nv50_create_texture_view`: on G80, word 7 is 0, and word 5 has the last level. On later chips, word 7 has
-    /// the first and the last level of the view. Both are 0 if the view has one level.
+    /// the first and the last level of the view. Both levels are 0 if the view has one level.
     #[test]
     fn a_view_of_the_first_level_has_one_level() {
         let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
@@ -507,7 +511,8 @@ mod tests {
         assert_eq!((found.sampler.mip, found.compare, found.sampler.max_lod), (MipFilter::Linear, None, 15.));
     }
 
-    /// Mesa `nv50_sampler_state_create`: the code is half of an anisotropy of up to 10, 6 for 12, and 7 for 16.
+    /// Mesa `nv50_sampler_state_create`: for an anisotropy of up to 10, the code is half of the anisotropy. For 12, the
+    /// code is 6. For 16, the code is 7.
     #[test]
     fn the_anisotropy_of_a_sampler_is_a_code() {
         let read = |code: u32| sampler(&[code << 20, 0, 0, 0, 0, 0, 0, 0], false).sampler.anisotropy;

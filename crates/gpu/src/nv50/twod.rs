@@ -47,7 +47,7 @@ impl Surface {
         Some(Surface { start: state.address(base + 0x20), layout, z, width, height, number: word(0), color })
     }
 
-    /// Returns the offset in memory of an element, or `None` if it is outside of the surface.
+    /// Returns the offset in memory of an element, or `None` if the element is outside of the surface.
     fn place(&self, x: i64, y: i64) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let inside = x < self.width && y < self.height;
@@ -59,7 +59,7 @@ impl Surface {
         self.color.format.bytes.into()
     }
 
-    /// Returns the range of memory from the first element to the last one.
+    /// Returns the range of memory from the first element to the last element.
     fn range(&self) -> Range<usize> {
         let (x, y) = (self.width.saturating_sub(1), self.height.saturating_sub(1));
         let last = match self.layout {
@@ -69,8 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Returns which of the `count` elements of row `y` that start at column `x` are inside of the surface. The range
-    /// counts elements from column `x`.
+    /// Returns the range of those elements of row `y` that are inside of the surface, among the `count` elements that
+    /// start at column `x`. The bounds of the range are relative to column `x`.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -79,8 +79,8 @@ impl Surface {
         0..0
     }
 
-    /// Returns the offset in memory of an element inside of the surface, and the number of contiguous bytes from there
-    /// on.
+    /// Returns the offset in memory of an element inside of the surface, and the number of contiguous bytes that start
+    /// with this element.
     fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
         Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
     }
@@ -98,8 +98,8 @@ fn row_bytes(state: &State) -> usize {
     (state.nth(m::SIFC_WIDTH, 0) as usize).saturating_mul(bytes)
 }
 
-/// Adds the next word of an upload. When the upload is complete, stores all its words. Returns the range of memory that
-/// may have changed.
+/// Adds the next word of an upload. When the upload is complete, stores all words of the upload. Returns the range of
+/// memory that may have changed.
 pub(super) fn data(
     state: &State,
     unknown: &mut Unknown,
@@ -148,7 +148,8 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Op
     blit_as(state, unknown, memory, true)
 }
 
-/// Implements [`blit`]. Copies row by row if this is possible and `rows` is set, otherwise pixel by pixel.
+/// Implements [`blit`]. If `rows` is set and whole rows can be copied, copies row by row. Otherwise, copies pixel by
+/// pixel.
 fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -> Option<Range<usize>> {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
@@ -212,7 +213,7 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     Some(other)
 }
 
-/// Copies the elements `within` of a row, if they are inside of both surfaces.
+/// Copies those of the elements `within` of a row that are inside of both surfaces.
 fn copy_row(
     source: &Surface,
     target: &Surface,

@@ -20,12 +20,12 @@ const FETCHES: u32 = 1 << 29;
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttributeColumn {
     first: [u32; 4],
-    /// All values. Empty if they equal `first`.
+    /// Values of all vertices. The list is empty if all values equal `first`.
     all: Vec<[u32; 4]>,
 }
 
 impl AttributeColumn {
-    /// Adds the value of vertex `number`, which must be the next one.
+    /// Adds the value of vertex `number`. The values must be added in the order of the vertices.
     fn push(&mut self, number: usize, value: [u32; 4]) {
         if self.all.is_empty() {
             if number == 0 {
@@ -65,7 +65,7 @@ pub(super) struct Batch {
     /// Ids of the vertices. Each vertex occurs once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
-    /// Number of attributes that the vertices have. The other attributes are zeros.
+    /// Number of attributes that the vertices have. All attributes after these are zeros.
     most: usize,
     /// Vertex numbers in the order of the draw. A primitive restart begins a new run.
     pub(super) runs: Vec<Vec<usize>>,
@@ -78,7 +78,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Empties the batch, and reuses its memory.
+    /// Empties the batch. Later vertices reuse the memory of the batch.
     pub(super) fn begin(&mut self, begin: u32, instance: u32) {
         let Batch { ids, attributes, runs, dense, known, partial, .. } = self;
         ids.clear();
@@ -94,7 +94,7 @@ impl Batch {
         (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    /// Adds a vertex with these attributes, and returns its number. The other attributes are zeros.
+    /// Adds a vertex with these attributes, and returns its number. Attributes that are not in `attributes` are zeros.
     fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
         self.ids.push(id);
@@ -118,7 +118,7 @@ impl Batch {
         self.runs.push(Vec::new());
     }
 
-    /// Adds the vertex with an index in the arrays. `id` is its vertex id.
+    /// Adds the vertex that has this index in the arrays. `id` is the vertex id of this vertex.
     pub(super) fn fetched(&mut self, fetch: &Fetch, memory: Vram<'_>, index: u32, id: u32) {
         let known = match index < DENSE {
             true => {
@@ -143,7 +143,7 @@ impl Batch {
         self.dense[index as usize] = place as u32;
     }
 
-    /// Adds a word of VERTEX_DATA. Returns whether this completes a vertex.
+    /// Adds a word of VERTEX_DATA. Returns whether the word completes a vertex.
     pub(super) fn data(&mut self, fetch: &Fetch, word: u32, id: u32) -> bool {
         self.partial.push(word);
         if self.partial.len() < fetch.inline_words() {
@@ -184,7 +184,7 @@ struct Array {
     divisor: Option<u32>,
 }
 
-/// Returns the value that a read past the end of an array returns.
+/// Returns the value for a read past the end of an array.
 fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
     let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
     [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word))
@@ -194,11 +194,11 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     /// The sources were created for these two numbers: [`State::changes`], and the number of changes of the current
-    /// attribute values. Later draws may reuse the sources until a number changes. `None` if an unsupported feature was
-    /// reported, so that the sources must not be reused.
+    /// attribute values. Later draws may reuse the sources until one of the two numbers changes. `None` if an
+    /// unsupported feature was reported, so that the sources must not be reused.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
-    /// Number of sources, without those at the end that are [`Source::None`].
+    /// Number of sources up to the last source that is not [`Source::None`].
     used: usize,
     first_instance: u32,
     /// Value that a read past the end of an array returns.
@@ -252,7 +252,8 @@ impl Fetch {
         }
     }
 
-    /// Returns whether the sources can be reused for these change numbers. If so, reads `runout` from memory again.
+    /// Returns whether the sources can be reused for these change numbers. If the sources can be reused, reads `runout`
+    /// from memory again.
     pub(super) fn renew(&mut self, state: &State, memory: Vram<'_>, changes: [u64; 2]) -> bool {
         let same = self.made_after == Some(changes);
         if same {
@@ -261,7 +262,7 @@ impl Fetch {
         same
     }
 
-    /// Reads the first `values.len()` attributes of the vertex with an index.
+    /// Reads the first `values.len()` attributes of the vertex with this index.
     fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32, values: &mut [[u32; 4]]) {
         let value = |source: &Source| match source {
             Source::Current(value) => *value,

@@ -63,7 +63,8 @@ fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     Some([red, green, blue, alpha])
 }
 
-/// Returns the channels of a temporary that a MAD passes unchanged, because it multiplies them by 1 and adds 0.
+/// Returns the channels of a temporary that a MAD passes unchanged, because the MAD multiplies these channels by 1 and
+/// adds 0.
 fn unchanged<Op>(half: &Half<Op>, sources: &Sources, temp: u8, count: usize) -> Option<[u8; 3]> {
     let [a, b, c] = &half.operands;
     let source = sources.src.get(a.sel as usize)?;
@@ -109,7 +110,7 @@ mod tests {
         for (code, offset) in [(0x2_0000, 0), (0x1_0000, 1), (0x2_0001, 0)] {
             assert_eq!(texel_read(&BLIT, 0, code, offset), None, "another entry or end");
         }
-        // A change of any bit changes the result, except for bits of timing, masks of temporaries and unused sources.
+        // A change of a bit changes the result, except for bits of timing, masks of temporaries and unused sources.
         let mut same = 0;
         for bit in 0..12 * 32 {
             let mut words = BLIT;

@@ -35,10 +35,10 @@ use crate::sampling::STENCIL_OPS;
 const STEPS: u16 = 12;
 /// Number of colour targets.
 pub(super) const TARGETS: usize = 4;
-/// END_TYPE of GA_LINE_CNTL for lines whose ends are at right angles to the line. The driver sets it for smooth lines.
-/// RV530 fails `line-aa-width`, because such lines have too many pixels.
+/// END_TYPE of GA_LINE_CNTL for lines whose ends are at right angles to the line. The driver sets this value for smooth
+/// lines. RV530 fails `line-aa-width`, because such lines have too many pixels.
 const PERPENDICULAR: u32 = 3;
-/// Index of the colour that the depth unit stores in a clear. Lower indices are those of the targets.
+/// Index of the colour that the depth unit stores in a clear. Lower indices belong to the colour targets.
 const CLEAR: usize = TARGETS;
 
 /// Returns the topology of a PRIM_TYPE, or `None` for a type that does not draw anything.
@@ -138,7 +138,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // `Outputs` performs the alpha test, because it must read the program's outputs before they are converted.
+        // `Outputs` performs the alpha test, because the test must read the program's outputs before they are
+        // converted.
         alpha_test: None,
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
@@ -158,8 +159,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 /// limits the drawn area.
 ///
 /// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. As on R600, a primitive is dropped if all its vertices
-/// are outside of the same side. If both limits are at least as large as the guard band, they have no effect, and
-/// `None` is returned.
+/// are outside of the same side. If both limits are at least as large as the guard band, the limits have no effect, and
+/// this function returns `None` for the limits.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;
@@ -167,8 +168,9 @@ fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
 }
 
 /// Returns the pixels inside of the scissor and of the clip rectangles. If n is the bit set of the clip rectangles that
-/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. A rule is supported only if it selects
-/// some of the rectangles and draws the pixels that are inside of all of them. Other rules are reported.
+/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. A rule is supported only if the rule
+/// selects some of the rectangles and draws the pixels that are inside of all selected rectangles. Other rules are
+/// reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -225,7 +227,7 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     ]
 }
 
-/// Returns the line stipple, if it is on.
+/// Returns the line stipple, or `None` if the line stipple is off.
 ///
 /// STIPPLE_SCALE is interpreted as the number of pattern bits per pixel. Mesa writes OpenGL's factor minus one, so a
 /// line with a factor of 1 uses the first bit for all pixels. RV530 passes the part of `linestipple` with a solid
@@ -316,7 +318,7 @@ fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests),
     Ok((depth_target(state, rows)?, tests))
 }
 
-/// Returns the depth buffer, or `None` if its format is not supported.
+/// Returns the depth buffer, or `None` if the format of the depth buffer is not supported.
 fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
@@ -331,7 +333,8 @@ fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, F
     Ok(Some(DepthTarget { surface, format }))
 }
 
-/// Returns a surface at `offset` in a buffer, whose rows have `pitch` pixels of `bytes` bytes.
+/// Returns a surface at `offset` in a buffer. A row of the surface has `pitch` pixels, and each pixel has `bytes`
+/// bytes.
 fn surface(
     name: &str,
     buffer: &Range<usize>,
@@ -393,12 +396,13 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     }))
 }
 
-/// Conversion of the fragment program's outputs before they are stored.
+/// Conversion of the fragment program's outputs before the outputs are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    /// For each target, the number of the output, and the output's channels for C0 to C3.
+    /// For each target, the number of the program's output, and the channels of this output that are stored as C0 to
+    /// C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target whose signed fractions are blended as unsigned ones, the width of a component in bits.
+    /// For each target whose signed fractions are blended as unsigned fractions, the width of a component in bits.
     signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0, if it is on.
     alpha: Option<Alpha>,
@@ -424,8 +428,9 @@ struct Alpha {
 enum Reference {
     /// A half-precision float. Alpha is converted to a half before the comparison.
     Float(f32),
-    /// Eight bits. They are compared with bits 31 to 24 of the first word of a pixel, in the format in which the
-    /// fragment unit outputs the pixel. If components have eight bits, these bits are alpha. See [`upper_byte`].
+    /// An eight-bit value. The test compares this value with bits 31 to 24 of the first word of a pixel, in the format
+    /// in which the fragment unit outputs the pixel. If components have eight bits, bits 31 to 24 are alpha. See
+    /// [`upper_byte`].
     Byte(u8, OutputFormat),
 }
 
@@ -442,7 +447,7 @@ enum OutputFormat {
 
 impl OutputFormat {
     /// Returns the format of US_OUT_FMT. Also returns which of C0 to C3 has bits 31 to 24 of a pixel's first word. If
-    /// components have ten bits, this is alpha.
+    /// components have ten bits, this component is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -459,9 +464,9 @@ impl OutputFormat {
 /// Returns the upper eight bits of a component in a format.
 ///
 /// If components have more than eight bits, the alpha test of eight bits reads the component in bits 31 to 24, even if
-/// this component is not alpha. The evidence is `fbo-alphatest-formats` on an RV530. It fails for all signed and
-/// floating-point formats, and for R, RG, RGB and RGBA of 16 bits. It passes for LA of 16 bits, whose second component
-/// is alpha.
+/// this component is not alpha. The evidence is `fbo-alphatest-formats` on an RV530. The test fails for all signed and
+/// floating-point formats, and for R, RG, RGB and RGBA of 16 bits. The test passes for LA of 16 bits, whose second
+/// component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -486,7 +491,7 @@ impl Alpha {
     }
 }
 
-/// Returns the colour targets, and the conversion of the program's outputs for them.
+/// Returns the colour targets, and the conversion of the program's outputs for these targets.
 fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
@@ -561,7 +566,7 @@ fn channel(code: u32) -> u8 {
     ORDER[code as usize & 3].1
 }
 
-/// Returns the blending of a target, if it is on. Colours have the components C0 to C3.
+/// Returns the blending of a target, or `None` if blending is off. Colours have the components C0 to C3.
 fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     let range = blend_range(target.format.numbers[0]);
     let is_byte = target.is_byte();
@@ -574,7 +579,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // The codes 0 and 1 also mean zero and one. (REG)
+        // The codes 0 and 1 also mean the factors zero and one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,
@@ -609,7 +614,8 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     };
     let (color, alpha) = (part(color), part(alpha));
     let [red, green] = [0, 1].map(|number| state.nth(reg::RB3D_CONSTANT_COLOR_AR, number));
-    // A component of the constant is a fraction of ten bits. For floating-point targets, it is a half-precision float.
+    // A component of the constant is a fraction of ten bits. For floating-point targets, a component is a
+    // half-precision float.
     let value = |bits: u32| match range {
         Some(_) => (bits & 0xffff) as f32 / 1023.,
         None => f16::from_bits(bits as u16).to_f32(),
@@ -621,10 +627,10 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
 
 /// Converts a value to a signed fraction of `bits` bits, and returns the unsigned fraction with the same bits.
 ///
-/// Only the format of the fragment unit has a sign, and the format of the colour buffer does not. Blending therefore
+/// The output format of the fragment unit has a sign, but the format of the colour buffer does not. Blending therefore
 /// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a
-/// signed fraction, and `fbo-blending-formats` for all signed formats. It passes `fbo-colormask-formats`, which stores
-/// signed formats without blending.
+/// signed fraction, and `fbo-blending-formats` for all signed formats. RV530 passes `fbo-colormask-formats`, which
+/// stores signed formats without blending.
 fn unsigned(word: u32, bits: u8) -> u32 {
     let value = f32::from_bits(word);
     let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
@@ -633,14 +639,15 @@ fn unsigned(word: u32, bits: u8) -> u32 {
     ((f64::from(code) / f64::from(most)) as f32).to_bits()
 }
 
-/// Source of a temporary, which the rasteriser writes before the fragment program runs.
+/// Source of the value that the rasteriser writes to a temporary before the fragment program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Components of texture coordinates.
     Coordinates([Component; 4]),
-    /// A colour: the inputs for front and back, and its format.
+    /// A colour: the inputs for the front and for the back, and the format of the colour.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that vertices do not have. Its channels are zero, but the format may replace some by constants.
+    /// A colour that vertices do not have. Its channels are zero, but the format may replace some of the channels by
+    /// constants.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
@@ -661,12 +668,12 @@ enum Component {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
-/// Codes in RS_IP of the constants 0 and 1.
+/// Codes that mean the constants 0 and 1 in RS_IP.
 const ZERO: u8 = 62;
 const ONE: u8 = 63;
 
 impl Routes {
-    /// Returns the rasteriser's instructions, and the inputs that they read.
+    /// Returns the rasteriser's instructions, and the inputs that the instructions read.
     fn new(state: &mut State, layout: &Layout, shading: &ColorControl) -> (Routes, Vec<Input>) {
         let enable = fields!(state, GbEnable, state.word(reg::GB_ENABLE));
         let count = fields!(state, RsInstCount, state.word(reg::RS_INST_COUNT));
@@ -739,7 +746,7 @@ impl Routes {
         (routes, inputs)
     }
 
-    /// Returns the columns of fragments that the instructions read.
+    /// Returns which columns of the fragments the instructions read.
     fn reads(&self, inputs: usize) -> ReadColumns {
         let mut reads = ReadColumns { inputs: vec![0; inputs], position: 0 };
         for (_, source) in &self.0 {
@@ -761,7 +768,8 @@ impl Routes {
         reads
     }
 
-    /// Returns the input and the channel that a temporary's channel contains, if it is interpolated and not converted.
+    /// Returns the input and its channel from which the rasteriser interpolates a channel of a temporary. Returns
+    /// `None` if the channel is not interpolated, or is converted.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };
@@ -823,8 +831,8 @@ impl Routes {
     }
 }
 
-/// Returns the components of a colour in a format, which is COL_FMT of RS_IP. [`Component::Input`] means a channel of
-/// the colour.
+/// Returns the components of a colour. `format` is COL_FMT of RS_IP. [`Component::Input`] means a channel of the
+/// colour.
 fn formatted(format: u8, one: u32) -> [Component; 4] {
     let [r, g, b, a] = [0, 1, 2, 3].map(|channel| Component::Input(0, channel));
     let [zero, one] = [0, one].map(Component::Bits);
@@ -969,8 +977,8 @@ mod tests {
         assert!(state.unknown.list().is_empty());
     }
 
-    /// Formats for which RV530 fails `fbo-alphatest-formats`, and formats for which it passes. An alpha of 0.4 is 66h
-    /// as a byte.
+    /// Formats for which RV530 fails `fbo-alphatest-formats`, and formats for which RV530 passes this test. An alpha of
+    /// 0.4 is 66h as a byte.
     #[test]
     fn the_alpha_test_of_eight_bits_reads_the_upper_byte_of_a_word() {
         // RGBA8, RGB10_A2, RGBA8_SNORM, RG16, LA16, R16_SNORM, LA16F, LA32F.
@@ -1003,8 +1011,8 @@ mod tests {
         assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
-    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. It does not replace DST_ALPHA, so the chip reads the stored
-    /// byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
+    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. Mesa does not replace DST_ALPHA, so the chip reads the
+    /// stored byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
     #[test]
     fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
         let mut state = State::default();

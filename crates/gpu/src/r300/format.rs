@@ -13,7 +13,7 @@ use reconverge_raster::format::{Format, Number};
 pub(super) struct Color {
     pub(super) format: Format,
     pub(super) places: [Option<u8>; 4],
-    /// For each of C0 to C3, the bit of RB3D_COLOR_CHANNEL_MASK that enables it.
+    /// For each of C0 to C3, the bit of RB3D_COLOR_CHANNEL_MASK that enables the component.
     pub(super) mask_bits: [u8; 4],
 }
 
@@ -30,7 +30,7 @@ const ALL: [Option<u8>; 4] = [Some(0), Some(1), Some(2), Some(3)];
 const FIRST: [Option<u8>; 4] = [Some(0), None, None, None];
 const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 
-/// Returns the format of a colour target for COLORFORMAT and US_OUT_FMT, or `None` if it is unknown.
+/// Returns the format of a colour target for COLORFORMAT and US_OUT_FMT, or `None` if the format is unknown.
 ///
 /// If the fragment unit outputs 16 or 32 bits per component, US_OUT_FMT determines the components, and COLORFORMAT is
 /// ignored.
@@ -38,7 +38,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
         // Mesa found by trial that, for two components of 16 or 32 bits, bits 1 and 2 enable red and bits 0 and 3
-        // enable the other component (`grrg_cmask`, `arra_cmask`). Bits 2 and 0 are used here, as for UV88, whose
+        // enable the other component (`grrg_cmask`, `arra_cmask`). This function uses bits 2 and 0, as for UV88, whose
         // components are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
@@ -76,7 +76,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
     }
 }
 
-/// Returns the format of a depth buffer, or `None` if it is unknown.
+/// Returns the format of a depth buffer, or `None` if the format is unknown.
 pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     match format {
         0 => Some(DepthFormat::Unorm16),
@@ -90,7 +90,7 @@ pub(super) fn depth(format: u8) -> Option<DepthFormat> {
 pub(super) enum Texel {
     /// One element per texel.
     Plain(Format),
-    /// Depth in the upper 24 bits, which is read, and stencil in the lower bits.
+    /// Depth in the upper 24 bits, and stencil in the lower bits. Only the depth is read.
     Depth,
     /// Blocks of 4 x 4 texels.
     Block(Block),
@@ -107,7 +107,7 @@ impl Texel {
     }
 }
 
-/// Returns the encoding of a texture's elements, or `None` if it is unknown. `format` is TXFORMAT with its most
+/// Returns the encoding of a texture's elements, or `None` if the format is unknown. `format` is TXFORMAT with its most
 /// significant bit as bit 5. `curved` states which components are on the sRGB curve.
 pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel> {
     let (bits, float) = match format {
@@ -187,7 +187,7 @@ mod tests {
     fn small_targets_store_their_components() {
         assert_eq!(color(0x9, 0, false).map(|color| color.places), Some([None, None, Some(0), None]));
         assert_eq!(color(0xd, 0, false).map(|color| color.places), Some([Some(1), None, Some(0), None]));
-        // The output format is a half-precision float, with the same number of bits.
+        // US_OUT_FMT 16 is one half-precision float, which has as many bits as UV88.
         assert_eq!(color(0xd, 16, false).map(|color| color.format.numbers[0]), Some(Number::Float));
         assert_eq!(color(0x6, 15, false), None);
     }

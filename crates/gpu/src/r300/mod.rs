@@ -54,10 +54,10 @@ use state::{State, fields};
 use texture::Images;
 use vertex::{Layout, Stream, Vectors};
 
-/// Maximum number of instructions of a group before it counts as hung.
+/// Maximum number of instructions of a group. A group that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Maximum number of vertices in memory that is kept for the next draw.
+/// Maximum number of vertices whose memory is kept for the next draw.
 const SHADED: usize = 1 << 12;
 
 /// Values of PRIM_WALK: the source of a draw's vertices.
@@ -83,22 +83,22 @@ pub struct R300 {
     state: State,
     images: Images,
     arrays: Vec<Array>,
-    /// Control word of a draw whose indices the next INDX_BUFFER packet contains.
+    /// Control word of a draw that waits for its indices. The next INDX_BUFFER packet contains these indices.
     waiting: Option<u32>,
     /// Number of pixels that passed the tests since ZB_ZPASS_DATA was written.
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// The vertex stream of the last draw, and the value of [`State::changes`] for which it was created.
+    /// The vertex stream of the last draw, and the value of [`State::changes`] for which the stream was created.
     stream: Option<(u64, Stream)>,
     /// State of the last draw, which the next draw may reuse.
     known: KeptDraw,
-    /// Vertices of the last draw. The next draw reuses their memory.
+    /// Vertices of the last draw. The next draw reuses the memory of these vertices.
     shaded: Vec<Vertex>,
 }
 
-/// State that the next draw can reuse if no register has changed: everything except for vertices, constants and texels.
-/// A part is `None` until a draw needs it.
+/// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no register has
+/// changed. A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
     /// The value of [`State::changes`], the options and the topology for which the other fields were computed.
@@ -130,7 +130,7 @@ impl R300 {
         }
     }
 
-    /// Returns the chip with these errata instead of all errata.
+    /// Returns the chip with only these errata on. A new chip has all errata on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R300 {
         self.state.errata = errata;
@@ -183,8 +183,8 @@ impl R300 {
         Ok(())
     }
 
-    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has a word with their sizes and strides in words,
-    /// followed by their offsets in bytes.
+    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has one word with the sizes and strides of both
+    /// arrays, in words. After this word, the packet has the offsets of both arrays, in bytes.
     fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
         let payload = packet.payload;
         let count = (payload[0] & 0x1f) as usize;
@@ -249,7 +249,8 @@ impl R300 {
 
     /// Stores a stream for the next draw.
     fn keep(&mut self, stream: Stream) {
-        // A draw with an unsupported feature must report the feature again next time, so its stream is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The stream of such a draw
+        // is therefore not reused.
         if stream.is_known() {
             self.stream = Some((self.state.changes(), stream));
         }
@@ -262,8 +263,9 @@ impl R300 {
         let (low, high) =
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
-        // The sum has 24 bits and is then clamped. RV515 and RV530 pass `arb_draw_elements_base_vertex-negative-index`,
-        // whose indices are negative and become 0 or more with the offset.
+        // The sum of index and offset has 24 bits and is then clamped. RV515 and RV530 pass
+        // `arb_draw_elements_base_vertex-negative-index`, whose indices are negative and become 0 or more with the
+        // offset.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
         let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
@@ -364,14 +366,15 @@ impl R300 {
         if self.shaded.len() > SHADED {
             self.shaded = Vec::new();
         }
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused.
         if !self.watch.is_on() && named.is_none_or(|before| before == self.state.unknown.times()) {
             self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }
         Ok(())
     }
 
-    /// Runs the vertex program on vertices. If there is no `known` program, creates it from the registers.
+    /// Runs the vertex program on vertices. If `known` is `None`, creates the program from the registers.
     fn shade(
         &mut self,
         known: &mut Option<VertexProgram>,
@@ -397,7 +400,7 @@ impl R300 {
 
 /// The vertices of a draw.
 struct Vertices {
-    /// Input vectors of each vertex. The vertex program replaces them by its outputs.
+    /// Input vectors of each vertex. The vertex program replaces these vectors by its outputs.
     vectors: Vec<Vectors>,
     /// Mask of the input vectors that the stream writes; bit n is vector n.
     targets: u32,
@@ -423,12 +426,13 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
     }
 }
 
-/// Returns the range from an offset in the buffer of a packet's relocation `number` to the end of this buffer.
+/// Returns a range in the buffer of a packet's relocation `number`. The range starts at `offset` and ends at the end of
+/// the buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
     packet.place(number, offset as usize, ["a packet", ""])
 }
 
-/// Returns the word at an offset, or 0 if it extends past `end`.
+/// Returns the word at an offset, or 0 if the word extends past `end`.
 fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
     if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }

@@ -26,7 +26,8 @@ fn place(state: &State, sample: usize) -> Corner {
     })
 }
 
-/// If multisampling is on, sets the multisampling state of a draw and of its surfaces. Returns whether it is on.
+/// If multisampling is on, sets the multisampling state of a draw and of its surfaces. Returns whether multisampling is
+/// on.
 pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let Some(samples) = samples(state) else { return false };
     let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
@@ -42,7 +43,7 @@ pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     draw.multisample = Multisample {
         places: (0..samples).map(|sample| place(state, sample)).collect(),
         by_sample: true,
-        // SC_SCREENDOOR has six bits for each pixel of a quad. The mask is that of the first pixel.
+        // SC_SCREENDOOR has six bits for each pixel of a quad. The mask of the first pixel is used for all four pixels.
         mask: mask as u8,
         ..Multisample::default()
     };

@@ -1,7 +1,8 @@
-//! Packets of the command processor of R300 to R500 (PM4), with the buffers to which their relocations refer.
+//! Packets of the command processor of R300 to R500 (PM4), with the buffers to which the relocations of the packets
+//! refer.
 //!
 //! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the packet before it. If a
-//! packet has several relocations, they are in the order in which captured streams have them.
+//! packet has several relocations, this crate expects them in the order in which captured streams contain them.
 
 use crate::{Fault, Submission, pm4};
 
@@ -35,7 +36,7 @@ pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Kind>;
 /// Returns the packets of a submission.
 ///
 /// # Errors
-/// See [`pm4::read`]. Packets of type 1 are not valid either.
+/// See [`pm4::read`]. Also returns a fault for a packet of type 1.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let kind = |header: u32| match header >> 30 {
         0 => Ok(Kind::Registers { first: (header & 0x1fff) * 4, one: header >> 15 & 1 != 0 }),

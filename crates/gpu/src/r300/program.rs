@@ -30,7 +30,7 @@ const CONSTANTS: usize = 256;
 /// Index of VAP_PVS_CONST_CNTL in [`VertexRegisters`].
 const CONST_CNTL: usize = 2;
 
-/// A vertex program with its constants, which can run on any number of vertices.
+/// A vertex program with its constants. The program can run on any number of vertices.
 #[derive(Debug)]
 pub(super) struct VertexProgram {
     chip: Chip,
@@ -62,7 +62,8 @@ impl VertexProgram {
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
-        // The offset of the constants is only visible to an observer. Without one, it does not affect the cache.
+        // Only an observer reads the offset of the constants. Without an observer, the offset is removed, so that the
+        // cache finds the program even if the offset has changed.
         if !watch.is_on() {
             registers[CONST_CNTL] &= !CONST_BASE;
         }
@@ -115,8 +116,9 @@ impl VertexProgram {
         Recording::vertices(&self.observed(), Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
 
-    /// Runs the program on vertices, and replaces their vectors by its outputs, in the order of the output registers.
-    /// `targets` is the mask of the vectors that the stream writes. All other input vectors are zero.
+    /// Runs the program on vertices. Replaces the input vectors of each vertex by the outputs of the program, in the
+    /// order of the output registers. `targets` is the mask of the input vectors that the stream writes. All other
+    /// input vectors are zero.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.
@@ -158,7 +160,7 @@ impl VertexProgram {
 /// without an operation are replaced by zeros.
 type VertexRegisters = [u32; 4 + 3 * DESCRIPTORS];
 
-/// Returns the instruction slots of the program, and the registers that affect it.
+/// Returns the instruction slots of the program, and the registers that affect the program.
 fn program(state: &mut State) -> (Range<usize>, VertexRegisters) {
     let code = fields!(state, PvsCodeCntl0, state.word(reg::VAP_PVS_CODE_CNTL_0));
     let flow = state.word(reg::VAP_PVS_FLOW_CNTL_OPC);

@@ -1,4 +1,5 @@
-//! Cached programs of earlier draws: their decoded and lowered forms, and the state from which they were decoded.
+//! Cached programs of earlier draws: their decoded and lowered forms, and the state from which the programs were
+//! decoded.
 
 use std::sync::Arc;
 
@@ -25,13 +26,13 @@ pub(super) struct DecodedFrom {
 pub(super) struct KeptFragmentProgram {
     /// Numbers of the constants that the program reads.
     pub(super) constants: Arc<[u8]>,
-    /// For each channel of each temporary, whether the program may read it.
+    /// For each channel of each temporary, whether the program may read the channel.
     pub(super) read: Arc<[bool]>,
-    /// The texel that the program outputs, if it does nothing else.
+    /// The texel that the program outputs, if the program does nothing else.
     pub(super) texel: Option<TexelRead>,
     /// The decoded program, without constants and textures.
     pub(super) decoded: Loaded,
     /// The lowered program for each environment. Constants do not affect lowering, so these environments do not contain
-    /// them.
+    /// constants.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }

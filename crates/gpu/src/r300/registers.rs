@@ -1,4 +1,5 @@
-//! Registers of the chip, with their fields: those that the chip model reads, and those that do not change results.
+//! Registers of the chip, with their fields. The tables list the registers that the chip model reads, and the registers
+//! that do not change results.
 //!
 //! Source: Mesa `r300_reg.h` and the state files of its driver, AMD's R5xx 3D register reference. Addresses are byte
 //! addresses. Writes to a register that is not listed here are counted and reported by address.
@@ -149,7 +150,7 @@ const IGNORED: &[Register] = &[
     ignored("ZB_DEPTHXY_OFFSET", 0x4f60, 1, FIXED),
 ];
 
-/// Returns the entry of the register at a byte address, if it is known.
+/// Returns the entry of the register at a byte address, or `None` if the register is unknown.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
     static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
@@ -185,14 +186,14 @@ word! {
         /// Whether x and y are already divided by w.
         vtx_xy_fmt: bool [8:8],
         vtx_z_fmt: bool [9:9],
-        /// Whether the fourth component is w. Otherwise, it is 1/w.
+        /// Whether the fourth component is w. If not, the fourth component is 1/w.
         vtx_w0_fmt: bool [10:10],
         serial_proc_ena: bool [11:11],
     }
     /// Control of the vertex unit.
     pub(super) struct CntlStatus(u32) = "VAP_CNTL_STATUS" {
         vc_swap: u8 [1:0],
-        /// Whether vertices bypass the vertex unit, because they are already in window coordinates.
+        /// Whether vertices bypass the vertex unit, because the vertices are already in window coordinates.
         tcl_bypass: bool [8:8],
     }
     /// Sizes of the vertex unit's memories, and definition of clip space.
@@ -276,7 +277,8 @@ word! {
     }
     /// Source of an interpolated value: four coordinate components, and a colour.
     pub(super) struct RsIp(u32) = "RS_IP_0" {
-        /// Number of the component, counted over all sets of coordinates. 62 means 0, and 63 means 1.
+        /// Number of the component, counted over all sets of coordinates. The number 62 means the constant 0, and 63
+        /// means the constant 1.
         tex_ptr_s: u8 [5:0],
         tex_ptr_t: u8 [11:6],
         tex_ptr_r: u8 [17:12],

@@ -31,7 +31,7 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// Addresses of state registers that affect fragment programs, and the names that the machine uses for them.
+/// Addresses of state registers that affect fragment programs, and the names that the machine uses for these registers.
 const REGISTERS: [(u32, &str); 6] = [
     (reg::US_CONFIG, "US_CONFIG"),
     (reg::US_PIXSIZE, "US_PIXSIZE"),
@@ -44,7 +44,7 @@ const REGISTERS: [(u32, &str); 6] = [
 /// Number of integer constants.
 const INTEGERS: usize = 32;
 
-/// Registers that affect a program: those of [`REGISTERS`], the integer constants, the boolean constants, and
+/// Registers that affect a program: the registers in [`REGISTERS`], the integer constants, the boolean constants, and
 /// FG_DEPTH_SRC.
 type FragmentRegisters = [u32; REGISTERS.len() + INTEGERS + 2];
 
@@ -65,17 +65,17 @@ fn named(registers: &[u32]) -> Vec<(String, u32)> {
     names.chain(integers).chain(last).zip(registers.iter().copied()).collect()
 }
 
-/// A fragment program with its constants and textures, which can run on any number of lanes.
+/// A fragment program with its constants and textures. The program can run on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     chip: Chip,
     key: DecodedFrom,
     loaded: Loaded,
-    /// For each channel of each temporary, whether the program may read it.
+    /// For each channel of each temporary, whether the program may read the channel.
     read: Arc<[bool]>,
     /// Numbers of the constants that the program reads.
     constants: Arc<[u8]>,
-    /// The texel that the program outputs, if it does nothing else.
+    /// The texel that the program outputs, if the program does nothing else.
     texel: Option<TexelRead>,
     /// The texture units that are enabled, in the order of the textures in the environment.
     units: Vec<texture::TextureUnit>,
@@ -188,9 +188,9 @@ impl Shader {
         chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
     }
 
-    /// Returns the texels that the program copies to target A, if it does nothing else. `select` contains the channel
-    /// of the output for each component of the stored colour. `input` returns the draw's input that a channel of a
-    /// temporary contains.
+    /// Returns the texels that the program copies to target A, if the program does nothing else. `select` contains the
+    /// channel of the output for each component of the stored colour. `input` returns the draw's input that a channel
+    /// of a temporary contains.
     pub(super) fn copied(
         &self,
         select: [u8; 4],
@@ -208,14 +208,14 @@ impl Shader {
         copied::texels(&texture.image, level, select, coordinates, !unnormalised)
     }
 
-    /// Returns a recording of the fragments of a draw, which has no lanes yet.
+    /// Returns a recording of the fragments of a draw. The recording has no lanes yet.
     pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
         let environment = self.loaded.environment().clone();
         let machine = Machine::R500(Box::new(Launch { environment, ..Launch::default() }));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program on lanes with these temporaries. If there is a recording, adds the lanes to it.
+    /// Runs the program on lanes with these temporaries. If there is a recording, adds the lanes to the recording.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.
@@ -265,7 +265,7 @@ fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &[u32]) -> C
     }
 }
 
-/// Returns the results of lanes, by the names that the machine's launches use.
+/// Returns the results of lanes, each with the name that the machine's launches use for the result.
 fn named_outputs(left: &Outputs) -> Vec<(String, Rows)> {
     let mut found = Vec::new();
     for target in 0..TARGETS {

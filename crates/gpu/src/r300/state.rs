@@ -15,18 +15,19 @@ pub(super) use crate::unknown::fields;
 
 /// Size of the register space in bytes. A packet addresses words with 13 bits.
 const SPACE: usize = 0x8000;
-/// Words per instruction of the fragment unit, and its numbers of instructions and constants.
+/// Number of words per instruction of the fragment unit, and numbers of instructions and constants that the fragment
+/// unit stores.
 pub(super) const US_WORDS: usize = 6;
 const US_SLOTS: usize = 512;
 const US_CONSTANTS: usize = 256;
 /// Number of vectors in the vertex unit's memory, which contains code, constants and planes.
 const PVS_VECTORS: usize = 2048;
-/// Indices of the first constant and of the first user plane in this memory. (R500)
+/// Indices of the first constant and of the first user plane in the vertex unit's memory. (R500)
 pub(super) const PVS_CONSTANTS: usize = 1024;
 pub(super) const PVS_PLANES: usize = 1536;
 
-/// A port through which registers write to a memory. One register sets the index, and writes to another register store
-/// words and advance the index.
+/// A port through which registers write to a memory. A write to one register sets the index. A write to another
+/// register stores a word and advances the index.
 #[derive(Clone, Debug)]
 struct Port {
     /// Index of the next word in the memory.
@@ -85,8 +86,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads them again, or because writes to them store words in
-/// memories.
+/// Registers whose changes do not count, because each draw reads these registers again, or because writes to these
+/// registers store words in memories.
 const READ_ANEW: [u32; 10] = [
     reg::GA_US_VECTOR_INDEX,
     reg::GA_US_VECTOR_DATA,
@@ -101,10 +102,10 @@ const READ_ANEW: [u32; 10] = [
 ];
 
 /// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because it stores
-/// the constants of a draw after those of the previous one.
+/// the constants of a draw after the constants of the previous draw.
 pub(super) const CONST_BASE: u32 = 0xff;
 
-/// Stores words in a memory, up to its end. Returns whether this changes a word before `end`.
+/// Stores words in a memory, up to the end of the memory. Returns whether the call changes a word before `end`.
 fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
     let room = memory.get_mut(start..).unwrap_or_default();
     let count = room.len().min(words.len());
@@ -161,8 +162,8 @@ impl State {
         all.get(number).copied().unwrap_or_default()
     }
 
-    /// Executes a packet that writes registers. After each register is set, `each` receives its address, its value and
-    /// the buffer of its relocation.
+    /// Executes a packet that writes registers. After setting a register, calls `each` with the address of the
+    /// register, its value and the buffer of its relocation.
     pub(super) fn write(
         &mut self,
         packet: &Packet<'_>,
@@ -220,7 +221,8 @@ impl State {
 mod tests {
     use super::*;
 
-    /// Between draws, the driver writes constants, and registers with the values that they already have.
+    /// Between draws, the driver writes constants. The driver also writes registers, with the values that the registers
+    /// already have.
     #[test]
     fn what_draws_depend_on_changes_only_by_other_values() {
         let mut state = State::default();
@@ -237,7 +239,7 @@ mod tests {
         assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
-        // A change of the constants' offset does not count, but a change of their number does.
+        // A change of the constants' offset does not count, but a change of the number of constants does.
         assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
         assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
         for (port, data, constants, code) in [

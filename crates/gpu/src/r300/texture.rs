@@ -1,4 +1,4 @@
-//! Textures: reads them from the registers of a texture unit and from memory.
+//! Reads textures from the registers of a texture unit and from memory.
 //!
 //! Levels have the positions in memory that the driver computes. Within a level, elements are stored row by row,
 //! because the driver never maps a tiled level. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and
@@ -24,19 +24,19 @@ use crate::texels::{self, LevelPlace, Select, TexelElement};
 /// Maximum number of bytes by which a texture's padding may extend past the end of its buffer.
 const SLACK: usize = 1 << 20;
 
-/// Code of an anisotropic filter. It filters linearly at each of its positions.
+/// Code of an anisotropic filter. An anisotropic filter filters linearly at each of its positions.
 const ANISOTROPIC: u8 = 3;
 
-/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This is not
-/// documented. Mesa adds one step to every bias to correct glean's pointSprite (`r300_create_sampler_state`). If the
-/// level of detail is a whole number, the chip still does not use the next level: RV530 and RV515 pass
-/// `compressedteximage` in all formats.
+/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This
+/// difference is not documented. Mesa adds one step to every bias to correct glean's pointSprite
+/// (`r300_create_sampler_state`). With this correction, the chip does not use the next level if the level of detail is
+/// a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
 /// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.
 pub(super) type Images = crate::images::Images<([u32; 5], Range<usize>), Arc<Image>>;
 
-/// Tiling of elements. It determines how the sizes of levels are rounded up.
+/// Tiling of elements. The tiling determines how the sizes of levels are rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tiling {
     macro_tile: bool,
@@ -120,15 +120,15 @@ impl Layout {
         (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
     }
 
-    /// Returns the image of the texture. `bytes` contains its bytes, of which the first `length` are in the buffer.
-    /// `select` contains the sources of the texels' components.
+    /// Returns the image of the texture. `bytes` contains the bytes of the texture. Only the first `length` bytes are
+    /// in the buffer. `select` contains the sources of the texels' components.
     fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
         let (element, select) = match self.texel {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
             // The chip applies the sign to the decompressed component. Until 2015, Mesa's driver read RGTC1 as
-            // unsigned, and its program added the sign to the result. Now the driver sets the sign, but RV530 still
-            // fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs. It
-            // passes all others.
+            // unsigned, and the driver's programs added the sign to the result. Now the driver sets the sign, but RV530
+            // still fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs.
+            // RV530 passes all other tests of RGTC.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
@@ -175,7 +175,7 @@ impl TextureUnit {
     /// Returns the image, with the current contents of memory.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
         let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
@@ -190,7 +190,7 @@ impl TextureUnit {
     /// Returns the image and the sampler, with the current contents of memory.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
         Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
     }
@@ -199,7 +199,7 @@ impl TextureUnit {
 /// Returns the state of a texture unit.
 ///
 /// # Errors
-/// Returns the name of an unsupported feature.
+/// Returns the name of a feature of the texture that is not supported.
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
@@ -234,8 +234,8 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
         .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past its end".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
-    // The unit exchanges x and z of a decoded block. The driver's selection exchanges them again, so the two exchanges
-    // cancel each other.
+    // The unit exchanges x and z of a decoded block. The driver's selection exchanges x and z again, so the two
+    // exchanges cancel each other.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
     let select = select.map(|select| match select {
         0 if exchanged => Select::Component(2),
@@ -267,7 +267,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
 /// Returns the components of a border colour. Its encoding in the register depends on the texture's format.
 ///
 /// For an sRGB texture, the driver writes the border colour on the sRGB curve. RV530 fails `texwrap bordercolor` for
-/// all these textures, as if it did not decode the colour: [`Erratum::SrgbBorder`].
+/// all these textures, as if the chip did not decode the colour: [`Erratum::SrgbBorder`].
 fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
     let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
@@ -315,7 +315,7 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
     // Inferred from Mesa's `r500_anisotropy`, an option for a better filter, which maps the numbers 1 to 16 to codes up
-    // to 63. If the field ANISO of R500 is not 0, it replaces MAX_ANISO, and its steps are quarters of a position.
+    // to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO. A step of ANISO is a quarter of a position.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -339,14 +339,15 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
 mod tests {
     use super::*;
 
-    /// Mesa, `r300_get_border_color`: for blocks with one component, the colour is the second component of 4444. For
-    /// blocks with two components, the colour has one byte per component. For DXT, the colour is BGRA8.
+    /// Mesa, `r300_get_border_color`: for blocks with one component, the border colour is the second component of a
+    /// 4444 value. For blocks with two components, the border colour has one byte per component. For DXT, the border
+    /// colour is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
         let border =
             |word, block| border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
-        // The component is in two's complement: Mesa halves the number, and adds 1 if it is negative.
+        // The component is in two's complement: Mesa halves the number, and adds 1 if the number is negative.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(linear.map(f32::from_bits), [128. / 255.; 4]);
     }
 
-    /// RV530 fails `rgtc-teximage-01`, in which a block has the ends -1 / 127 and 5 / 127.
+    /// RV530 fails `rgtc-teximage-01`, in which a block has the end values -1 / 127 and 5 / 127.
     #[test]
     fn signed_blocks_are_mixed_with_their_signs_without_their_erratum() {
         let bytes =

@@ -1,5 +1,5 @@
-//! Vertices: converts the words of arrays and packets to input vectors of the vertex unit, and its output vectors to
-//! vertices that are drawn.
+//! Vertices: converts the words of arrays and packets to input vectors of the vertex unit. Also converts the output
+//! vectors of the vertex unit to vertices that are drawn.
 //!
 //! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c`
 //! for the contents of the vectors.
@@ -18,7 +18,7 @@ pub(super) const VECTORS: usize = 16;
 pub(super) type Vectors = [[u32; 4]; VECTORS];
 
 /// Numbers of colours and of sets of texture coordinates of a vertex. The attributes of a vertex are its colours,
-/// followed by its sets.
+/// followed by its sets of texture coordinates.
 pub(super) const COLORS: usize = 4;
 pub(super) const SETS: usize = 8;
 
@@ -33,16 +33,16 @@ const WINDOW_SETS: usize = 6;
 struct Element {
     /// Format of the words: DATA_TYPE.
     kind: u8,
-    /// Number of words that are skipped afterwards.
+    /// Number of words that are skipped after these words.
     skip: usize,
     /// Index of the vector.
     target: usize,
     signed: bool,
     normalized: bool,
-    /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the same, but at least -1. 2:
-    /// (2v + 1) / (2^n - 1), which is never zero.
+    /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the result of method 0, but
+    /// at least -1. 2: (2v + 1) / (2^n - 1), which is never zero.
     method: u8,
-    /// For x, y, z and w: the index of a component, 4 for zero, or 5 for one.
+    /// For x, y, z and w: the index of a component, or 4 for the constant 0, or 5 for the constant 1.
     select: [u8; 4],
     /// Mask of the components that are written.
     mask: u8,
@@ -113,7 +113,7 @@ impl Stream {
 }
 
 impl Element {
-    /// Returns the components, and the number of words that they occupy.
+    /// Returns the components, and the number of words that the components occupy.
     fn values(&self, word: impl Fn(usize) -> u32) -> ([u32; 4], usize) {
         let mut values = [0, 0, 0, 1f32.to_bits()];
         let half = |number: usize| (word(number / 2) >> (16 * (number % 2))) as u16;
@@ -182,9 +182,9 @@ impl Element {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     format: OutputVtxFmt0,
-    /// Three bits per set of coordinates, which are its number of components.
+    /// Three bits for each set of coordinates: the number of components of the set.
     sets: u32,
-    /// Whether vertices bypass the vertex unit. If so, each vector has a fixed index.
+    /// Whether vertices bypass the vertex unit. Each vector of such a vertex has a fixed index.
     bypass: bool,
     clip: ClipCntl,
 }
@@ -237,7 +237,8 @@ impl Layout {
 
     /// Replaces `vertices` by the vertices with these vectors. Reuses the memory of the old vertices.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
-        // After the vertex unit, vectors are contiguous. If vertices bypass it, each kind of vector has a fixed index.
+        // After the vertex unit, vectors are contiguous. If vertices bypass the vertex unit, each kind of vector has a
+        // fixed index.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
         let mut place = |present: bool, fixed: usize| {
             let place = if self.bypass { fixed } else { next };

@@ -36,8 +36,8 @@ enum CopiedValue {
     Input(u8, u8),
     /// The initial value of a register's component, rounded down.
     Below(u8, u8),
-    /// The initial value of a register's component as an integer. If `below` is set, it is rounded down. Otherwise, the
-    /// rounding is not known.
+    /// The initial value of a register's component as an integer. If `below` is set, the value is rounded down.
+    /// Otherwise, the rounding mode is not known.
     Whole {
         gpr: u8,
         chan: u8,
@@ -49,7 +49,7 @@ enum CopiedValue {
     Unknown,
 }
 
-/// Maximum number of ALU groups of a clause that is examined.
+/// Maximum number of ALU groups in a clause. Programs with longer clauses are not examined.
 const GROUPS: usize = 8;
 
 /// The values of registers, and the results of the previous ALU group.
@@ -68,7 +68,7 @@ pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
-        // The instructions must be in order, and the export of the colour must be the last.
+        // The instructions must be in order, and the export of the colour must be the last instruction.
         (addr as usize == number && exported.is_none()).then_some(())?;
         match &cf.op {
             CfOp::Alu(clause) => {
@@ -164,8 +164,8 @@ impl CopiedValues {
         })
     }
 
-    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if it is not the
-    /// only one.
+    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if the program also
+    /// reads another texel.
     fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
         let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
         let still = (third.offset_x, third.offset_y) == (0, 0);
@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Captured: the program of the driver's blits, which is the left one at the top of this file.
+    /// Captured: the program of the driver's blits. At the top of this file, this program is on the left.
     #[rustfmt::skip]
     const BLIT: [u32; 20] = [
         0x0000_0003, 0xa010_0000, 0x0000_0008, 0x8080_0000, 0xc001_0000, 0x9420_0688,

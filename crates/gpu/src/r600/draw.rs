@@ -28,7 +28,7 @@ use crate::Fault;
 use crate::capture::{FragmentRecording, Recording};
 use crate::sampling::STENCIL_OPS;
 
-/// ARRAY_BASE of the position. The exports that belong to it follow.
+/// ARRAY_BASE of the position. Other exports of kind POS have the values after this one.
 const POSITION: u16 = 60;
 /// ARRAY_BASE of the depth and stencil that a pixel program computes.
 const COMPUTED_Z: u16 = 61;
@@ -49,11 +49,11 @@ pub(super) struct VertexLayout {
     params: usize,
 }
 
-/// Primitives of a draw with the same viewport and layer.
+/// Primitives of a draw that have the same viewport and layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) topology: Topology,
-    /// Runs of vertices. A vertex has the number of the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed the vertex.
     pub(super) runs: Vec<Vec<usize>>,
     /// Number of the viewport.
     pub(super) viewport: usize,
@@ -61,7 +61,7 @@ pub(super) struct Part {
     pub(super) layer: u32,
 }
 
-/// Returns the topology of the register, or `None` for a type that is not supported.
+/// Returns the topology that the register selects, or `None` for a type that is not supported.
 pub(super) fn topology(state: &mut State) -> Option<Topology> {
     Some(match state.word(reg::VGT_PRIMITIVE_TYPE) & 0x3f {
         0x01 => Topology::Points,
@@ -149,8 +149,8 @@ impl VertexLayout {
     }
 
     /// Splits a draw into parts with the same viewport and layer. If vertices select the viewport or the layer, each
-    /// part is a list of primitives, and the primitives stay in order. The provoking vertex of a primitive selects
-    /// both.
+    /// part is a list of primitives, and the primitives stay in order. The provoking vertex of a primitive selects the
+    /// viewport and the layer of the primitive.
     pub(super) fn parts(
         &self,
         state: &State,
@@ -230,7 +230,7 @@ fn multisample(
         return found;
     }
     let shared = [0, 1].map(|number| state.nth(reg::PA_SC_AA_SAMPLE_LOCS_MCTX, number));
-    // The first R600 has separate words for each number of samples.
+    // The first R600 has separate words of sample positions for each number of samples.
     let own = match count {
         2 => [0, 0],
         4 => [1, 1],
@@ -244,7 +244,7 @@ fn multisample(
     };
     found.places = (0..count).map(|sample| [0, 1].map(|axis| place(sample, axis))).collect();
     found.by_sample = mode.msaa_enable;
-    // The register has one byte for each pixel of a quad. The driver sets all four to the same value.
+    // The register has one byte for each pixel of a quad. The driver sets all four bytes to the same value.
     found.mask = state.word(reg::PA_SC_AA_MASK) as u8;
     found.alpha_to_coverage = alpha.alpha_to_mask_enable;
     found.shades_samples = mode.msaa_enable && mode.ps_iter_sample;
@@ -416,7 +416,7 @@ fn sides(state: &mut State, mode: &ScModeCntl) -> [Side; 2] {
 }
 
 fn points(state: &State, layout: &VertexLayout) -> Points {
-    // The registers have half the size, in sixteenths of a pixel.
+    // The registers contain half of the point size, in sixteenths of a pixel.
     let size = |word: u32| (word & 0xffff) as f32 / 8.;
     let (fixed, limits) = (state.word(reg::PA_SU_POINT_SIZE), state.word(reg::PA_SU_POINT_MINMAX));
     Points {
@@ -463,7 +463,7 @@ fn surface(
     let view = fields!(state, View, state.nth(view, number));
     let pitch = (usize::from(size.pitch_tile_max) + 1) * 8;
     let elements = (size.slice_tile_max as usize + 1) * 64;
-    // If the view does not contain the layer, its last slice is used.
+    // If the view does not contain the layer, the last slice of the view is used.
     let slice =
         (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
     let start = place.start + slice as usize * elements * bytes;
@@ -576,7 +576,7 @@ fn inputs(state: &mut State) -> Vec<Input> {
         .map(|number| {
             let input = fields!(state, PsInputCntl, state.nth(reg::SPI_PS_INPUT_CNTL_0, number));
             let param = match input.semantic {
-                // Number 0 means that there is no parameter.
+                // The number 0 means that the input has no parameter.
                 0 => None,
                 semantic => ids.iter().position(|id| *id == semantic),
             };
@@ -705,8 +705,8 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        // Registers whose values are not only interpolated inputs. For all other registers, the columns of the inputs
-        // are used unchanged.
+        // Registers that contain values other than interpolated inputs. For all other registers, the columns of the
+        // inputs are used unchanged.
         let mut own: Vec<(u8, [LaneColumn; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);

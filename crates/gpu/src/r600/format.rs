@@ -6,7 +6,8 @@
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Returns the widths of a format's components, from the least significant bit upward, and whether they are floats.
+/// Returns the widths of a format's components, from the least significant bit upward, and whether the components are
+/// floats.
 fn layout(number: u8) -> Option<([u8; 4], bool)> {
     Some(match number {
         0x01 => ([8, 0, 0, 0], false),
@@ -48,7 +49,8 @@ fn layout(number: u8) -> Option<([u8; 4], bool)> {
     })
 }
 
-/// Returns the format of a colour buffer for FORMAT and NUMBER_TYPE, or `None` if it cannot be a colour buffer.
+/// Returns the format of a colour buffer for FORMAT and NUMBER_TYPE, or `None` if a colour buffer cannot have this
+/// format.
 pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
     // Depth and stencil as a colour format: a single, then a byte of stencil.
     if format == 0x1c {
@@ -70,8 +72,8 @@ pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
     Some(Format::new(bits, number))
 }
 
-/// Returns the component of the element that stores red, green, blue and alpha. This depends on COMP_SWAP and on the
-/// number of components.
+/// For each of red, green, blue and alpha, returns the component of the element that stores the channel. The result
+/// depends on COMP_SWAP and on the number of components.
 pub(super) fn places(format: &Format, comp_swap: u8) -> [Option<u8>; 4] {
     let count = format.bits.iter().filter(|width| **width != 0).count();
     // For each component of the element, the channel of the colour.
@@ -122,7 +124,7 @@ pub(super) struct Components {
     pub(super) srgb: bool,
 }
 
-/// Returns the format of a texture's elements, or `None` if it is compressed or unknown.
+/// Returns the format of a texture's elements, or `None` if the format is compressed or unknown.
 pub(super) fn texture(format: u8, components: &Components) -> Option<Format> {
     if format == 0x1c {
         return color(0x1c, 0);

@@ -42,11 +42,12 @@ impl Mode {
     }
 }
 
-/// Returns the vertices, as indices, of each primitive that `count` vertices form. They are in the order in which a
-/// geometry program reads them. Adjacent vertices are between the other vertices.
+/// Returns the primitives that `count` vertices form. A primitive is a list of indices of vertices, in the order in
+/// which a geometry program reads the vertices. Adjacent vertices are between the other vertices.
 ///
 /// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip exchanges the second and the third vertex of every
-/// other triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order to OpenGL's.
+/// other triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order of vertices to
+/// OpenGL's order.
 pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     match topology {
         Topology::LinesAdjacency => {
@@ -99,8 +100,8 @@ fn ring<'a>(records: impl Iterator<Item = &'a [u32]>, dwords: usize) -> Vec<u8> 
     bytes
 }
 
-/// Returns the strips that each lane emitted. A strip is a list of vertices, which are numbered in each lane. A lane
-/// emits up to `most` vertices.
+/// Returns the strips that each lane emitted. A strip is a list of vertex numbers. The vertices of each lane are
+/// numbered separately. A lane emits up to `most` vertices.
 fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usize>>> {
     let mut found = vec![vec![Vec::new()]; lanes];
     let mut counts = vec![0; lanes];
@@ -122,8 +123,8 @@ fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usiz
     found
 }
 
-/// Runs the vertex program as ES, the geometry program, and the copy program on a draw's vertices. `outcome` receives
-/// the results of the copy program.
+/// Runs three programs on a draw's vertices: the vertex program as ES, the geometry program, and the copy program.
+/// `outcome` receives the results of the copy program.
 ///
 /// # Errors
 /// Returns a fault if a program is missing, traps, or exceeds the maximum number of instructions.
@@ -147,8 +148,8 @@ pub(super) fn run(
     export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
-    // The registers of each lane: the offsets of the vertices of its primitive in the ring, and the number of the
-    // primitive.
+    // The registers of each lane contain the number of the lane's primitive. They also contain, for each vertex of this
+    // primitive, the offset of the vertex in the ring.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let runs_an_instance = places.len() / instances.max(1);
     let mut number = 0;
@@ -174,7 +175,8 @@ pub(super) fn run(
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
-        // R600 does not have this register. The maximum follows from the size of a ring item.
+        // R600 chips do not have the register VGT_GS_MAX_VERT_OUT. The maximum then follows from the size of a ring
+        // item.
         0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };

@@ -56,7 +56,7 @@ pub const BACKENDS: usize = 4;
 /// Bit that marks the value of a query as valid.
 const VALID: u64 = 1 << 63;
 
-/// Maximum number of instructions of a wavefront before it counts as hung.
+/// Maximum number of instructions of a wavefront. A wavefront that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
 /// Event types of EVENT_WRITE.
@@ -79,7 +79,7 @@ struct Statistics {
     geometry_primitives: u64,
     clipper_in: u64,
     clipper_out: u64,
-    /// Number of samples that passed all tests. It counts as the number of shaded pixels.
+    /// Number of samples that passed all tests. Pipeline statistics report this number as the number of shaded pixels.
     pixels: u64,
 }
 
@@ -119,7 +119,8 @@ pub struct R600 {
     statistics: Statistics,
     /// Whether pipeline statistics and the statistics of stream-out are counted.
     counts_statistics: bool,
-    /// Number of command words so far. It is used as the time, so that results do not depend on the host's clock.
+    /// Number of command words so far. This number is used as the time, so that results do not depend on the host's
+    /// clock.
     time: u64,
     draws: u64,
     watch: Watch,
@@ -137,16 +138,16 @@ struct DrawMemory {
     /// Initial values of each vertex's first register, and runs of vertices.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
-    /// Results of the vertex program, and the vertices that are created from them.
+    /// Results of the vertex program, and the vertices that are created from these results.
     outcome: Outcome,
     vertices: Vec<Vertex>,
 }
 
-/// Maximum number of vertices in memory that is kept for the next draw.
+/// Maximum number of vertices whose memory is kept for the next draw.
 const SHADED: usize = 1 << 16;
 
-/// State that the next draw can reuse if no register has changed: everything except for constants, vertices and texels.
-/// A part is `None` until a draw needs it.
+/// State of a draw except for constants, vertices and texels. The next draw can reuse this state if no register has
+/// changed. A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
     /// The value of [`State::changes`] and the options for which the other fields were computed.
@@ -185,7 +186,7 @@ impl R600 {
         }
     }
 
-    /// Returns the chip with these errata instead of all errata.
+    /// Returns the chip with only these errata on. A new chip has all errata on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R600 {
         self.state.errata = errata;
@@ -322,8 +323,8 @@ impl R600 {
             }
             event::SAMPLE_STREAMOUTSTATS => {
                 let place = place()?;
-                // The driver reads the first value as the number of primitives that need storage, and the second as the
-                // number that were written.
+                // The driver reads the first value as the number of primitives that need storage. The driver reads the
+                // second value as the number of primitives that were written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
                     self.store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
@@ -345,7 +346,7 @@ impl R600 {
         Ok(())
     }
 
-    /// Stores bytes at the start of a range, unless they extend past its end.
+    /// Stores bytes at the start of a range, unless the bytes extend past the end of the range.
     fn store(&mut self, memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
         if bytes.len() <= place.len() {
             memory.write(place.start, bytes);
@@ -408,8 +409,8 @@ impl R600 {
         Ok(())
     }
 
-    /// Returns whether a draw of `vertices` vertices is within the limit of a launch. If not, the draw is reported and
-    /// must be omitted.
+    /// Returns whether a draw of `vertices` vertices is within the limit of a launch. If the draw exceeds the limit,
+    /// this function reports the draw, and the caller must omit it.
     fn fits(&mut self, vertices: usize) -> bool {
         let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
@@ -515,7 +516,8 @@ impl R600 {
         if kept.vertices.len() <= SHADED {
             self.memory = Some(kept);
         }
-        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
+        // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
+        // is therefore not reused.
         if !self.watch.is_on() && self.state.unknown.times() == named {
             let is_whole = mode != geometry::Mode::Program;
             self.known = KeptDraw { vertex: is_whole.then_some(program), ..known };
@@ -569,14 +571,15 @@ struct Machine<'a, 'm> {
     known: Option<Box<Shader>>,
 }
 
-/// Properties of the vertices that the vertex and geometry programs computed. The outcome has their values.
+/// Properties of the vertices that the vertex and geometry programs computed. The outcome has the values of these
+/// vertices.
 struct Shaded {
     /// The last program, which computed the outcome.
     program: Box<Shader>,
     /// Number of vertices.
     lanes: usize,
     topology: Topology,
-    /// Runs of vertices. A vertex has the number of the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed the vertex.
     runs: Vec<Vec<usize>>,
 }
 
@@ -604,8 +607,8 @@ impl Machine<'_, '_> {
         Ok(Shader::new(VERTEX, &mut self.context, Some(numbers))?.into())
     }
 
-    /// Returns the largest index and the largest instance of vertices. These are the first and the last component of a
-    /// vertex's first register.
+    /// Returns the largest index and the largest instance of vertices. The index is the first component of a vertex's
+    /// first register, and the instance is the last component.
     fn largest(&self, vertices: &[[u32; 4]]) -> Largest {
         let first_instance = self.context.state.first_instance();
         let mut numbers = Largest { index: 0, instance: 0, first_instance };
@@ -635,7 +638,7 @@ impl Machine<'_, '_> {
 }
 
 /// Returns separate copies of the vertices of each primitive, with the primitive's number in the third component. Also
-/// returns their runs, and the list topology that the runs have.
+/// returns the runs of these copies, and the list topology of the runs.
 fn numbered(
     state: &State,
     topology: Topology,
@@ -651,7 +654,7 @@ fn numbered(
         if runs_an_instance != 0 && place % runs_an_instance == 0 {
             number = 0;
         }
-        // The triangles of a quad have the same number. So do those of a polygon.
+        // The triangles of a quad have the same number. The triangles of a polygon also have the same number.
         let list = primitive::list(topology, run.len(), last);
         let halves = match topology {
             Topology::Quads | Topology::QuadStrip => 2,
@@ -679,9 +682,9 @@ fn runs<'a>(state: &State, indices: &'a [u32]) -> impl Iterator<Item = &'a [u32]
     indices.split(move |index| Some(*index) == restart)
 }
 
-/// Collects the vertices to shade, each once. `values` receives the values of their first registers, whose first
-/// component is the index and whose last component is the instance. `places` receives the vertices of each run of each
-/// instance, as indices into `values`.
+/// Collects the vertices to shade, each once. `values` receives the value of the first register of each vertex. The
+/// first component of this value is the index, and the last component is the instance. `places` receives the vertices
+/// of each run of each instance, as indices into `values`.
 fn lanes(
     state: &State,
     indices: &[u32],
@@ -694,7 +697,7 @@ fn lanes(
     let moved = |index: &u32| (*index).clamp(low, high.max(low)).wrapping_add(offset);
     let runs = runs(state, indices);
     let all = runs.clone().flatten().map(moved);
-    // If indices are strictly ascending, each occurs only once.
+    // If indices are strictly ascending, each index occurs only once.
     let ascend = all.clone().is_sorted_by(|one, next| one < next);
     let mut count = 0;
     values.clear();
@@ -721,7 +724,8 @@ fn lanes(
     places.truncate(count);
 }
 
-/// Returns the range from a packet's address in the buffer of its relocation `number` to the end of this buffer.
+/// Returns a range in the buffer of a packet's relocation `number`. The range starts at the address in the packet and
+/// ends at the end of the buffer.
 fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Range<usize>, Fault> {
     let offset = usize::try_from(u64::from(low) | u64::from(high) << 32).unwrap_or(usize::MAX);
     let named = format!("packet {:#04x}", packet.kind.op);

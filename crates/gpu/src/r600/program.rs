@@ -1,4 +1,4 @@
-//! Programs in memory: their lengths, and the registers and resources that they read.
+//! Programs in memory: their lengths, and the registers and resources that the programs read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of a program, up to its end. `place` is the range from its start to the end of its buffer.
-    /// Returns the cached words if memory has not changed.
+    /// Returns the words of a program, up to its end. `place` is the range from the start of the program to the end of
+    /// the program's buffer. Returns the cached words if memory has not changed.
     pub(super) fn words(
         &mut self,
         memory: Vram<'_>,
@@ -84,7 +84,7 @@ pub(super) struct ComponentsRead {
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
-    /// The texel that the program exports, if it does nothing else.
+    /// The texel that the program exports, if the program does nothing else.
     pub(super) texel: Option<TexelRead>,
 }
 
@@ -126,17 +126,17 @@ impl ComponentsRead {
 /// Resources that a program and its fetch program may read.
 #[derive(Debug)]
 pub(super) struct ResourcesRead {
-    /// For each constant buffer, the number of dwords up to the last one that may be read.
+    /// For each constant buffer, the number of dwords up to the last dword that the program may read.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers, each with the elements that are read. `None` if an element may be selected by a number other
-    /// than the index or instance of a vertex.
+    /// Vertex buffers, each with the elements that the program reads. `None` if an element may be selected by a number
+    /// other than the index or instance of a vertex.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
     /// Numbers of textures, and numbers of samplers.
     pub(super) textures: Vec<u8>,
     pub(super) samplers: Vec<u8>,
 }
 
-/// An element of a vertex buffer that the index or the instance of a vertex selects.
+/// An element of a vertex buffer. The index or the instance of a vertex selects the element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     by_instance: bool,
@@ -144,7 +144,7 @@ pub(super) struct Element {
     based: bool,
     /// Whether the stride is 0 (CONST_BUF_NO_STRIDE).
     no_stride: bool,
-    /// Number of bytes from the start of the vertex to the last byte that may be read.
+    /// Number of bytes from the start of the vertex to the last byte that the program may read.
     size: usize,
 }
 
@@ -179,12 +179,12 @@ impl Element {
         })
     }
 
-    /// Returns how many bytes, from the start of the buffer, the vertices may read. `numbers` limits their index and
-    /// instance.
+    /// Returns how many bytes, from the start of the buffer, the vertices may read. `numbers` has the largest index and
+    /// the largest instance of the vertices.
     pub(super) fn end(&self, numbers: Largest, stride: usize) -> usize {
         let number = if self.by_instance { numbers.instance } else { numbers.index };
         let base = if self.based { numbers.first_instance } else { 0 };
-        // The chip wraps a sum that is too large. Saturation is an upper bound.
+        // The chip wraps a sum that is too large. The saturated sum is an upper bound of the wrapped sum.
         let number = number.saturating_add(base) as usize;
         let stride = if self.no_stride { 0 } else { stride };
         number.saturating_mul(stride).saturating_add(self.size)
@@ -202,8 +202,8 @@ impl ResourcesRead {
         };
         found.add(code, |_| [false; 4]);
         if let Some(fetch_code) = fetch_code {
-            // R0 has its initial value at the start of the fetch program, if the program's first instruction calls the
-            // fetch program and no other instruction does.
+            // R0 has its initial value at the start of the fetch program if two conditions hold: the program's first
+            // instruction calls the fetch program, and no other instruction calls the fetch program.
             let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
             let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
             let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;
@@ -229,8 +229,8 @@ impl ResourcesRead {
         found
     }
 
-    /// Adds the resources that a program may read. `intact` is called for each fetch, in order. It returns which
-    /// components of R0 still have their initial values.
+    /// Adds the resources that a program may read. This function calls `intact` for each fetch, in order. `intact`
+    /// returns which components of R0 still have their initial values.
     fn add(&mut self, code: &Code, mut intact: impl FnMut(&Fetch) -> [bool; 4]) {
         for (_, cf) in code.instructions() {
             match &cf.op {
@@ -240,7 +240,7 @@ impl ResourcesRead {
                             KcacheMode::NOP => continue,
                             KcacheMode::LOCK_1 => 1,
                             KcacheMode::LOCK_2 => 2,
-                            // A loop index may move the window.
+                            // A loop index may move the window to any later line of the constant buffer.
                             KcacheMode::LOCK_LOOP_INDEX => usize::MAX,
                         };
                         let end = lines.saturating_add(window.line.into()).saturating_mul(LINE);
@@ -291,7 +291,8 @@ const LINE: usize = 64;
 /// The properties on which the decoding of a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
-    /// The words of the program and of its fetch program. Both are the same list if they have the same address.
+    /// The words of the program, and the words of its fetch program. If both programs have the same address, both
+    /// fields refer to the same list.
     pub(super) words: Arc<[u32]>,
     pub(super) fetch: Option<Arc<[u32]>>,
     pub(super) stage: Stage,
@@ -310,12 +311,12 @@ pub(super) struct KeptProgram {
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,
     /// The lowered program for each environment. The contents of buffers do not affect lowering, so these environments
-    /// do not contain them.
+    /// do not have the contents of buffers.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }
 
 impl KeptProgram {
-    /// Returns a cached program for its decoded form.
+    /// Returns a new cache entry for a decoded program.
     pub(super) fn new(decoded: Loaded) -> KeptProgram {
         let (code, fetch) = decoded.codes();
         KeptProgram {

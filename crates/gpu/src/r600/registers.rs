@@ -1,4 +1,5 @@
-//! Registers of the chip, with their fields: those that the chip model reads, and those that do not change results.
+//! Registers of the chip, with their fields. The tables list the registers that the chip model reads, and the registers
+//! that do not change results.
 //!
 //! Source: Mesa `r600d.h` and `r600_state.c`. Addresses are byte addresses, as in AMD's register manual. Writes to a
 //! register that is not listed here are counted and reported by address.
@@ -90,8 +91,8 @@ addresses! {
     VGT_GS_OUT_PRIM_TYPE = 0x28a6c * 1;
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
-    /// Size of a stream-out buffer, then its stride, both in dwords. The size, stride and base registers of the next
-    /// buffer are 16 bytes further.
+    /// Size of a stream-out buffer. The register after it contains the stride of the buffer. Both values count dwords.
+    /// The size, stride and base registers of the next buffer are 16 bytes further.
     VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 2;
     VGT_STRMOUT_BUFFER_BASE_0 = 0x28ad8 * 1 relocated;
     VGT_STRMOUT_BUFFER_SIZE_1 = 0x28ae0 * 2;
@@ -193,7 +194,7 @@ const IGNORED: &[Register] = &[
     ignored("VGT_VERTEX_REUSE_BLOCK_CNTL", 0x28c58, 2, SPEED),
 ];
 
-/// Returns the entry of the register at a byte address, if it is known.
+/// Returns the entry of the register at a byte address, or `None` if the register is unknown.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
     static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
@@ -426,7 +427,7 @@ word! {
         /// Fields that affect only speed.
         order: u16 [16:3],
         ps_iter_sample: bool [17:17],
-        /// Fields of R700. One enables the viewport scissors, which are always on for R600.
+        /// Fields of R700. One of them enables the viewport scissors. On R600, the viewport scissors are always on.
         others: u16 [31:18],
     }
     /// Number of samples per pixel.

@@ -49,7 +49,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Returns the program stage that all machines use for this stage.
+    /// Returns the stage of this unit in the type of stages that all machines share.
     fn program_stage(self) -> program::Stage {
         match self.stage {
             Stage::Pixel => program::Stage::Pixel,
@@ -109,7 +109,7 @@ pub(super) const GEOMETRY: Unit = Unit {
 /// R600_GS_RING_CONST_BUFFER)
 const RING: u8 = 17;
 
-/// A stage's program with its constants and resources, which can run on any number of lanes.
+/// A stage's program with its constants and resources. The program can run on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
@@ -121,9 +121,10 @@ pub(super) struct Shader {
     fetch: Option<(usize, Arc<[u32]>)>,
     /// Resources that the program and its fetch program may read.
     resources: Arc<ResourcesRead>,
-    /// Word 2 of each vertex buffer's resource, in the order of the environment.
+    /// Word 2 of the resource of each vertex buffer, in the order of the vertex buffers in the environment.
     layouts: Vec<u32>,
-    /// The lowered program. It may have been lowered for another environment with the same result.
+    /// The lowered program. It may have been lowered for another environment, if lowering has the same result for both
+    /// environments.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
@@ -140,11 +141,11 @@ pub(super) struct Context<'a, 'm> {
 }
 
 impl Shader {
-    /// Returns the program that the registers select, with its resources. `numbers` limits the bytes of vertex buffers
-    /// that are read. `None` means all bytes.
+    /// Returns the program that the registers select, with its resources. If `numbers` is not `None`, reads only the
+    /// bytes of vertex buffers that the vertices may read. Otherwise, reads all bytes.
     ///
     /// # Errors
-    /// Returns a fault if no program is selected, or if the machine cannot load it.
+    /// Returns a fault if no program is selected, or if the machine cannot load the program.
     pub(super) fn new(
         unit: Unit,
         context: &mut Context<'_, '_>,
@@ -262,8 +263,8 @@ impl Shader {
         Machine::R700(Box::new(launch))
     }
 
-    /// Returns a recording of vertices. `vertices` contains the values of their first registers: index, zero, number of
-    /// the primitive, and instance.
+    /// Returns a recording of vertices. `vertices` contains the value of each vertex's first register: index, zero,
+    /// number of the primitive, and instance.
     pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
         let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
         Recording::vertices(&self.observed(), self.machine(), self.options, vertices)
@@ -279,8 +280,8 @@ impl Shader {
     pub(super) fn set_ring(&mut self, state: &State, bytes: Vec<u8>) {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
-        // The size in the resource is that of the driver's ring, which wraps many times in a draw. This ring contains
-        // all records, so its size is not limited.
+        // The resource contains the size of the driver's ring, which wraps many times in a draw. The ring of this model
+        // contains all records of the draw, so its size is not limited.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -294,13 +295,13 @@ impl Shader {
         self.loaded.codes().0
     }
 
-    /// Returns a mask of the components of a register that the program reads; bit n is component n.
+    /// Returns a mask of those components of a register that the program reads; bit n is component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.registers[usize::from(gpr) & 127]
     }
 
-    /// Returns the texels that the program copies, if it does nothing else. `others` contains the registers that are
-    /// not interpolated inputs.
+    /// Returns the texels that the program copies, if the program does nothing else. `others` contains the registers
+    /// that are not interpolated inputs.
     pub(super) fn copied(&self, others: &[u8]) -> Option<CopiedTexels> {
         let TexelRead { resource, select, axes, level, sampler } = self.reads.texel.as_ref()?;
         let resources = &self.environment.resources;
@@ -334,7 +335,7 @@ impl Shader {
     }
 
     /// Runs the program on fragments whose registers have these columns. An empty column reads as zeros. If there is a
-    /// recording, adds the lanes to it. `outcome` receives the results.
+    /// recording, adds the lanes to the recording. `outcome` receives the results.
     ///
     /// # Errors
     /// See [`Shader::run`].
@@ -363,8 +364,8 @@ impl Shader {
         }
     }
 
-    /// Runs the program on lanes with these registers. If there is a recording, adds the lanes to it, with the pixels
-    /// of `fragments`. `outcome` receives the results.
+    /// Runs the program on lanes with these registers. If there is a recording, adds the lanes and the pixels of
+    /// `fragments` to the recording. `outcome` receives the results.
     ///
     /// # Errors
     /// Returns a fault if the program traps or exceeds the maximum number of instructions.
@@ -394,9 +395,9 @@ impl Shader {
     }
 }
 
-/// Removes the zeros at the end of a buffer. A buffer also reads as zero past its end, so its contents do not change.
-/// Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last element that is
-/// not zero is complete.
+/// Removes the zeros at the end of a buffer. Reads past the end of a buffer return zero, so the removal does not change
+/// any result. Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last
+/// element that is not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -414,8 +415,8 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A lowered program, its environment, and the components and resources that it may read. The program may have been
-/// lowered for another environment with the same result.
+/// A lowered program, its environment, and the components and resources that the program may read. The program may have
+/// been lowered for another environment, if lowering has the same result for both environments.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
 /// Returns the lowered program with this key, and its resources.
@@ -451,8 +452,8 @@ fn loaded(
     Ok((lowered.clone(), environment, program.reads.clone(), program.resources.clone()))
 }
 
-/// Returns `None` if there is no resource with this number. Otherwise, returns its cached texture, or `Some(None)` if
-/// the texture is not in the cache or memory has changed.
+/// Returns `None` if there is no resource with this number. Otherwise, returns the cached texture of the resource, or
+/// `Some(None)` if the texture is not in the cache or memory has changed.
 fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Option<Texture>> {
     let resource = state.resource(resource).cloned()?;
     Some(texture::find(&mut state.images, &resource, memory))
@@ -481,7 +482,7 @@ fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environme
     environment
 }
 
-/// Returns the environment without the contents of buffers, on which lowering does not depend.
+/// Returns the environment without the contents of buffers. Lowering does not depend on these contents.
 fn without_contents(environment: &Environment) -> Environment {
     let mut bare = environment.clone();
     bare.resources.constant_buffers = Default::default();
@@ -489,7 +490,7 @@ fn without_contents(environment: &Environment) -> Environment {
     bare
 }
 
-/// Returns the range in memory of a constant buffer, up to `read` bytes. Returns `None` if it has no bytes.
+/// Returns the range in memory of a constant buffer, up to `read` bytes. Returns `None` if the range is empty.
 fn constant_range(unit: Unit, state: &State, bank: usize, read: usize) -> Option<Range<usize>> {
     if read == 0 {
         return None;
@@ -504,8 +505,8 @@ fn is_bound(unit: Unit, state: &State, id: u8) -> bool {
     state.resource(unit.first_resource + u32::from(id)).is_some_and(|buffer| !buffer.buffers.is_empty())
 }
 
-/// Returns the range of a vertex buffer that the vertices may read. `numbers` limits their index and instance. Returns
-/// `None` if the buffer had no relocation.
+/// Returns the range of a vertex buffer that the vertices may read. `numbers` has the largest index and the largest
+/// instance of the vertices. Returns `None` if the buffer had no relocation.
 fn vertex_range(
     buffer: &Resource,
     elements: Option<&[Element]>,

@@ -28,8 +28,8 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
-/// Size of the register space in bytes. The offset in a packet has up to 16 bits and counts words. The packet adds it
-/// to one of these addresses, of which BOOL_CONST is the last.
+/// Size of the register space in bytes. A packet contains an offset in words, which has up to 16 bits. The address of a
+/// register is this offset plus one of the addresses above. BOOL_CONST is the last of these addresses.
 const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 
 /// The state that packets set, and the caches of programs and images.
@@ -77,7 +77,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads them again: addresses and sizes of constant buffers.
+/// Registers whose changes do not count, because each draw reads these registers again. They contain the addresses and
+/// sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,
@@ -118,9 +119,10 @@ impl State {
         };
     }
 
-    /// Returns the range in memory from the address in a register to the end of its buffer. The register is number
-    /// `number` of those at `address`, and contains units of 256 bytes. Returns `None` if it had no relocation, or if
-    /// the address is past the end of the buffer.
+    /// Returns the range in memory from the address in a register to the end of the register's buffer. The register has
+    /// the index `number` in the array of registers at `address`. The register's value counts units of 256 bytes.
+    /// Returns `None` if no relocation followed the write of the register, or if the address is past the end of the
+    /// buffer.
     pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.registers.place(address, number, self.nth(address, number) as usize * 256)
     }

@@ -1,8 +1,8 @@
 //! Stream-out: writes the vertices of a vertex program to buffers, primitive by primitive.
 //!
 //! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`). Sizes, strides and offsets count dwords, and
-//! stream i is written to buffer i. OpenGL 3.0, 2.15: if a primitive does not fit in every buffer, it is not written at
-//! all.
+//! stream i is written to buffer i. OpenGL 3.0, 2.15: if a primitive does not fit in every buffer, the primitive is not
+//! written to any buffer.
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_r700::code::{CfOp, Code};
@@ -17,7 +17,7 @@ use super::state::State;
 /// Number of stream-out buffers.
 pub(super) const BUFFERS: usize = 4;
 
-/// Register of each buffer's size. The next register is its stride.
+/// Register of each buffer's size. The register after it contains the stride of the buffer.
 const SIZES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_SIZE_0,
     reg::VGT_STRMOUT_BUFFER_SIZE_1,
@@ -44,7 +44,7 @@ pub(super) struct Streams {
     pub(super) written: u64,
 }
 
-/// Returns, for each stream, the dwords of a vertex that a program writes.
+/// Returns, for each stream, which dwords of a vertex a program writes.
 pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
     let mut found: [SortedSet<usize>; BUFFERS] = Default::default();
     for (_, cf) in code.instructions() {
@@ -66,8 +66,8 @@ pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
 }
 
 impl Streams {
-    /// Writes the primitives of runs of vertices, which are lanes of the outcome. A primitive's vertices are in the
-    /// order of a list topology, in which the provoking vertex is the first or the last.
+    /// Writes the primitives of runs of vertices. Each vertex is a lane of the outcome. A primitive's vertices are in
+    /// the order of a list topology, in which the provoking vertex is the first or the last.
     pub(super) fn write(
         &mut self,
         memory: Vram<'_>,

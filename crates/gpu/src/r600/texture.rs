@@ -38,10 +38,10 @@ impl OwnBytes for Texture {
     }
 }
 
-/// Returns the texture of a resource. Uses the cached one if memory has not changed.
+/// Returns the texture of a resource. Uses the cached texture if memory has not changed.
 ///
 /// # Errors
-/// Returns the name of an unsupported feature.
+/// Returns the name of a feature of the texture that is not supported.
 pub(super) fn texture(
     images: &mut Images,
     (resource, errata): (&Resource, Errata),
@@ -111,7 +111,7 @@ fn block(words: &Words) -> Option<Block> {
 /// Returns the encoding of a texture's elements.
 ///
 /// # Errors
-/// Returns a message with the number of an unknown format.
+/// Returns a message with the number of the format if the format is unknown.
 fn element(words: &Words) -> Result<TexelElement, String> {
     if let Some(block) = block(words) {
         return Ok(TexelElement::Block { block, srgb: words.components.srgb });
@@ -131,7 +131,7 @@ struct TextureLayout {
     samples: usize,
     /// Range in memory that contains all levels.
     range: Range<usize>,
-    /// Levels, or the samples of the only level, by their offsets in the range.
+    /// Positions of the levels in the range. For a multisampled texture, positions of the samples of the only level.
     levels: Vec<LevelPlace>,
 }
 
@@ -139,7 +139,7 @@ impl TextureLayout {
     /// Returns the layout of a resource.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     fn new(resource: &Resource) -> Result<TextureLayout, String> {
         let words = Words::new(&resource.words);
         let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
@@ -166,7 +166,7 @@ impl TextureLayout {
             _ => 1,
         };
         // For a multisampled texture, LAST_LEVEL is log2 of the number of samples. The samples of a layer are
-        // contiguous. They are read as levels of the same size.
+        // contiguous. The samples are read as levels of the same size.
         let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
         let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
         let mut levels = Vec::new();
@@ -215,10 +215,10 @@ impl TextureLayout {
         Ok(TextureLayout { words, shape, element, samples, range: start..end.max(start), levels })
     }
 
-    /// Returns the texture. `bytes` is a copy of its range in memory.
+    /// Returns the texture. `bytes` is a copy of the texture's range in memory.
     ///
     /// # Errors
-    /// Returns the name of an unsupported feature.
+    /// Returns the name of a feature of the texture that is not supported.
     fn image(&self, bytes: &Arc<Vec<u8>>, errata: Errata) -> Result<Texture, String> {
         let TextureLayout { words, shape, element, samples, levels, .. } = self;
         let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();
@@ -302,7 +302,8 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
             seamless: cube_wrap,
-            // The driver sets the same code for both filters: Mesa, `r600_tex_filter`.
+            // The driver sets the same code for the magnification filter and the minification filter: Mesa,
+            // `r600_tex_filter`.
             anisotropy: if is_anisotropic(12) { sampling::anisotropy(field(0, 21, 19)) } else { 0 },
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],

@@ -23,8 +23,8 @@ pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
 /// Converts a fraction to a byte, like [`Format::write`](crate::format::Format::write).
 #[inline(always)]
 fn byte(value: f32) -> u32 {
-    /// 1.5 * 2^23. Adding it to a single rounds the single to a whole number, which is in the lowest bits of the sum.
-    /// The fused multiply-add does not round the product first.
+    /// 1.5 * 2^23. Adding this constant to a single rounds the single to a whole number. The lowest bits of the sum are
+    /// this whole number. The fused multiply-add does not round the product before the addition.
     const WHOLE: f32 = 12_582_912.;
     unit(value).mul_add(255., WHOLE).to_bits() & 0xff
 }
@@ -48,8 +48,8 @@ pub(super) fn reads_second(blend: &Blend) -> bool {
 }
 
 /// Computes [`Blend::apply`] and [`placed`] for common blends of fractions: sums whose factors are 1 or depend on
-/// source alpha. Returns `None` for other blends. One loop blends all components of a pixel, so that they stay in
-/// registers. Colours and factors are from 0 to 1, so a factor of 0 needs no special case.
+/// source alpha. Returns `None` for other blends. One loop blends all components of a pixel, so that the components
+/// stay in registers. Colours and factors are from 0 to 1, so a factor of 0 needs no special case.
 #[inline(always)]
 pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
     let pixels = (source, target, stored);
@@ -68,7 +68,8 @@ pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored:
     })
 }
 
-/// Adds source and destination with factors that depend on source alpha. Returns the sums as bytes at their positions.
+/// Adds source and destination with factors that depend on source alpha. Returns the sums as bytes at their positions
+/// in an element.
 #[inline(always)]
 fn weighted(
     (source, target, stored): ([&Words; 4], &Target, &Words),
@@ -95,7 +96,7 @@ fn weighted(
 pub(super) struct Blending<'a> {
     blend: &'a Blend,
     source: [Floats; 4],
-    /// The second colour, if a factor reads it.
+    /// The second colour, or `None` if no factor reads the second colour.
     second: Option<[Floats; 4]>,
     destination: [Floats; 4],
     constant: [f32; 4],

@@ -28,7 +28,7 @@ pub(super) struct Cells<'a> {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
-    /// Two contiguous rows: the indices of their first elements.
+    /// Two contiguous rows. The numbers are the indices of the first element of each row.
     Rows(usize, usize),
     /// Quads that are completely inside of the surface: the index of each quad's first element, the number of quads,
     /// and the number of elements from one row to the next.
@@ -62,8 +62,8 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
 
-    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. `room` is
-    /// memory for these lanes, which is used if the lanes must be checked one by one.
+    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. If the lanes
+    /// must be checked one by one, `room` receives the lanes that are inside.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
@@ -146,8 +146,8 @@ impl<'a> Cells<'a> {
     }
 
     /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of other lanes are
-    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows
-    /// meanwhile.
+    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows at
+    /// the same time.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
@@ -305,7 +305,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. The other bytes of a word stay
-    /// unchanged, even if another thread writes to them meanwhile.
+    /// unchanged, even if another thread writes to these bytes at the same time.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));

@@ -10,14 +10,14 @@ pub(super) const MOST: usize = 4;
 /// Position and type of a component in an element.
 #[derive(Clone, Copy, Debug)]
 struct ElementPart {
-    /// Index of the word that contains the component, and its lowest bit in that word.
+    /// Index of the word that contains the component, and index of the component's lowest bit in this word.
     word: usize,
     first: u32,
     width: u8,
     number: Number,
 }
 
-/// The elements of a target, and their components.
+/// The elements of a target, and the components of these elements.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     pub(super) cells: Cells<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Returns the elements of a target. Returns `None` if rows cannot convert one of their components.
+    /// Returns the elements of a target. Returns `None` if rows cannot convert a component of the elements.
     pub(super) fn new(target: &Target, cells: Cells<'a>) -> Option<Elements<'a>> {
         let (mut components, mut at) = ([None; 4], 0);
         for (component, (width, number)) in
