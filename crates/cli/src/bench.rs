@@ -51,8 +51,8 @@ pub(crate) struct Bench {
     /// In strict mode, check shared memory for races (default: no)
     #[arg(long)]
     race_check: bool,
-    /// Number of threads (default: one per processor; with --draw, one). For a list such as 1,2, the runs use the
-    /// numbers of the list in turn
+    /// Number of threads (default: one per processor; with --draw, one). For a list such as 1,2, the runs alternate
+    /// between the numbers of the list
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
     /// Number of runs; the reported time is their median

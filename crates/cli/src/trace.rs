@@ -41,9 +41,10 @@ pub(crate) struct Trace {
     page: PageArgs,
     /// Print the trace with one line per instruction and one letter per lane
     ///
-    /// A letter is the state of a lane: A, active; b, switched off by a branch; k, left its loop by a break; c, waits
-    /// for the next iteration; p, parked at another address; x, exited; u, not covered. A trace file does not have the
-    /// reasons why lanes wait, so a dot stands for each inactive lane.
+    /// A letter is the state of a lane. A: the lane is active. b: a branch switched the lane off. k: the lane left its
+    /// loop by a break. c: the lane waits for the next iteration. p: the lane is parked at another address. x: the lane
+    /// has exited. u: the lane is not covered. A trace file does not have the reasons why lanes wait, so a dot stands
+    /// for each inactive lane.
     #[arg(long)]
     print: bool,
     /// Also record writes to registers and accesses to memory
