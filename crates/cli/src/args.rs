@@ -22,7 +22,7 @@ pub(crate) struct TargetArgs {
     /// Program type, for machines and formats whose encoding depends on it
     #[arg(long, value_name = "TYPE", value_parser = stage())]
     pub(crate) stage: Option<Stage>,
-    /// Byte order of raw words and arrays, if their contents do not show it
+    /// Byte order of raw words and arrays, if their contents do not show the order
     #[arg(long, value_name = "ORDER", value_parser = endian())]
     pub(crate) endian: Option<Endian>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct ReadArgs {
     /// Define a macro for C sources (default value: 1). NAME(x)=x defines a function-like macro. Can be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     pub(crate) defines: Vec<String>,
-    /// Read the old side of a diff instead of the new side
+    /// Read the lines before the change in a diff, instead of the lines after the change
     #[arg(long)]
     pub(crate) old: bool,
 }
@@ -123,12 +123,12 @@ impl TargetArgs {
 /// options.
 #[derive(Args, Clone)]
 pub(crate) struct EngineArgs {
-    /// Engine: compiled, fast, reference, or reference and another one in lockstep (default: compiled; fast for check
-    /// and for observed runs). Results do not depend on it
+    /// Engine: compiled, fast, reference, or two engines in lockstep, of which one is reference (default: compiled; for
+    /// check and for observed runs: fast). Results do not depend on the engine
     #[arg(long, value_parser = engine())]
     pub(crate) engine: Option<Engine>,
-    /// Vector instructions that the fast engine uses (default: the best that this processor has). Results do not
-    /// depend on it
+    /// Vector instructions that the fast engine uses (default: the best that this processor has). Results do not depend
+    /// on the level
     #[arg(long, value_parser = level())]
     pub(crate) level: Option<Level>,
 }

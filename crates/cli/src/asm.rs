@@ -23,7 +23,7 @@ pub(crate) struct Asm {
     /// The source; `-` for standard input
     #[arg(required_unless_present_any = ["vsh", "psh"], conflicts_with_all = ["vsh", "psh"])]
     file: Option<PathBuf>,
-    /// Vertex program in the syntax of latte-assembler; with --psh, both go into one gsh (r700)
+    /// Vertex program in the syntax of latte-assembler. With --psh, both programs are written to one gsh file (r700)
     #[arg(long, value_name = "FILE")]
     vsh: Option<PathBuf>,
     /// Pixel program in the syntax of latte-assembler (r700)
@@ -32,7 +32,8 @@ pub(crate) struct Asm {
     /// Output file; `-` for standard output (default: standard output)
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Format of the output (default: by the extension of OUT: .bin, .cubin, .elf, .gsh; otherwise hex)
+    /// Format of the output. By default, the extension of OUT (.bin, .cubin, .elf, .gsh) decides; with any other
+    /// extension, the format is hex
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// Write the output even if the format cannot hold constants or other state of the source
@@ -41,7 +42,7 @@ pub(crate) struct Asm {
     /// Define a constant of the source (default value: 1). Can be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
-    /// Assemble again whenever a source or a file that it includes changes, until interrupted
+    /// Assemble again whenever the source or an included file changes, until Ctrl-C
     #[arg(long)]
     watch: bool,
     #[command(flatten)]

@@ -43,7 +43,7 @@ pub(crate) struct Bench {
     /// Run only this kernel, or this load of --draw
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// List the kernels and run nothing
+    /// List the kernels, without running them
     #[arg(long, conflicts_with = "micro")]
     list: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) struct Bench {
     #[arg(long)]
     race_check: bool,
     /// Number of threads (default: one per processor; with --draw, one). For a list such as 1,2, the runs alternate
-    /// between the numbers
+    /// between the numbers of the list
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
     /// Number of runs; the reported time is their median
@@ -60,21 +60,22 @@ pub(crate) struct Bench {
     runs: u16,
     /// Print the cost of single instructions for patterns of addresses and masks
     ///
-    /// The table has nanoseconds per group on one thread, and multiples of the cost of a Tesla warp's `add b32` in
-    /// the same iteration. The cost of the loop around the instruction is measured and subtracted.
+    /// The table has nanoseconds per group on one thread, and the ratio of this time to the time of `add b32` on a
+    /// Tesla warp in the same iteration. The command measures the cost of the loop around the instruction and subtracts
+    /// this cost.
     #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
     micro: bool,
     /// Draw with OpenGL on emulated chips, and compare the time with Mesa's software renderers
     ///
-    /// The table has nanoseconds of processor time per pixel, triangle or draw, and multiples of llvmpipe's time in
-    /// the same iteration. The command needs the library and drivers of `drm`. With several numbers of threads, the
-    /// speedup in wall time is in parentheses.
+    /// The table has nanoseconds of processor time per pixel, triangle or draw, and the ratio of this time to
+    /// llvmpipe's time in the same iteration. The command needs the library and drivers of `drm`. If --threads lists
+    /// several numbers, the table also has the speedup in wall time, in parentheses.
     #[arg(long, conflicts_with_all = ["isa", "micro", "trace", "write"])]
     draw: bool,
     /// Chips for --draw (default: rv770, gt215, rv515)
     #[arg(long = "chip", value_name = "NAME", value_delimiter = ',', requires = "draw")]
     chips: Vec<String>,
-    /// Record issues and stack events, in order on one thread
+    /// Record issues and stack events during the run, in order, on one thread
     #[arg(long)]
     trace: bool,
     /// Write inputs and results as raw words into this folder, for other programs that compute the same results

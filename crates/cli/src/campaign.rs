@@ -39,10 +39,10 @@ pub(crate) struct CampaignArgs {
     /// Run the launch once without a fault, and print its profile and the number of experiments
     #[arg(long, conflicts_with_all = ["summary", "recheck"])]
     describe: bool,
-    /// Print the summary of the finished shards and run nothing
+    /// Print the summary of the finished shards, without running experiments
     #[arg(long, conflicts_with = "recheck")]
     summary: bool,
-    /// Run N experiments of the folder again on the reference engine, and compare
+    /// Run N experiments of the results folder again on the reference engine, and compare them with the stored results
     #[arg(long, value_name = "N")]
     recheck: Option<u64>,
     /// Seed that selects the experiments of --recheck

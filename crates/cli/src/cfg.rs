@@ -23,10 +23,11 @@ use crate::{files, messages};
 pub(crate) struct Cfg {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Output file: .dot or .gv for Graphviz, .svg for a picture (default, and for `-`: DOT on standard output)
+    /// Output file: .dot or .gv for Graphviz, .svg for a picture. By default, and for `-`, the graph is printed on
+    /// standard output as DOT
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Run the launch and add counts
+    /// Run the launch and add the counts of the run to the graph
     #[arg(long)]
     counts: bool,
 }

@@ -34,8 +34,8 @@ use crate::{builtin, files, interrupt};
 pub(crate) struct Check {
     /// Files or folders with corpus cases, vectors, run manifests, launch files or programs
     paths: Vec<PathBuf>,
-    /// Run the launch files with these programs instead of their own, and print one line per program: solutions of an
-    /// exercise
+    /// Run each launch file with these programs instead of the program that it names, and print one line per program,
+    /// to grade solutions of an exercise
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "paths")]
     program: Vec<PathBuf>,
     #[command(flatten)]
@@ -73,13 +73,13 @@ pub(crate) struct Check {
     /// Run only in this mode (default: both modes; a trap in strict mode is a finding)
     #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     mode: Option<Mode>,
-    /// Machine of bare words, if the file does not state it
+    /// Machine of raw words, if the file does not state the machine
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
     #[command(flatten)]
     read: ReadArgs,
-    /// Let launch files and manifests name files outside the checked folder. If a single file is checked, that folder
-    /// is the file's own folder; for a manifest, it is the parent of that folder
+    /// Let launch files and manifests name files outside the checked folder. For a path to a single file, the checked
+    /// folder is the folder of the file; for a single manifest, it is the parent of this folder
     #[arg(long)]
     allow_outside: bool,
     /// One JSON object on standard output

@@ -16,7 +16,7 @@ use crate::args::Answer;
 /// of COMMAND, or 128 plus the number of the signal that ends it.
 #[derive(clap::Args)]
 pub(crate) struct Cuda {
-    /// The chip: g80 (sm_10), g84 (sm_11), gt215 (sm_12), gt200 (sm_13), or another name of one of them
+    /// The chip: g80 (sm_10), g84 (sm_11), gt215 (sm_12), gt200 (sm_13), or another name of one of these chips
     #[arg(long, value_name = "NAME", default_value = "gt215")]
     chip: String,
     /// Engine that runs kernels (default: compiled)
@@ -25,7 +25,7 @@ pub(crate) struct Cuda {
     /// Number of instructions that a block can issue before the watchdog stops the kernel
     #[arg(long, value_name = "N")]
     watchdog: Option<u64>,
-    /// Check shared memory for races and uninitialized reads; a kernel with one of them fails
+    /// Check shared memory for races and uninitialized reads. A kernel with a race or an uninitialized read fails
     #[arg(long)]
     race_check: bool,
     /// The program and its arguments

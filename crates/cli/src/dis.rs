@@ -15,7 +15,7 @@ use crate::launch::open_programs;
 #[derive(clap::Args)]
 #[command(after_help = crate::args::files_help())]
 pub(crate) struct Dis {
-    /// The program, a launch file (.toml) that names it, or a file of cases; `-` for standard input
+    /// The program, a launch file (.toml) that names the program, or a file of cases; `-` for standard input
     file: PathBuf,
     /// Use the case with this name in a file of cases
     #[arg(long, value_name = "NAME")]
@@ -29,7 +29,7 @@ pub(crate) struct Dis {
     /// Indent and label the flow constructs
     #[arg(long)]
     structure: bool,
-    /// Print common forms of an operation with their own names, such as MOV and ADD (r500)
+    /// Print common forms of an operation as pseudo-instructions, such as MOV and ADD (r500)
     #[arg(long)]
     idioms: bool,
     /// Syntax of the text: own, or amd for AMD's syntax of R600 and R700 (default: own)

@@ -39,7 +39,7 @@ pub(crate) struct Drm {
     /// The chip: its name, a board's name or a PCI ID, for instance rv770, `Radeon HD 4870` or 9440
     #[arg(long, value_name = "NAME")]
     chip: String,
-    /// Execute the driver's submissions, or only count them
+    /// Execute the driver's submissions (yes), or only count them (none)
     #[arg(long, value_name = "WHAT", default_value = "yes")]
     execute: Execute,
     #[command(flatten)]
@@ -50,9 +50,9 @@ pub(crate) struct Drm {
     /// the draws. `run`, `trace` and `debug` open the files, and select a pixel or vertex with --pixel or --vertex
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
-    /// Write each frame on the screen of /dev/dri/card0 as a picture into this folder, which must be new or empty.
-    /// `window` shows the frames in a window instead, which is also the keyboard and mouse of the program; for a
-    /// folder with this name, write ./window
+    /// Write each frame on the screen of /dev/dri/card0 as a picture into this folder, which must be new or empty. If
+    /// DIR is `window`, a window shows the frames instead, and the program receives the window's keyboard and mouse
+    /// input. For a folder with the name window, write ./window
     #[arg(long, value_name = "DIR")]
     screen: Option<PathBuf>,
     /// Record the frames on the screen of /dev/dri/card0 in a new video file, uncompressed, at 60 frames per second. A
@@ -63,7 +63,7 @@ pub(crate) struct Drm {
     /// 80000c10,00000001:80000c10,00000002
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
-    /// Folder of a build of Mesa to use instead of the installed one: unpacked packages, or an installation prefix
+    /// Folder of a build of Mesa to use instead of the installed build: unpacked packages, or an installation prefix
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
     /// The program and its arguments
@@ -75,10 +75,10 @@ pub(crate) struct Drm {
 #[derive(clap::Args)]
 pub(crate) struct ErrataArgs {
     /// Errata of the chip to emulate: all, none, NAME,NAME or all,-NAME,-NAME (default: all, as on silicon).
-    /// docs/mesa.md lists them
+    /// docs/mesa.md lists the errata
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) errata: Option<String>,
-    /// Faults of Mesa's driver to fix: nv50-compute (default: none, as on silicon). docs/mesa.md lists them
+    /// Faults of Mesa's driver to fix: nv50-compute (default: none, as on silicon). docs/mesa.md lists the faults
     #[arg(long, value_name = "FIXES", value_parser = crate::args::driver_fixes())]
     pub(crate) driver_fixes: Option<DriverFixes>,
 }

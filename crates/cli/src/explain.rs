@@ -21,7 +21,7 @@ pub(crate) struct Explain {
     /// Words, text, or FILE@ADDRESS
     #[arg(required = true, value_name = "INSTRUCTION")]
     instruction: Vec<String>,
-    /// Use the program with this name; needed if the file contains several
+    /// Use the program with this name; needed if the file contains several programs
     #[arg(long)]
     kernel: Option<String>,
     /// With FILE@ADDRESS, use the case with this name in a file of cases

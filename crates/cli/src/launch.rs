@@ -35,7 +35,7 @@ pub(crate) struct LaunchArgs {
     /// Index of the case's set of constants (default: 0)
     #[arg(long, value_name = "N", default_value_t = 0, requires = "case", hide_default_value = true)]
     set: usize,
-    /// Use the program with this name; needed if the file contains several
+    /// Use the program with this name; needed if the file contains several programs
     #[arg(long)]
     pub(crate) kernel: Option<String>,
     /// Number of blocks: 4 or 4x2 (tesla kernels)
@@ -55,7 +55,7 @@ pub(crate) struct LaunchArgs {
     /// Value of the next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
     #[arg(long = "arg", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     argument: Vec<String>,
-    /// Bytes per pointer parameter, if the program's file does not state them: 4 or 8 (tesla kernels)
+    /// Bytes of a pointer parameter, if the program's file does not state this size: 4 or 8 (tesla kernels)
     #[arg(long, value_name = "N")]
     pointer_bytes: Option<u32>,
     /// Type of the exports of a pixel, vertex or geometry program: f32, u32 or i32 (r700)
@@ -65,7 +65,7 @@ pub(crate) struct LaunchArgs {
     #[arg(long, value_name = "N", value_parser = lanes)]
     lanes: Option<usize>,
     /// Initial values: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla). (1,2,3,4)
-    /// has the numbers of one register, (1,2),(3,4) those of two lanes
+    /// has the channels of a register for all lanes; (1,2),(3,4) has two channels for each of two lanes
     #[arg(long, value_name = "NAME=VALUES")]
     input: Vec<String>,
     /// Segment of global memory that is a buffer and an output: 1=VALUES for g1[] (tesla kernels)
@@ -90,31 +90,32 @@ pub(crate) struct LaunchArgs {
     /// Run on a domain of index pairs, WIDTHxHEIGHT, in the CTM model (r500)
     #[arg(long, value_name = "WxH")]
     domain: Option<String>,
-    /// Treat outputs as uncached: each is written to out0 at once (r500 with --domain)
+    /// Treat outputs as uncached: each output is written to out0 at once (r500 with --domain)
     #[arg(long)]
     uncached: bool,
-    /// Treatment of undefined behaviour: strict traps, lenient does what the documents recommend
+    /// Treatment of undefined behaviour: strict traps; lenient continues and follows the recommended interpretation
     #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     pub(crate) mode: Option<Mode>,
-    /// Lanes that share a program counter (r500)
+    /// Number of lanes that share a program counter (r500)
     #[arg(long, value_name = "N")]
     group_width: Option<usize>,
     /// Number of instructions that a group can issue
     #[arg(long, value_name = "N")]
     pub(crate) watchdog: Option<u64>,
-    /// Run only the quad of pixel X,Y. If several fragments cover the pixel, N selects one, from 0 (default: the
-    /// last). Needs a launch file that states the pixels of its lanes, such as one of `drm --capture`
+    /// Run only the quad of pixel X,Y. If several fragments cover the pixel, N is the number of one fragment, counted
+    /// from 0 (default: the last fragment). Needs a launch file that states the pixels of its lanes, such as a file
+    /// that `drm --capture` writes
     #[arg(long, value_name = "X,Y[,N]", value_parser = pixel, conflicts_with = "vertex", allow_hyphen_values = true)]
     pixel: Option<Asked>,
-    /// Run only the vertex with this index, and this instance (default: 0). Needs a launch file that states the
-    /// vertices of its lanes
+    /// Run only the vertex with this index in this instance (default: 0). Needs a launch file that states the vertices
+    /// of its lanes
     #[arg(long, value_name = "INDEX[,INSTANCE]", value_parser = vertex)]
     vertex: Option<Asked>,
-    /// Use experiment N of the campaign FILE, with its fault
+    /// Run experiment N of the campaign FILE, with the fault of the experiment
     #[cfg(feature = "campaign")]
     #[arg(long, value_name = "N", conflicts_with = "case")]
     experiment: Option<u64>,
-    /// Run the experiment without its fault
+    /// Run the experiment without its fault: the golden run
     #[cfg(feature = "campaign")]
     #[arg(long, requires = "experiment")]
     without_fault: bool,
@@ -125,7 +126,7 @@ pub(crate) struct LaunchArgs {
     /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Let a launch file name files outside its folder, and a manifest files outside the parent of its folder
+    /// Let a launch file name files outside its folder, and let a manifest name files outside the parent of its folder
     #[arg(long)]
     allow_outside: bool,
     #[command(flatten)]

@@ -39,7 +39,7 @@ pub(crate) struct Lint {
     /// Do not report findings of this rule. Can be repeated
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
-    /// List the rules; with --isa or --chip, those of one machine
+    /// List the rules; with --isa or --chip, only the rules of one machine
     #[arg(long, conflicts_with_all = ["files", "case", "kernel", "allow"])]
     rules: bool,
     /// One JSON object on standard output

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &List) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// List the cases of a file, by the names that --case of run, dis and explain accepts
+/// List the names of the cases in a file; --case of other commands takes such a name
 #[derive(clap::Args)]
 pub(crate) struct Cases {
     /// The file, such as shaders.jsonl.gz; `-` for standard input

@@ -29,7 +29,7 @@ use server::Server;
 /// the source, by the launch file next to it, by the editor's settings, or by --isa, in this order.
 #[derive(clap::Args)]
 pub(crate) struct Lsp {
-    /// Use standard input and output, the only transport; accepted because editors pass it
+    /// Use standard input and output. This is always the case; editors pass the option
     #[arg(long)]
     stdio: bool,
     #[command(flatten)]

@@ -81,13 +81,14 @@ use args::Answer;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Colour messages: auto colours them on a terminal, unless NO_COLOR is set (default: auto)
+    /// Colour messages. With auto, they are coloured only on a terminal, and only if NO_COLOR is not set (default:
+    /// auto)
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     color: ColorChoice,
     /// Do not print notes, warnings or progress
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Print compile times, and which engine ran if the requested engine could not
+    /// Print compile times, and the engine that ran if the requested engine could not run
     #[arg(long, global = true, conflicts_with = "quiet")]
     verbose: bool,
     /// Set limits on the resources that input can request: lanes, memory, nesting, file. The suffixes K, M and G mean
@@ -104,7 +105,7 @@ enum Command {
     Asm(asm::Asm),
     /// List the programs of a file with the resources that they need
     List(list::List),
-    /// List the cases of a file, by the names that --case of run, dis and explain accepts
+    /// List the names of the cases in a file; --case of other commands takes such a name
     Cases(list::Cases),
     /// Change one instruction of a file and keep every other byte
     Patch(patch::Patch),

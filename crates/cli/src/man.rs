@@ -24,7 +24,7 @@ pub(crate) struct Man {
     /// Folder for one manual page per command (default: print the main page)
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Print one page of Markdown with all commands instead
+    /// Print one page of Markdown with all commands, instead of manual pages
     #[arg(long, conflicts_with = "folder")]
     markdown: bool,
 }

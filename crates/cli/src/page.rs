@@ -26,14 +26,14 @@ pub(crate) struct PageArgs {
     /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Show another launch next to this one in the page: its file and options as one argument, 'other.s --lanes 8'.
-    /// Can be given twice
+    /// Show another launch next to this launch in the page. LAUNCH is one argument with the file and the options of the
+    /// other launch: 'other.s --lanes 8'. Can be given twice
     #[arg(long, value_name = "LAUNCH", requires = "html")]
     beside: Vec<String>,
     /// Maximum number of steps of each run in the page
     #[arg(long, value_name = "N", default_value_t = Bounds::default().steps, hide_default_value = true)]
     steps: usize,
-    /// Maximum size of the page in bytes. If it would be larger, the page omits registers, then steps
+    /// Maximum size of the page in bytes. If the page would be larger, it omits registers first and then steps
     #[arg(long, value_name = "BYTES", default_value_t = BYTES, hide_default_value = true)]
     page_limit: usize,
 }

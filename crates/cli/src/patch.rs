@@ -21,7 +21,7 @@ use crate::messages::SourceErrors;
 pub(crate) struct Patch {
     /// The file; `-` for standard input
     file: PathBuf,
-    /// Use the program with this name; needed if the file contains several
+    /// Use the program with this name; needed if the file contains several programs
     #[arg(long)]
     kernel: Option<String>,
     /// Address of the instruction as `dis --hex` prints it: in bytes (tesla), 64-bit words (r700) or slots (r500)

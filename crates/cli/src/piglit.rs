@@ -54,13 +54,15 @@ pub(crate) struct Piglit {
     errata: ErrataArgs,
     #[command(flatten)]
     shaders: Shaders,
-    /// Run all tests of a profile of piglit, for instance quick_gl, quick_shader or all, without a control
+    /// Run all tests of a profile of piglit, for instance quick_gl, quick_shader or all. The control does not run,
+    /// unless --control is given
     #[arg(long, value_name = "NAME", conflicts_with = "compare")]
     profile: Option<String>,
-    /// Compare with the tests that fail on a real chip: lines NAME,STATUS or NAME, as in Mesa's *-fails.txt
+    /// Compare the results with a list of tests that fail on a real chip: lines NAME,STATUS or NAME, as in Mesa's
+    /// *-fails.txt
     #[arg(long, value_name = "FILE", requires = "profile")]
     against: Option<PathBuf>,
-    /// Run the tests of the profile again as a control, with nothing executed
+    /// Run the tests of the profile a second time, as a control, on a chip that does not execute any command
     #[arg(long, requires = "profile")]
     control: bool,
     /// Run only tests whose name matches, for instance `glsl-1.20@.*clip`
@@ -82,15 +84,16 @@ pub(crate) struct Piglit {
     /// Number of tests that run at the same time (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Run one test per process (default: up to 50 tests share a process, and those that do not pass run again alone)
+    /// Run one test per process (default: up to 50 tests share a process, and the tests that do not pass run again
+    /// alone)
     #[arg(long)]
     isolate: bool,
-    /// Folder of a build of Mesa to use instead of the installed one: unpacked packages, or an installation prefix
+    /// Folder of a build of Mesa to use instead of the installed build: unpacked packages, or an installation prefix
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
-    /// Compare two builds of Mesa instead of running a control. Each build is a folder as in --driver, or
-    /// `installed`. The command prints the tests whose verdicts or surfaces differ, with the first draw that differs,
-    /// its pixels and its shaders
+    /// Compare two builds of Mesa instead of running a control. A and B are folders as in --driver, or `installed`. For
+    /// each test whose verdict or surfaces differ, the command prints the first draw that differs, with the pixels and
+    /// the shaders of this draw
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["driver", "baseline", "resume", "output"])]
     compare: Option<Vec<PathBuf>>,
     /// Stop a test after this time
@@ -99,11 +102,11 @@ pub(crate) struct Piglit {
     /// Folder of piglit (default: the folder of Debian's package)
     #[arg(long, value_name = "DIR")]
     piglit: Option<PathBuf>,
-    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder, and update the first two after
-    /// each test. There is a control.csv only if there is a control
+    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder. results.csv and control.csv are
+    /// updated after each test. Without a control, control.csv is not written
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Do not run tests again that results.csv and control.csv of the folder already contain
+    /// Do not run the tests whose results are already in results.csv and control.csv of the folder
     #[arg(long, requires = "output")]
     resume: bool,
     /// One JSON object on standard output

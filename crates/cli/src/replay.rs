@@ -41,13 +41,13 @@ pub(crate) struct Replay {
     /// The chip: its name, a board's name or a PCI ID, for instance rv770
     #[arg(long, value_name = "NAME")]
     chip: String,
-    /// The renderer to compare with
+    /// The renderer whose pictures are compared with the chip's pictures
     #[arg(long, value_name = "RENDERER", default_value = "llvmpipe")]
     compare: Reference,
-    /// Compare only these frames, numbered from 0: N or N-M. Earlier frames are also replayed
+    /// Compare only these frames, numbered from 0: N or N-M. Earlier frames are replayed, but not compared
     #[arg(long, value_name = "N-M", value_parser = frames)]
     frames: Option<RangeInclusive<usize>>,
-    /// Compare every frame; do not stop at the first that differs
+    /// Compare every frame; do not stop at the first frame that differs
     #[arg(long)]
     all: bool,
     /// Accept differences of a channel up to N steps of 1/255
@@ -63,7 +63,7 @@ pub(crate) struct Replay {
     /// Replace words of shaders before the chip runs them, like `drm --patch`
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
-    /// Folder of a build of Mesa to use instead of the installed one, on both sides
+    /// Folder of a build of Mesa to use instead of the installed build, for the chip and for the other renderer
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
     /// Write the pictures that differ, and the launch files of the first draw that differs, into this folder, which

@@ -22,10 +22,10 @@ use crate::timeout::Seconds;
 /// machine. Ctrl-C ends the server.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
-    /// Port to listen on; 0 selects a free one
+    /// Port to listen on; with 0, the system selects a free port
     #[arg(long, value_name = "N", default_value_t = 8660)]
     port: u16,
-    /// Address to listen on. With any other address than the default, other machines can reach the server
+    /// Address to listen on. With an address other than the default, other computers can reach the server
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
     /// Open the page in a browser
@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     /// Stop a run after this time
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Serve the page that scripts/build-web wrote into this folder. Its editor has more functions
+    /// Serve the page that scripts/build-web wrote into this folder. The editor of this page has more functions
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Answer requests of standard input, one per line, on standard output

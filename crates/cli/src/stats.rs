@@ -36,14 +36,15 @@ pub(crate) struct Stats {
     /// Print one line per instruction, group, or block (Tesla)
     #[arg(long, value_enum, default_value_t = By::Instruction, conflicts_with = "json")]
     by: By,
-    /// Do not count memory transactions. This is faster, because they need the reference interpreter
+    /// Do not count memory transactions. The command is then faster, because only the reference interpreter counts
+    /// transactions
     #[arg(long)]
     no_memory: bool,
-    /// Find the first difference from another program with the same launch, or between two traces. The exit status is
-    /// 1 if there is one
+    /// Find the first difference between this program and another program with the same launch, or between two traces.
+    /// The exit status is 1 if there is a difference
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
-    /// Find the first difference from the same launch on another engine
+    /// Find the first difference between this run and a run of the same launch on another engine
     #[arg(long, value_name = "ENGINE", value_parser = crate::args::engine(), conflicts_with = "compare")]
     pub(crate) compare_engine: Option<Engine>,
     /// Maximum size in bytes of each of the two recordings that are compared

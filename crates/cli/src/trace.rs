@@ -41,12 +41,13 @@ pub(crate) struct Trace {
     page: PageArgs,
     /// Print the trace with one line per instruction and one letter per lane
     ///
-    /// The letters are: A, the lane is active; b, a branch switched it off; k, it left its loop by a break; c, it
-    /// waits for the next iteration; p, it is parked at another address; x, it has exited; u, it is not covered. A
-    /// recorded trace does not have the reasons, so each inactive lane is a dot.
+    /// A letter is the state of a lane. A: the lane is active. b: a branch switched the lane off. k: the lane left its
+    /// loop by a break. c: the lane waits for the next iteration. p: the lane is parked at another address. x: the lane
+    /// has exited. u: the lane is not covered. A trace file does not have the reasons why lanes wait, so a dot stands
+    /// for each inactive lane.
     #[arg(long)]
     print: bool,
-    /// Record writes to registers and accesses to memory in addition
+    /// Also record writes to registers and accesses to memory
     #[arg(long)]
     data: bool,
     /// Maximum size of the trace in bytes

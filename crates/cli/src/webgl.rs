@@ -56,10 +56,11 @@ pub(crate) struct Webgl {
     /// Stop a file after this time
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Folder of a build of Mesa to use instead of the installed one: unpacked packages, or an installation prefix
+    /// Folder of a build of Mesa to use instead of the installed build: unpacked packages, or an installation prefix
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
-    /// Write chip.jsonl and control.jsonl into this folder: one line per file with its assertions, without duplicates
+    /// Write chip.jsonl and control.jsonl into this folder. Each line has the assertions of one file of the suite,
+    /// without duplicates
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// One JSON object on standard output

@@ -25,8 +25,8 @@ use crate::trace::{self, Trace};
 /// Options for an experiment that is run again.
 #[derive(clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// Run experiment N again. Print the fault, the first step that differs from the golden run, and the outputs that
-    /// differ
+    /// Run experiment N again. Print the fault, the first step at which the run differs from the golden run, and the
+    /// outputs that differ
     #[arg(long, value_name = "N", conflicts_with_all = ["describe", "summary", "recheck"])]
     pub(super) replay: Option<u64>,
     /// Open the experiment in the debugger

@@ -51,13 +51,14 @@ pub(crate) struct Debug {
     /// Run the commands in a file; `-` for standard input. An invalid line or a failed expectation ends the debugger
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["dap", "plain"])]
     batch: Option<PathBuf>,
-    /// Use the Debug Adapter Protocol on standard input and output; the launch request can name FILE
+    /// Use the Debug Adapter Protocol on standard input and output. The launch request can name FILE instead of the
+    /// command line
     #[arg(long, conflicts_with = "plain")]
     dap: bool,
     /// Print the JSON schema of launch requests, for the manifest of an editor's extension
     #[arg(long, hide = true)]
     dap_schema: bool,
-    /// Use a command line without the screen
+    /// Use a command line instead of the full-screen interface
     #[arg(long)]
     plain: bool,
 }

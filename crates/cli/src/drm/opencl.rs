@@ -21,11 +21,11 @@ pub(crate) struct OpenCl {
     /// The chip: its name, a board's name or a PCI ID, for instance gt215 or `GeForce GT 240`
     #[arg(long, value_name = "NAME", default_value = "gt215")]
     chip: String,
-    /// Do not fix faults of Mesa's driver, as on silicon. docs/mesa.md lists them
+    /// Do not fix faults of Mesa's driver, as on silicon. docs/mesa.md lists the faults
     #[arg(long)]
     no_driver_fixes: bool,
     /// Errata of the chip to emulate: all, none, NAME,NAME or all,-NAME,-NAME (default: all, as on silicon).
-    /// docs/mesa.md lists them
+    /// docs/mesa.md lists the errata
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     errata: Option<String>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct OpenCl {
     /// Replace words of programs before the chip runs them, like `drm --patch`
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
-    /// Folder of a build of Mesa to use instead of the installed one, like `drm --driver`
+    /// Folder of a build of Mesa to use instead of the installed build, like `drm --driver`
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
     /// The program and its arguments
