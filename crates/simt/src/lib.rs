@@ -25,7 +25,7 @@
 //!
 //! # Features
 //!
-//! * `every-level` (off by default): includes vector code for every x86-64 processor and for AVX-512. Without this
+//! * `every-level` (off): includes vector code for every x86-64 processor and for AVX-512. Without this
 //!   feature, the build has vector code for AVX2 only.
 //!
 //! Divergence and reconvergence are not part of this crate. The `flow.rs` of each machine implements them.
