@@ -3,12 +3,12 @@
 use litemap::LiteMap;
 
 reconverge_isa::choices! {
-    /// Grade of trust in a result, best first.
+    /// How far a result can be trusted, best grade first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fidelity {
         /// The result equals exact arithmetic, or the result of a model that was validated on hardware.
         Exact = "exact",
-        /// The value follows the documents, but was not validated on hardware.
+        /// The value follows the documents, but was not compared with hardware.
         Specified = "specified",
         /// The value is within a stated tolerance.
         Approximate = "approximate",
@@ -25,7 +25,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts `times` issues of `operation`. If an operation occurs with several grades, the worst is recorded.
+    /// Counts `times` issues of `operation`. If an operation occurs with several grades, only the worst grade is
+    /// recorded.
     pub fn count(&mut self, operation: &'static str, fidelity: Fidelity, times: u64) {
         if times > 0 {
             let entry = self.operations.entry(operation).or_insert((fidelity, 0));

@@ -8,15 +8,15 @@
 //! * [`engine`]: the choice among a machine's engines, and the options of a run: [`Options`].
 //! * [`uses`]: the registers and memory that an instruction reads and writes, as data.
 //! * [`error`]: errors of a launch: [`RunError`].
-//! * [`lockstep`]: runs two engines of a machine and compares them.
+//! * [`lockstep`]: runs two engines of a machine and compares their results.
 //! * [`loaded`]: the forms of a program that is loaded once, and counts of decoded and lowered programs.
 //! * [`paths`]: counts of instructions by the path of the fast engine that executed them.
 //! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: the rows to which the operations of a lowered program refer.
 //! * [`level`]: levels of the host's vector instructions, and code that is compiled once for each level.
 //! * [`wide`]: functions that are implemented separately for each level.
-//! * [`memory`]: buffers that many groups share, and views with which groups run in parallel, but with the result of
-//!   running them in order.
+//! * [`memory`]: buffers that many groups share, and views of these buffers. With views, groups run in parallel and
+//!   leave the same result as if they ran in order.
 //! * [`vram`]: memory of a chip that a program may access while the chip runs.
 //! * [`pool`]: the host's threads, also in forked children; [`workers`]: distribution of work to these threads.
 //! * [`races`]: races on memory that groups share, and reads of such memory before any write.
@@ -25,7 +25,7 @@
 //!
 //! # Features
 //!
-//! * `every-level` (off by default): includes vector code for every x86-64 processor and for AVX-512. Without this
+//! * `every-level` (off by default) includes vector code for every x86-64 processor and for AVX-512. Without this
 //!   feature, the build has vector code for AVX2 only.
 //!
 //! Divergence and reconvergence are not part of this crate. The `flow.rs` of each machine implements them.

@@ -36,7 +36,7 @@ pub struct Issue {
 /// Reason why a lane is active or inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// The lane is active in the next instruction.
+    /// The lane will execute the next instruction.
     Active,
     /// A branch deactivated the lane.
     Branch {
@@ -44,7 +44,7 @@ pub enum Why {
         /// innermost one.
         depth: u32,
     },
-    /// The lane has left a loop early.
+    /// The lane has left a loop that other lanes still run.
     Break,
     /// The lane waits for the next iteration of a loop.
     Continue,

@@ -41,7 +41,7 @@ pub struct Read {
     pub quad: bool,
 }
 
-/// A memory. A load can return a value that was stored to the same memory.
+/// A memory. A load can only return a value that was stored to the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     /// Name of the memory in the manual: `g[]`, `s[]`, `LDS`, `scratch`.
@@ -94,14 +94,15 @@ pub struct Uses {
     pub conditional: bool,
     /// Whether the result is an output: it leaves the program in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether the operation (for example, the export of a pixel) has no effect outside the program for a lane that is
-    /// killed before or after the operation.
+    /// Whether the operation has no effect outside the program for a killed lane, no matter whether the lane is killed
+    /// before or after the operation. An example is the export of a pixel.
     pub dropped_if_killed: bool,
-    /// Whether all active lanes get the same result, computed from the operands of all of them, as in a vote.
+    /// Whether all active lanes get the same result, which is computed from the operands of all active lanes, as in a
+    /// vote.
     pub together: bool,
     /// Memory from which the operation loads.
     pub loads: Option<Space>,
-    /// Memory of each load of a lane, in order, if the operation makes several loads.
+    /// If the operation makes several loads per lane, the memory that each load accesses, in the order of the loads.
     pub operands: Vec<Space>,
     /// Memory to which the operation stores.
     pub stores: Option<Space>,

@@ -1,4 +1,4 @@
-//! The bytes of a buffer. They are owned, or part of a memory that is also used elsewhere.
+//! The bytes of a buffer. The buffer owns them, or they are part of a memory that is also used elsewhere.
 
 // Unsafe code is required because borrowed bytes are accessed through a pointer.
 #![allow(unsafe_code)]
@@ -7,7 +7,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The bytes of a buffer. They are owned, except for those of [`Bytes::borrowed`]. A clone always owns its bytes.
+/// The bytes of a buffer. The value owns its bytes, unless [`Bytes::borrowed`] created it. A clone always owns its
+/// bytes.
 pub struct Bytes {
     start: NonNull<u8>,
     length: usize,

@@ -3,22 +3,22 @@
 //!
 //! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of a chunk in one of two ways:
 //!
-//! * **If no store of the group has reached the chunk**, loads read the memory itself. The view only sets a bit that
-//!   the chunk was read. An access that spans several chunks sets the bits of all of them. A buffer that a launch only
-//!   reads has no further cost.
+//! * **If no store of the group has reached the chunk**, loads read the memory itself. For each chunk that a load
+//!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
 //! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
 //!   bytes as the buffer. The system provides zeroed memory for the shadow on first access. Before a *page* (256 bytes)
-//!   of the shadow is first used, it is copied from the buffer. A page has two bits per word: one if the word was read
-//!   before it was written, and one if it was written. Stores of less than a word have a bit per byte. Accesses of
-//!   lanes to contiguous words set their bits with two shifts; other accesses set them lane by lane.
+//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word: one bit is set if
+//!   the word was read before it was written, and the other bit is set if the word was written. A page with stores of
+//!   less than a word also has one bit per byte. Accesses of lanes to contiguous words set their bits with two shifts;
+//!   other accesses set them lane by lane.
 //!
 //! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of both.
 //!
-//! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group read
-//! from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that the group read
-//! directly. In both cases, the group runs again. After an unknown verdict, the [`Plan`] also makes the chunk paged for
-//! all later groups. If another chunk of the same buffer then has such a conflict, the plan makes the whole buffer
-//! paged, so that later verdicts are exact.
+//! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group of
+//! the footprint read from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that
+//! the group read directly. In both cases, the group runs again. After an unknown verdict, the [`Plan`] also makes the
+//! chunk paged for all later groups. If another chunk of the same buffer then causes an unknown verdict, the plan makes
+//! the whole buffer paged, so that later verdicts are exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -45,7 +45,7 @@ const PIECE: usize = 64;
 /// bits of all chunks.
 const CHUNKS: usize = 512;
 
-/// Numbers of a buffer's pages among the pages of all buffers. Offsets in a buffer count from the start of its first
+/// Position of a buffer's pages among the pages of all buffers. Offsets in a buffer count from the start of its first
 /// page, whose address is a multiple of [`PAGE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Layout {
@@ -146,8 +146,8 @@ struct Area {
     open: Vec<u64>,
     /// For each page, the words that were read before they were written, and the words that were written.
     marks: Vec<[u64; 2]>,
-    /// For each page, the bytes that were written in words that were not written as a whole. Empty until there is such
-    /// a byte.
+    /// For each page, one bit per byte. The bit is set if the byte was written, but not its whole word. The field is
+    /// empty until there is such a byte.
     partial: Vec<[u64; PAGE / 64]>,
 }
 
@@ -309,7 +309,7 @@ impl Area {
     }
 }
 
-/// The allocation of a view, which a later view of the same launch reuses.
+/// The allocation of a view, which a later view of the same launch can reuse.
 #[derive(Clone, Debug, Default)]
 pub struct Shadow {
     areas: Vec<Area>,
@@ -317,7 +317,8 @@ pub struct Shadow {
     opened: Vec<u32>,
 }
 
-/// Memory as a group sees it while other groups run: the contents at the start, changed by the group's own stores.
+/// Memory as a group sees it while other groups run: the contents at the start of the group, changed by the group's own
+/// stores.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
@@ -492,7 +493,7 @@ impl Page {
     }
 }
 
-/// The accesses of a group, separate from the memory that it ran on.
+/// The recorded accesses of a group, without a reference to the memory on which the group ran.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pages: Vec<Page>,
@@ -552,7 +553,7 @@ impl Memory {
         let write = |(layout, start, bytes, pages): (&Layout, usize, &mut [u8], &Vec<&[Page]>)| {
             pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
         };
-        // Most commits are small. For them, a second thread would cost more than it saves.
+        // Most commits are small. For a small commit, a second thread would cost more time than it saves.
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(write),
             _ if pool::threads() == 1 => parts.into_iter().for_each(write),
@@ -597,12 +598,13 @@ pub enum Verdict {
 pub struct Written {
     pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
     chunks: Vec<u64>,
-    /// Whether chunks are recorded without their pages. That is sufficient if no group has read in pages.
+    /// Whether only the chunks are recorded, without their pages. The chunks are sufficient if no group has read from
+    /// pages.
     coarse: bool,
 }
 
 impl Written {
-    /// Returns an empty record. Later, the record may be compared only with these footprints.
+    /// Returns an empty record. Later, only these footprints may be compared with the record.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }
@@ -630,7 +632,8 @@ impl Written {
     }
 }
 
-/// The chunks that are paged for all later groups of a launch, because some groups read where others write.
+/// The chunks that are paged for all later groups of a launch, because some groups read these chunks and other groups
+/// write them.
 #[derive(Clone, Debug)]
 pub struct Plan {
     layouts: Vec<Layout>,

@@ -20,7 +20,8 @@ impl Field {
     /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
     /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // If possible, the first word of the element is read, so that one read serves several components.
+        // If possible, the field is read with the first word of the element, so that one read serves several
+        // components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
         (width > 0 && u32::from(shift) + u32::from(width) <= u32::BITS).then_some(Field {
@@ -45,7 +46,7 @@ impl Field {
         u32::MAX >> (u32::BITS - u32::from(self.width))
     }
 
-    /// Returns the number of bits of a word that the field does not use.
+    /// Returns the number of bits of a word that are not part of the field.
     pub(super) fn above(self) -> u32 {
         u32::BITS - u32::from(self.width)
     }
@@ -56,8 +57,8 @@ impl Field {
 pub enum Channel {
     /// A constant: the same word in every texel.
     Word(u32),
-    /// A fraction from 0 to 1: the number in the field divided by the field's largest number, rounded once. The field
-    /// has up to 24 bits.
+    /// A fraction from 0 to 1: the number in the field divided by the largest number that the field can contain,
+    /// rounded once. The field has up to 24 bits.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),
@@ -65,7 +66,7 @@ pub enum Channel {
     Signed(Field),
     /// A float with five bits of exponent: 16 bits with a sign, 11 or 10 bits without one.
     SmallFloat(Field),
-    /// The word of a list at the index in the field.
+    /// A word of a list. The field contains the index of the word in the list.
     Listed(Field, Arc<[u32]>),
 }
 
@@ -254,7 +255,7 @@ impl Elements {
         self.channels.each_ref().map(|channel| channel.read(word))
     }
 
-    /// Returns whether elements of the two levels have the same meaning if their bytes are equal.
+    /// Returns whether equal bytes mean equal texels in the two levels.
     pub(super) fn is_like(&self, other: &Elements) -> bool {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }

@@ -1,4 +1,4 @@
-//! Outstanding fills: rows that contain a value for every reader, but have not been stored yet.
+//! Outstanding fills: rows for which every reader must see the fill value, although the value has not been stored yet.
 //!
 //! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access
 //! reaches its rows, or when the owner of the view calls [`Vram::settle`]. Rows that a later fill covers are never
@@ -17,7 +17,8 @@ pub struct RowFill {
     pub start: usize,
     /// Number of words in a row.
     pub words: usize,
-    /// Number of bytes from the start of a row to the start of the next one. It must be at least the size of a row.
+    /// Number of bytes from the start of a row to the start of the next row. The number must be at least the size of a
+    /// row.
     pub pitch: usize,
     /// Number of rows.
     pub rows: usize,
@@ -33,7 +34,7 @@ const FEW: usize = 1 << 12;
 /// Maximum number of outstanding fills.
 const MOST: usize = 64;
 
-/// Number of words that are stored by one call.
+/// Number of words that one call stores.
 const PIECE: usize = 256;
 
 impl RowFill {
@@ -69,7 +70,7 @@ impl RowFill {
         self.start..self.end().unwrap_or(self.start)
     }
 
-    /// Returns whether the rows of both fills begin and end in the same columns of the same pitch.
+    /// Returns whether the rows of both fills begin and end in the same columns, and both fills have the same pitch.
     fn has_columns_of(&self, other: &RowFill) -> bool {
         let apart = self.start.abs_diff(other.start);
         self.words == other.words && self.pitch == other.pitch && apart.is_multiple_of(self.pitch.max(1))
@@ -189,9 +190,9 @@ impl Fills {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is stored
-    /// only when an access through one of these views reaches the fill. The owner of the view must call
-    /// [`Vram::settle`] at the end.
+    /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is not
+    /// stored immediately. It is stored when an access through one of these views reaches the filled rows. The owner of
+    /// the view must call [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
@@ -254,7 +255,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // There are few kinds of columns, so that fills often have the same columns.
+        // Few combinations of columns and pitch occur, so that fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];
@@ -262,7 +263,7 @@ mod tests {
         RowFill { start, words, pitch, rows, value: (random.below(1 << 24) as u32).wrapping_mul(257), mask }
     }
 
-    /// Compares random outstanding fills and accesses with memory in which fills are stored at once.
+    /// Compares a memory with random outstanding fills and accesses to a memory in which each fill is stored at once.
     #[test]
     fn outstanding_fills_read_as_if_they_were_stored() {
         let mut random = Random(5);

@@ -1,5 +1,5 @@
-//! Reads the texels of a level for all lanes of a row. They are stored as words, or as elements that are converted for
-//! several lanes at once.
+//! Reads the texels of a level for all lanes of a row. The texels are stored as words, or as elements that are
+//! converted for several lanes at once.
 //!
 //! For elements, the results equal those of [`Elements::texel`](super::Elements::texel).
 
@@ -165,8 +165,8 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // If the two words are adjacent in all lanes, they are read together. They are not adjacent in a lane that
-        // wraps around.
+        // If the two words are adjacent in all lanes, they are read together. In a lane whose coordinate wraps around
+        // between the two texels, the words are not adjacent.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
