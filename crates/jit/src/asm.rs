@@ -40,8 +40,8 @@ pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
     at(base, Register::None, displacement)
 }
 
-/// Encodes one instruction with an immediate, so that the library `iced-x86` builds its tables. This takes about 0.7 ms
-/// once per process (AMD EPYC).
+/// Encodes one instruction with an immediate, so that the library `iced-x86` builds its tables. Building them takes
+/// about 0.7 ms once per process (AMD EPYC).
 pub(crate) fn prepare() {
     let mut asm = Assembler::default();
     asm.number(Code::Add_rm64_imm8, Register::RAX, 1);
@@ -93,7 +93,7 @@ impl Assembler {
         self.instructions.push(Instruction::with(code));
     }
 
-    /// Adds an instruction with a destination and one source.
+    /// Adds an instruction with a destination and a single source.
     pub(crate) fn two(&mut self, code: Code, to: Register, from: impl Into<Rm>) {
         self.push(match from.into() {
             Rm::Register(from) => Instruction::with2(code, to, from),
@@ -106,7 +106,7 @@ impl Assembler {
         self.push(Instruction::with2(code, to, from));
     }
 
-    /// Adds an instruction with a register or memory, and an immediate.
+    /// Adds an instruction with two operands: a register or memory, and an immediate.
     pub(crate) fn number(&mut self, code: Code, to: impl Into<Rm>, number: i32) {
         self.push(match to.into() {
             Rm::Register(to) => Instruction::with2(code, to, number),

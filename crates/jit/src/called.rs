@@ -1,6 +1,7 @@
 //! Functions that generated code calls, in its calling convention.
 
-// Generated code calls these functions through raw pointers. Each unsafe block states its assumptions.
+// Generated code calls these functions through raw pointers. A comment at each unsafe block states what the block
+// assumes.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -19,11 +20,11 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that generated code calls: the call of a node, or the machine's flow control. The arguments are the state
-/// and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
+/// A function that generated code calls: either the call of a node, or the machine's flow control. The arguments are
+/// the state and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
 ///
 /// # Safety
-/// The state must be that of the run, and the context in it must have the type that the function expects.
+/// The state must be the state of the current run, and its context must have the type that the function expects.
 pub(crate) type Callee = convention!(fn(*mut State, u32) -> u32);
 
 /// Number of lanes of a [`PerLaneFrame`]. The width of a group is a multiple of this number.

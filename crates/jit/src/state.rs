@@ -21,7 +21,7 @@ pub(crate) const WORDS: usize = 64;
 /// Number of sites.
 pub const SITES: u32 = 32;
 
-/// Memory of a site. A site is an instruction of the program that accesses its own memory instead of the window.
+/// Memory of a site. A site is an instruction of the program that accesses a separate memory instead of the window.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Site {
@@ -37,7 +37,7 @@ impl Site {
     const NONE: Site = Site { start: 0, bound: 1 << 31, bytes: std::ptr::null_mut() };
 }
 
-/// Number of the word with the lanes whose condition holds at the end of a node.
+/// Number of the word for the condition at the end of a node. The word contains the lanes whose condition is true.
 pub const EXIT: u32 = 0;
 
 /// Number of ways in which lanes that have left a node can wait.
@@ -68,7 +68,7 @@ pub struct State {
     pub active: u64,
     /// Number of active lanes.
     pub(crate) population: u64,
-    /// The host's floating point modes, and those of the code.
+    /// The host's floating point modes, then the floating point modes of the code.
     pub(crate) host_mode: u32,
     pub(crate) mode: u32,
     /// Context of the functions that generated code calls.
@@ -80,7 +80,7 @@ pub struct State {
     pub(crate) window_bytes: usize,
     /// Number of times that lanes have diverged.
     pub divergent: u64,
-    /// The node at which the run begins. After the run, the node at which it has ended.
+    /// Before a run, the node at which the run begins. After the run, the node at which the run has ended.
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
@@ -89,12 +89,12 @@ pub struct State {
     /// The node with which an iteration of the innermost loop begins, if generated code may decrement
     /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
-    /// The piece of the node after which all lanes have left, counted from 1, or 0 at the end of the node.
+    /// The piece of the node after which all lanes have left, counted from 1. The value is 0 at the end of the node.
     pub leave: u32,
     /// Bits whose meaning the machine defines. A node that requires one of these bits to be zero does not run if the
     /// bit is set.
     pub hindered: u32,
-    /// Bit N is set if the stack has held N entries in a conditional.
+    /// Bit N is set if the stack has had N entries in a conditional.
     pub held: u32,
     /// Number of executed instructions, each multiplied by its number of active lanes.
     pub lane_instructions: u64,
@@ -183,7 +183,7 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state of a thread, while the thread does not run generated code.
+    /// The state that belongs to a thread. The thread stores it here while it does not run generated code.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
@@ -192,7 +192,7 @@ thread_local! {
 pub struct Held(Option<StateBox>);
 
 impl Held {
-    /// Takes the state of this thread. When the value is dropped, the thread gets the state back.
+    /// Takes the state of this thread. When the returned value is dropped, the thread gets the state back.
     #[inline]
     pub fn take() -> Held {
         Held(IDLE.take())
@@ -232,8 +232,9 @@ impl State {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
-    /// Keeps the memory of all sites if it was set with the same code, launch and memory, which `origin` identifies.
-    /// Otherwise, or without an origin, the sites have no memory. Returns whether they are kept.
+    /// Keeps the memory of all sites if it was set with the same code, launch and memory. `origin` identifies these
+    /// three. Otherwise, or without an origin, the sites have no memory afterwards. Returns whether the sites keep
+    /// their memory.
     #[inline]
     pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) -> bool {
         let kept = origin.is_some() && self.origin == origin;

@@ -293,8 +293,8 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // If the group has already loaded the cell at this time, nothing changes, so further loads cost only a
-                // comparison.
+                // If the group has already loaded the cell at this time, nothing changes. So further loads of the cell
+                // cost only a comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -356,17 +356,17 @@ impl Races {
         Ok(())
     }
 
-    /// Returns whether a group is one of those that have stored the cell's value.
+    /// Returns whether a group has stored the value that the cell contains.
     fn agrees(&self, cell: usize, group: u32) -> bool {
         self.agreed.get(&(cell as u32)).is_some_and(|agreed| agreed.groups & bit(group) != 0)
     }
 
-    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes, which has at least one
-    // lane. `accessor` describes the row's first lane.
+    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes that access memory. It
+    // contains at least one lane. `accessor` describes the row's first lane.
 
     /// Records loads of `bytes` bytes per lane. Returns `false` if one of the loads is an error or may be outside the
-    /// memory. Some loads may then already be recorded. The caller calls [`Races::load`] for each lane, which records
-    /// these loads again without a change.
+    /// memory. In that case, some loads may already have been recorded, and the caller calls [`Races::load`] for each
+    /// lane. Recording a load again changes nothing.
     #[inline(always)]
     pub fn load_row<const N: usize>(
         &mut self,
@@ -398,8 +398,9 @@ impl Races {
     }
 
     /// Records stores of `bytes` bytes per lane. Returns `false` if one of the stores is an error, may be outside the
-    /// memory, changes bytes that the launch initializes, or may agree with other groups. Some stores may then already
-    /// be recorded. The caller calls [`Races::store`] for each lane, which records these stores again without a change.
+    /// memory, changes bytes that the launch initializes, or may agree with stores of other groups. In that case, some
+    /// stores may already have been recorded, and the caller calls [`Races::store`] for each lane. Recording a store
+    /// again changes nothing.
     #[inline(always)]
     pub fn store_row<const N: usize>(
         &mut self,
@@ -428,7 +429,7 @@ impl Races {
         lanes(bits).all(|lane| self.store(accessor.at(lane), addresses[lane], bytes, false).is_ok())
     }
 
-    /// Returns the first cell of the row, if lane n accesses cell n of it, and all cells of the row exist.
+    /// Returns the first cell of the row if lane n accesses cell n of the row, and if all cells of the row exist.
     #[inline(always)]
     fn contiguous<const N: usize>(&self, addresses: &[u32; N], bits: u64, bytes: u32) -> Option<usize> {
         if self.cell_bits != 2 || bytes != 4 {
@@ -724,7 +725,7 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // As callers do, record each lane, up to the first one with a hazard.
+                // As callers do, record one lane after another, up to the first lane with a hazard.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

@@ -289,7 +289,7 @@ impl Allowed<'_> {
                 assert!(within, "beyond the rows: {what}");
             }
             _ if known.is_count(memory) || known.is_narrow(memory) => {}
-            // RAX has the address of the window or a site. The offset was checked.
+            // RAX contains the address of the window or of a site. An earlier instruction has checked the offset.
             (Register::RAX, Register::RCX | Register::RDX) => {
                 assert!(self.window, "a store to the window: {what}");
             }
@@ -305,8 +305,8 @@ fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
         && instruction.memory_displacement64() as i32 == part
 }
 
-/// Returns whether three instructions form the jump to the node whose number is in EAX. The check of loads covers the
-/// load from the table of nodes.
+/// Returns whether three instructions form the jump to the node whose number is in EAX. The check of loads also checks
+/// the load from the table of nodes.
 fn dispatches(all: &[Instruction]) -> bool {
     let [entry, add, jump] = all else { return false };
     (entry.code(), entry.op0_register()) == (Op::Mov_r32_rm32, Register::EAX)
@@ -327,8 +327,8 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
         && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
 }
 
-/// Checks the address of a load: the frame, the state, the rows, the pool, the counts, the offsets of nodes, or the
-/// window at a checked offset.
+/// Checks the address of a load. It must be in the frame, the state, the rows, the pool, the counts, the offsets of
+/// nodes, or the window at a checked offset.
 fn loads(memory: &UsedMemory, known: &Known, what: &str) {
     let index = memory.index();
     let listed = match memory.base() {

@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// The strip has rows, constants, integer operations and calls of a per-lane function, with more values than
-    /// registers. At the end, it stores to rows, some of which it also reads.
+    /// registers. At the end, the strip stores to rows. It also reads some of these rows.
     #[test]
     fn a_slice_gives_what_its_operations_say(
         makes in makes(),
@@ -203,7 +203,7 @@ proptest! {
                 }
                 Make::PerLane(a, b, c) => {
                     let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
-                    // If one lane of a strip must be recomputed, all lanes are.
+                    // If one lane of a strip must be recomputed, all lanes of the strip are recomputed.
                     let of = |lane: usize| {
                         let first = lane & !(level.lanes() - 1);
                         let rare = (first..first + level.lanes()).any(|lane| x[lane] >> 31 != 0);
@@ -382,7 +382,7 @@ fn a_loop_counts_at(level: Level, waits: Waits) {
     assert_eq!(state.gone, [0, gone], "the lanes that left before");
 }
 
-/// The loop stops at its entry when the budget does not cover a run, and continues there.
+/// If the budget does not cover a run of the loop, the loop stops at its entry. A later run continues there.
 #[test]
 fn a_loop_stops_before_a_run_that_the_budget_does_not_cover() {
     for level in Level::available() {
