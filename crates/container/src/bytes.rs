@@ -93,7 +93,7 @@ pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32
     Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
-/// Splits `words`, which start at offset `at`, into rows of `N`.
+/// Splits `words` into rows of `N` words. The words start at offset `at`.
 pub(crate) fn rows<'a, const N: usize>(
     what: &'static str,
     at: u64,

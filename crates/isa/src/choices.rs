@@ -1,6 +1,6 @@
 //! Enums whose values have names in files, options and messages.
 
-/// Declares an enum with the name of each value next to the value.
+/// Declares an enum. The declaration contains the name of each value next to the value.
 ///
 /// Generates `ALL` (all values, in the order of their declaration), `name`, and `Display`, which writes the name.
 ///

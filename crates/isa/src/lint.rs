@@ -6,7 +6,7 @@ crate::choices! {
     /// The enum is exhaustive, because callers that count findings or colour them must handle every severity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Severity {
-        /// The code is allowed, but probably not intended.
+        /// The code is allowed, but its author probably wanted a different effect.
         Note = "note",
         /// The behaviour is undefined, or it depends on facts outside the program.
         Warning = "warning",
@@ -24,7 +24,7 @@ pub struct Rule {
     pub severity: Severity,
     /// Requirement of the rule.
     pub demands: &'static str,
-    /// The document and page, or the software that is known to follow the rule.
+    /// The document and page that state the rule, or the software that is known to follow the rule.
     pub source: &'static str,
     /// Way to fix a program that breaks the rule.
     pub fix: &'static str,

@@ -1,9 +1,9 @@
-//! A word of named bit fields, written the way a register manual prints it.
+//! A word of named bit fields, written like the table of a register manual.
 //!
-//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`. It
-//! also keeps the lines as data ([`Field`]). Code that iterates over an encoding uses this data: text, bit pictures,
-//! documentation, exhaustive tests. [`names!`](crate::names!) does the same for an enumerated field. Two fields that
-//! share a bit cause a compile error.
+//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
+//! The macro also keeps the lines as data ([`Field`]). Code that works on all fields of an encoding uses this data:
+//! text, bit pictures, documentation, exhaustive tests. [`names!`](crate::names!) does the same for an enumerated
+//! field. Two fields that share a bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};
@@ -101,12 +101,12 @@ impl Field {
         self.names.iter().find(|name| name.value == value).map(|name| name.text)
     }
 
-    /// Returns the value with this name (in upper or lower case), if one has it.
+    /// Returns the value that has this name (in upper or lower case), or `None` if no value has it.
     pub fn value_of(&self, text: &str) -> Option<u32> {
         self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
 
-    /// Returns `value` as text: its name if one is assigned, otherwise a number.
+    /// Returns `value` as text: the name of the value if it has one, otherwise a number.
     pub fn show(&self, value: u32) -> String {
         match self.kind {
             Kind::Names => self.name_of(value).map_or_else(|| format!("{value} (unassigned)"), str::to_owned),
@@ -136,7 +136,7 @@ pub struct WordInfo {
 }
 
 impl WordInfo {
-    /// Returns the format without its last field. No field then contains the bits of that field.
+    /// Returns the format without its last field. The bits of that field then belong to no field.
     pub const fn without_last(&self) -> WordInfo {
         match self.fields.split_last() {
             Some((last, fields)) => WordInfo { fields, owned: self.owned & !last.mask(), ..*self },
@@ -146,8 +146,8 @@ impl WordInfo {
 
     /// Returns the field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        // The exact name is tried first: case-insensitive comparisons took 12 % of the time of writing and reading a
-        // vertex program.
+        // The exact name is compared first, because case-insensitive comparisons took 12 % of the time of writing and
+        // reading a vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
@@ -193,7 +193,7 @@ pub trait FieldValue: Copy {
     /// not assigned.
     fn from_bits(bits: u32, width: u32) -> Option<Self>;
     /// Returns the bits of the value, right-aligned. A negative number may have bits above the field. `pack` checks
-    /// that these are copies of the sign, and drops them.
+    /// that these bits are copies of the sign, and drops them.
     fn to_bits(self) -> u32;
 }
 
@@ -323,7 +323,7 @@ macro_rules! word {
                 Self::unpack_lenient(raw)
             }
 
-            /// Returns the fields of `raw`. Bits outside the fields are ignored, as by hardware.
+            /// Returns the fields of `raw`. Like hardware, the function ignores bits outside the fields.
             ///
             /// # Errors
             /// Returns an error if a code is not assigned.

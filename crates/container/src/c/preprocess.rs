@@ -1,8 +1,8 @@
 //! The parts of the C preprocessor that sources with binaries need: conditional groups and macros.
 //!
 //! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Notes name
-//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser they are errors, because they
-//! could add elements. The operators `#` and `##` are not supported.
+//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
+//! because they could add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -50,8 +50,8 @@ pub(super) struct Tokens<'a> {
     conditions: Vec<OpenIf>,
     /// Expanded tokens that are returned before the next token of the lexer.
     pending: VecDeque<Token<'a>>,
-    /// Whether an initialiser is being read. Groups and directives in it cannot be skipped without changing its
-    /// elements.
+    /// Whether an initialiser is being read. Groups and directives in an initialiser cannot be skipped without changing
+    /// its elements.
     pub(super) inside: bool,
     /// Number of tokens to which macros may still expand.
     room: Cell<usize>,
@@ -107,7 +107,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Puts a token back, so that it is the next one.
+    /// Puts a token back, so that it is the next token.
     pub(super) fn unread(&mut self, token: Token<'a>) {
         self.pending.push_front(token);
     }
@@ -175,7 +175,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Skips groups after a directive, up to a group that is read or to the end of the `#if`.
+    /// Skips the groups after a directive. The function stops at the first group that is read, or at the end of the
+    /// `#if`.
     fn skip(&mut self, mut from: Token<'a>, undefined: &[&'a str]) -> Result<(), Error> {
         let mut undefined = undefined.to_vec();
         let mut depth = 0;
@@ -215,8 +216,8 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Adds a note about an omitted group. A group without digits has neither words nor definitions, so it gets no
-    /// note.
+    /// Adds a note about an omitted group. A group without digits contains neither words nor definitions, so the
+    /// function adds no note about such a group.
     fn leave_out(&mut self, from: Token<'a>, until: Token<'a>, undefined: &[&'a str]) {
         if !self.text[from.end..until.start.max(from.end)].contains(|c: char| c.is_ascii_digit()) {
             return;
@@ -237,7 +238,7 @@ impl<'a> Tokens<'a> {
         self.notes.push(format!("line {line}: {}: {lines} left out{why}", quoted(from.text)));
     }
 
-    /// Returns whether a condition holds, and the undefined names in it.
+    /// Returns whether a condition is true, and the undefined names in the condition.
     fn holds(&self, token: Token<'a>, name: &str, rest: usize) -> Result<(bool, Vec<&'a str>), Error> {
         let mut words = self.part(rest, token.end);
         let undefined = |word: &Token<'a>| word.kind == Kind::Word && !self.macros.contains_key(word.text);

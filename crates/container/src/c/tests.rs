@@ -160,7 +160,7 @@ fn elements_in_big_endian_order_are_found_by_the_mark_or_by_the_hint() {
             [0x8000_0002]
         );
     }
-    // The byte order of the mark has precedence over the hint.
+    // The byte order of the mark takes precedence over the byte order of the hint.
     let image = super::load(&dump("unsigned int", "a", padded.as_bytes(), 4), &big).unwrap();
     assert_eq!(image.programs[0].name.as_deref(), Some("k"));
 }
