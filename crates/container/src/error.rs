@@ -291,8 +291,8 @@ impl Unread {
         self.count
     }
 
-    /// Adds a note for each unreadable member to the image. If the image has no programs, the function returns the
-    /// error of the first unreadable member. If there is no such error either, the function returns an error that
+    /// Adds a note for each unreadable member to the image. If the image has no programs, the function returns an error
+    /// instead. This is the error of the first unreadable member. If all members were readable, the error states that
     /// `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {

@@ -48,13 +48,13 @@ struct Real {
     beside: Option<Beside>,
 }
 
-/// The programs of a machine by the hashes of their names, and the hashes in order.
+/// The programs of a machine by the hashes of their names, and a list of the hashes.
 struct Reals {
     by_hash: HashMap<u32, Real>,
     hashes: Vec<u32>,
 }
 
-/// Number of lanes in a launch of a kernel, which make a few groups.
+/// Number of lanes in a launch of a kernel. This number results in a few groups.
 const KERNEL_LANES: u32 = 256;
 
 fn reals(isa: Isa) -> &'static Reals {
@@ -139,7 +139,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
     let Ok(session) = prepared else { return Ok(0) };
     same_on_every_engine(&options(mode, level, 3000), |options| {
         let outcome = session.copy().run(options)?;
-        // Only lockstep sets the shares of the engine's paths, so they are not compared.
+        // The shares of the engine's paths are not compared, because only lockstep sets them.
         Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
     })
     .map(|_| 1)

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
-/// Returns the path of a file or folder in `shared/`, a folder next to the repository or next to the folder of its
-/// worktrees. Returns `None` and prints a message if it does not exist.
+/// Returns the path of a file or folder in `shared/`. `shared/` is a folder next to the repository or next to the
+/// folder of its worktrees. If the path does not exist, the function prints a message and returns `None`.
 ///
 /// # Panics
-/// Panics if it does not exist and the environment variable `CI` is set.
+/// Panics if the path does not exist and the environment variable `CI` is set.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = here

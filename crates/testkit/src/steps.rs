@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use reconverge_simt::{Event, Lane, Mask, Observer};
 
-/// Collects the pairs of instructions that a lane executes one after the other, from the events of one group.
+/// Collects pairs of instructions from the events of one group. The two instructions of a pair are those that a lane
+/// executes directly one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSteps {
     /// Addresses of each pair.
@@ -15,7 +16,7 @@ pub struct LaneSteps {
     last: Vec<Option<u32>>,
     mask: Mask,
     /// Between QUADON and its pop, the lanes that were active before the QUADON. Only the steps of these lanes are
-    /// collected, because the other lanes only run as helpers of their quads.
+    /// collected, because all other lanes only run as helpers of their quads.
     own: Option<Mask>,
 }
 

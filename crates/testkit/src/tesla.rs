@@ -1,4 +1,4 @@
-//! Random programs, launches and instructions of Tesla, and machines that are about to execute the instructions.
+//! Random programs, launches and instructions of Tesla, and machines in the state before such instructions.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
@@ -123,8 +123,8 @@ pub fn machine_with(
     run
 }
 
-/// Returns random words that decode as a given row of the encoding table. In half of the cases, the predicate always
-/// holds.
+/// Returns random words that decode as a given row of the encoding table. In half of the cases, the predicate is always
+/// true.
 pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
     for _ in 0..20 {
@@ -226,8 +226,8 @@ fn line(random: &mut Random, lines: u32) -> String {
     }
 }
 
-/// Returns the lines of a program that stores its registers at the output's address at the end. Half of the programs
-/// have a loop with a branch.
+/// Returns the lines of a program. At its end, the program stores its registers at the address of the output. Half of
+/// the programs contain a loop with a branch.
 pub fn program(random: &mut Random) -> String {
     let mut text = String::from(
         "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
@@ -260,7 +260,7 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// Returns an address in or near s[]: within it, around its end, around 0, or at an end of the range of 16 or 32 bits.
+/// Returns an address in or near s[]: inside s[], around its end, around 0, or at an end of the range of 16 or 32 bits.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
@@ -290,8 +290,9 @@ fn shared_line(random: &mut Random) -> String {
     }
 }
 
-/// Returns loads and stores of s[] before and after each kind of side exit: lanes break, branch to a join, return or
-/// exit. Addresses are small, near the end of s[], or at the ends of 16 and 32 bits. Masks depend on loaded values.
+/// Returns a program with loads and stores of s[] before and after each kind of side exit: lanes break, branch to a
+/// join, return or exit. Addresses are small, near the end of s[], or at the ends of the ranges of 16 and 32 bits.
+/// Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {

@@ -15,7 +15,7 @@ pub fn one_in(count: u32, random: &mut Random) -> bool {
     word(random).is_multiple_of(count)
 }
 
-/// Returns a program of random valid instructions, and the state that makes it loop and call.
+/// Returns a program of random valid instructions, and a state with which the program loops and calls.
 pub fn program(random: &mut Random) -> Program {
     let count = 4 + random.next() as usize % 20;
     let mut words = Vec::new();
@@ -55,7 +55,7 @@ pub fn program(random: &mut Random) -> Program {
     Program { words, state, ..Program::default() }
 }
 
-/// Returns the state that makes a program of `count` instructions loop and call.
+/// Returns a state with which a program of `count` instructions loops and calls.
 pub fn state(random: &mut Random, count: usize) -> Vec<(String, u32)> {
     let last = count.saturating_sub(1) as u32;
     let state = [
