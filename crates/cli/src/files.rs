@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read.and_then(has_room).context(name)
 }
 
-/// Approximate number of copies of a program or launch file that exist in memory while the file is read.
+/// Approximate number of copies of a program or launch file that are in memory while the file is read.
 const COPIES: u64 = 16;
 
 /// Reads a file, up to a limit in bytes.
@@ -61,7 +61,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file atomically, with the content that `make` writes.
+/// Writes a file atomically. `make` writes the content.
 pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Result<()>) -> Result<()> {
     let written = Whole::create(path).and_then(|mut file| {
         make(&mut file)?;
@@ -77,7 +77,7 @@ pub(crate) fn leave(status: i32) -> ! {
     std::process::exit(status)
 }
 
-/// Opens a program file, printing its notes and warnings.
+/// Opens a program file, and prints the notes and warnings about the file.
 pub(crate) fn open_program(path: &Path, args: &InputArgs) -> Result<Opened> {
     opened(path, &read(path)?, args)
 }
@@ -97,7 +97,7 @@ pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
     Ok(reconverge_cases::read(&plain(path).display().to_string(), &read(path)?, &folder, args.isa)?)
 }
 
-/// Opens the content of a program file, printing its notes and warnings.
+/// Opens the content of a program file, and prints the notes and warnings about the file.
 pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Opened> {
     let name = crate::shown::path(&path);
     let source = || has_source(&name, bytes) || path == Path::new("-") && reads_as_source(bytes);
@@ -125,8 +125,8 @@ pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     })
 }
 
-/// Whether a file without a name is an assembler source. It is a source if its text names a machine, or if it does not
-/// start like a file of another format.
+/// Whether a file without a name is an assembler source. The file is a source if its text names a machine, or if the
+/// text does not start like a file of another format.
 fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();

@@ -89,7 +89,7 @@ impl PageRequest {
 /// An answer.
 pub(crate) struct Reply {
     status: u16,
-    /// Header lines, each with its line ending.
+    /// The lines of the header, each with its line ending.
     lines: String,
     body: Vec<u8>,
 }

@@ -95,8 +95,8 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 
 /// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
 ///
-/// The result is in the range from 0 to 1. It is exact, with one exception: for a negative number that is very close to
-/// 0, a double rounds the result to 1, and so does this function.
+/// The result is in the range from 0 to 1. It is exact, except for negative numbers that are very close to 0. For such
+/// a number, a double would round both this result and the exact result to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);

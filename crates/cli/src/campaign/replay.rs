@@ -1,6 +1,6 @@
 //! `campaign --replay N`: runs one experiment again, and also runs its launch without the fault.
 //!
-//! The debugger, the page and the trace open the experiment like any other launch, through the option `--experiment N`
+//! The debugger, the page and the trace open the experiment like any other launch. They use the option `--experiment N`
 //! of [`LaunchArgs`].
 
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn run(
             let mut words = words(without_fault);
             words.extend(["-o".to_owned(), path.display().to_string()]);
             let (trace, matches) = parsed::<Trace>(words)?;
-            // A trap is a possible result of the experiment, not an error.
+            // If the experiment traps, the trap is a possible result of the experiment, not an error.
             trace::run(&trace, &matches)?;
         }
     }

@@ -39,7 +39,8 @@ use input::{Device, Pointer, Seen};
 
 /// Interval at which keyboard and mouse are polled.
 const LOOK: Duration = Duration::from_millis(8);
-/// Interval after which the picture is drawn again. X11 does not keep content that other windows have covered.
+/// Interval after which the picture is drawn again. This is necessary because X11 does not keep content that other
+/// windows have covered.
 const REDRAW: Duration = Duration::from_millis(250);
 /// Interval at which the title is updated.
 const TITLE: Duration = Duration::from_millis(500);
@@ -54,7 +55,8 @@ pub(super) struct ScreenWindow {
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
-    /// The scroll distance that the window library reports per step of a wheel, to the right and up.
+    /// The scroll distances that the window library reports per step of a wheel. The first is the distance to the
+    /// right, and the second is the distance up.
     per_step: [f32; 2],
     reader: FrameReader,
     keyboard: Device,
@@ -65,7 +67,7 @@ pub(super) struct ScreenWindow {
 /// Checks that there is a window system.
 ///
 /// # Errors
-/// Neither of the environment variables of a window system is set.
+/// No environment variable of a window system is set.
 pub(super) fn check() -> Result<()> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"].into_iter().any(is_set) {
@@ -170,7 +172,8 @@ impl ScreenWindow {
             // `kill` fails if the program has just ended.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
-        // If the program continues, its preloaded library detects the closed sockets and continues without them.
+        // If the program continues after this, its preloaded library detects the closed sockets and no longer uses
+        // them.
         drop(self);
         child.wait()
     }

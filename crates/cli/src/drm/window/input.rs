@@ -106,7 +106,8 @@ impl Device {
 }
 
 impl Connection {
-    /// Whether the program still has its end of the connection open. Discards data from the program.
+    /// Whether the program still has its end of the connection open. The function discards data that the program has
+    /// sent.
     fn is_open(&self) -> bool {
         let mut bytes = [0; 256];
         match (&self.stream).read(&mut bytes) {
@@ -115,11 +116,11 @@ impl Connection {
         }
     }
 
-    /// Sends a group of events. If earlier groups were lost, sends a report of the loss first. Returns whether the
+    /// Sends a group of events. If earlier groups were lost, first sends a report of the loss. Returns whether the
     /// connection is still usable.
     fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
         let before = if self.has_dropped { lost } else { &[] };
-        // One call suffices: a stream socket accepts a message of this size completely or not at all.
+        // One call is enough, because a stream socket accepts a message of this size completely or not at all.
         match self.stream.write(&[before, group].concat()) {
             Ok(_) => self.has_dropped = false,
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.has_dropped = true,
@@ -143,7 +144,7 @@ pub(super) struct Seen {
     pub(super) steps: [f32; 2],
 }
 
-/// The state of the pointer in the last events.
+/// The state of the pointer after the last events.
 #[derive(Default)]
 pub(super) struct Pointer {
     place: Option<[i32; 2]>,
@@ -153,8 +154,8 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Clears the stored position. The next events then contain the position, which a new connection has not received
-    /// yet.
+    /// Clears the stored position, so that the next events contain the position. A new connection has not received the
+    /// position yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;
     }
@@ -189,8 +190,8 @@ impl Pointer {
 }
 
 /// Converts a position in the window to a position on the screen, in the range of [`PREFERRED`]. The picture fills the
-/// window in one direction and is centred in the other. A position outside of the picture is moved to the picture's
-/// edge.
+/// window in one direction and is centred in the other direction. A position outside of the picture is moved to the
+/// picture's edge.
 fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i32; 2]> {
     let size = picture.map(|size| size as f32);
     let scale = (window[0] / size[0]).min(window[1] / size[1]);
@@ -216,8 +217,8 @@ mod tests {
         let picture = [640, 480];
         assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
         assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
-        // The first window shows the picture at twice its size. The second window has bars on the left and on the right
-        // of the picture.
+        // In the first window, the picture has twice its size. In the second window, there are bars on the left and on
+        // the right of the picture.
         assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
         assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
         assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
@@ -268,7 +269,7 @@ mod tests {
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
-        // The key is released only if the window loses the focus.
+        // The key is released only because the window loses the focus.
         device.set_active(false);
         assert!(!device.pressed.is_empty());
         device.set_active(true);
@@ -290,7 +291,7 @@ mod tests {
             read(0);
         }
         device.send(&[event(EV_ABS, 1, 2)]);
-        // The connection has the earlier events, then the report of lost groups, then the next group.
+        // The program reads the earlier events first, then the report of lost groups, then the next group.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);
