@@ -16,7 +16,7 @@ use super::file::Program;
 use super::names::{Engine, Mode};
 use super::observe::{Event, Observed, Taken};
 
-/// Options of a run. The mode and the watchdog of a launch take precedence.
+/// Options of a run. If a launch states a mode or a watchdog, these take precedence over the options.
 ///
 /// ```
 /// use reconverge::{Engine, RunOptions};
@@ -162,9 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply, and which names of registers and memories (`place`) they accept. A
-/// function that does not apply, or that does not accept the name, returns [`Error::Launch`]. The options of the
-/// command line use the same names.
+/// The machine determines which functions apply to a launch, and which names of registers and memories (`place`) these
+/// functions accept. If a function does not apply or does not accept the name, it returns [`Error::Launch`]. The
+/// options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,
@@ -178,7 +178,8 @@ impl Program {
         Launch::new(self.clone(), LaunchFile::empty(self.opened().target.isa))
     }
 
-    /// Returns the launch that a launch file (TOML or JSON) describes. Ignores its fields `program` and `kernel`.
+    /// Returns the launch that a launch file (TOML or JSON) describes. The fields `program` and `kernel` of the launch
+    /// file are ignored.
     ///
     /// # Errors
     /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for another machine.
@@ -208,7 +209,7 @@ impl Launch {
         &self.program
     }
 
-    /// Sets an option of the command `run`, by its name without the dashes: `("block", "64")`.
+    /// Sets an option of the command `run`. The option is given by its name without the dashes: `("block", "64")`.
     ///
     /// # Errors
     /// [`Error::Launch`] if the machine does not have the option, or the value is malformed.
@@ -261,8 +262,8 @@ impl Launch {
         self.place("const", place, values.into())
     }
 
-    /// Adds a buffer, which is also an output. For a Tesla kernel, `place` is a name for the next parameter. For other
-    /// programs, it is the number or name of the buffer.
+    /// Adds a buffer, which is also an output. For a Tesla kernel, `place` is a name, and the buffer is the next
+    /// parameter. For other programs, `place` is the number or the name of the buffer.
     ///
     /// # Errors
     /// [`Error::Launch`] if the machine does not have this buffer.
@@ -301,8 +302,7 @@ impl Launch {
         }
     }
 
-    /// Runs the launch to its end, in order on one thread, and passes each event and the number of its group to
-    /// `observer`.
+    /// Runs the launch to its end, in order on one thread. Passes each event and the number of its group to `observer`.
     ///
     /// # Errors
     /// See [`Launch::run`].

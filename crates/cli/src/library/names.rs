@@ -69,7 +69,7 @@ mirror! {
         GsCopy,
         /// Pixel program (ATI's and AMD's term).
         Pixel,
-        /// Fragment program (NVIDIA's term for the same stage).
+        /// Fragment program. This is NVIDIA's term for a pixel program.
         Fragment,
         /// Vertex fetch program (R600, R700).
         Fetch,
@@ -99,7 +99,7 @@ impl FromStr for Stage {
 }
 
 mirror! {
-    /// An engine. Results do not depend on it.
+    /// An engine. The results of a run do not depend on the engine.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Engine {
@@ -110,10 +110,10 @@ mirror! {
         /// Generated code on an x86-64 processor with AVX2; on other processors, [`Engine::Fast`].
         #[default]
         Compiled,
-        /// The reference interpreter and the fast engine, compared while they run. A difference is
-        /// [`LaunchError::Differ`](crate::LaunchError::Differ).
+        /// The reference interpreter and the fast engine, which are compared while they run. If they differ, the run
+        /// returns [`LaunchError::Differ`](crate::LaunchError::Differ).
         Lockstep,
-        /// The reference interpreter and the compiled engine, compared while they run.
+        /// The reference interpreter and the compiled engine, which are compared while they run.
         LockstepCompiled,
     }
     = reconverge_simt::Engine

@@ -54,7 +54,7 @@ impl TextPlaces<'_> {
     }
 }
 
-/// Returns a Markdown text of this server as plain text, without formatting marks.
+/// Converts a Markdown text of this server to plain text, without formatting marks.
 pub(super) fn plain_text(markdown: &str) -> String {
     let (mut out, mut escaped) = (String::new(), false);
     let is_mark = |line: &&str| !line.starts_with("```") && !line.starts_with("|---");

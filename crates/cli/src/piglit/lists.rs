@@ -23,8 +23,8 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Opens a list. If `resume` is false, the list starts empty. `tests` has the names of all tests, which distinguish
-    /// tests from subtests.
+    /// Opens a list. If `resume` is false, the list starts empty. `tests` contains the names of all tests, with which
+    /// the function distinguishes tests from subtests.
     pub(super) fn open(path: &Path, resume: bool, tests: &HashSet<String>) -> Result<List> {
         let before = if resume { earlier(&text_of(path)?, tests) } else { HashMap::new() };
         let mut options = OpenOptions::new();
@@ -36,8 +36,8 @@ impl List {
     /// Adds the outcome of a test.
     pub(super) fn add(&mut self, name: &str, outcome: &Outcome) -> Result<()> {
         if let Some(file) = &mut self.file {
-            // The lines of a test and its subtests are written by a single write. If the run is killed, the list
-            // therefore has all of them or none.
+            // A single write writes the lines of a test and its subtests. If the run is killed, the list therefore
+            // contains all of these lines or none.
             file.write_all(lines(name, outcome).as_bytes())?;
         }
         Ok(())

@@ -44,8 +44,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Adds the character that an escape sequence denotes. The text starts after the backslash. As in Python, an unknown
-/// escape sequence includes its backslash.
+/// Adds the character that an escape sequence represents. The text starts after the backslash. As in Python, an unknown
+/// escape sequence represents itself with its backslash.
 fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
     match characters.next()? {
         known @ ('\\' | '\'' | '"') => string.push(known),

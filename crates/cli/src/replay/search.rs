@@ -1,5 +1,5 @@
-//! The search. It compares frames, then the draws of the first frame that differs. Then it captures the launch files
-//! of the first draw that differs.
+//! The search first compares frames, then the draws of the first frame that differs. Finally, it captures the launch
+//! files of the first draw that differs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
