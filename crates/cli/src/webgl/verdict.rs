@@ -17,16 +17,16 @@ reconverge_isa::choices! {
     }
 }
 
-/// An assertion of a file, as the page sends it. Equal assertions are sent once, with their number.
+/// An assertion of a file, as the page sends it. The page sends equal assertions only once, together with their number.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Assertion {
     pub(super) text: String,
     pub(super) holds: bool,
-    /// Number of equal assertions. A file of the suite can have millions of them.
+    /// Number of equal assertions. A file of the suite can have millions of equal assertions.
     pub(super) count: u64,
 }
 
-/// A failure of a file. Equal failures are listed once, with their number.
+/// A failure of a file. Equal failures are listed only once, together with their number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Failures<'a> {
     pub(super) text: &'a str,
@@ -61,7 +61,7 @@ impl FileVerdict {
     }
 
     /// Returns the failures that the control does not have. If a failure occurs more often than in the control, its
-    /// count is the difference between the two.
+    /// count is the difference between the two counts.
     pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
         let there: HashMap<&str, u64> =
             control.failing().map(|failures| (failures.text, failures.count)).collect();
