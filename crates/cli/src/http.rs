@@ -126,7 +126,7 @@ impl Reply {
     /// Writes the answer. If `head` is true, omits the body.
     ///
     /// # Errors
-    /// The connection is closed.
+    /// The client has closed the connection.
     pub(crate) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
         let Reply { status, lines, body } = self;
         // The reason phrase after the status may be empty. (RFC 9112, section 4)

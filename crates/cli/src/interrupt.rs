@@ -34,7 +34,7 @@ pub(crate) fn asked() -> bool {
     stop::asked()
 }
 
-/// How an observed run ended.
+/// The way in which an observed run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The run completed without a trap.

@@ -230,7 +230,7 @@ mod tests {
             assert!(!entry.chars().any(is_hidden), "{entry}");
             assert_eq!(unlisted(&entry), name);
         }
-        // Tests an entry of another tool.
+        // Tests an entry that another tool has written.
         assert_eq!(unlisted("dir\\file \\u{zz} \\u{110000} \\"), "dir\\file \\u{zz} \\u{110000} \\");
     }
 }

@@ -162,7 +162,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Contents of the notes.
+/// The facts that the notes of a file contain.
 #[derive(Default)]
 struct Found {
     depth_source: Option<u32>,

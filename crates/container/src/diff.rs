@@ -96,7 +96,7 @@ fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
             } else if let Some(name) = line.strip_prefix("+++ ") {
                 names[1] = name;
                 let name = if old { names[0] } else { names[1] };
-                // A time may follow the name.
+                // In a diff, a time may follow the name of a file.
                 let name = name.split('\t').next().unwrap_or(name);
                 let name = name.strip_prefix(["a/", "b/"][usize::from(!old)]).unwrap_or(name).to_owned();
                 files.push(ChangedFile {

@@ -58,7 +58,7 @@ pub enum Error {
         "byte {at:#x}: {what} is {bytes} bytes long, expected a multiple of {multiple}; the file may be truncated, or not contain raw words"
     )]
     Uneven {
-        /// The part with this length.
+        /// The part that has this length.
         what: &'static str,
         /// Offset of the first byte.
         at: u64,
@@ -112,7 +112,7 @@ pub enum Error {
     Relocation {
         /// Offset of the record.
         at: u64,
-        /// The problem, and the expected value.
+        /// The problem with the relocation, and the expected value.
         why: String,
     },
     /// A required item is missing from the file.
@@ -196,7 +196,7 @@ pub enum Error {
     Unpatchable {
         /// The item that was to be changed.
         what: String,
-        /// The reason, and the remedy.
+        /// The reason why the words cannot be changed, and the remedy.
         remedy: String,
     },
     /// A macro definition does not have the expected form.

@@ -23,11 +23,11 @@ use crate::mutate::mutated;
 /// The condition for the end of a run without a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Ends after this many cases.
+    /// The run ends after this many cases.
     Cases(u64),
     /// The run ends after it has checked this amount, in the unit of [`Target::counts`].
     Counted(u64),
-    /// Ends after this time.
+    /// The run ends after this time.
     Time(Duration),
 }
 

@@ -46,7 +46,7 @@ impl Finding {
     /// Reads a finding that [`Finding::write`] has written.
     ///
     /// # Errors
-    /// Returns the problem with the text.
+    /// Returns a description of the mistake in the text.
     pub fn parse(text: &str) -> Result<Finding, String> {
         let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let text = |name: &str| json[name].as_str().ok_or(format!("missing text `{name}`"));

@@ -225,7 +225,7 @@ impl<D: Draft> Table<D> {
     /// same bits.
     ///
     /// # Errors
-    /// Returns the errors of [`Table::decode`].
+    /// The errors are those of [`Table::decode`].
     pub fn describe(&self, word: u64, here: Scope) -> Result<Vec<Described>, NoReading> {
         let row = self.find(word, here)?;
         let mut described = vec![Described { bits: row.mask, name: "opcode", text: row.id.to_owned() }];

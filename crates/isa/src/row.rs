@@ -233,7 +233,7 @@ pub struct Custom<D: 'static> {
 /// Bits that a piece of text determines, with their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitPattern {
-    /// The bits that are determined.
+    /// The bits that the text determines.
     pub mask: u64,
     /// Values of these bits.
     pub fixed: u64,
@@ -248,7 +248,7 @@ pub enum Part<D: 'static> {
     Open,
     /// The character `)`.
     Close,
-    /// One of several words.
+    /// One of several words. A field selects the word.
     Word(&'static Words<D>),
     /// A register or number.
     Number(&'static Number<D>),

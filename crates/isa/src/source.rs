@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Span {
     /// First byte.
     pub start: usize,
-    /// One past the last byte.
+    /// Offset of the byte after the last byte.
     pub end: usize,
 }
 

@@ -34,7 +34,7 @@ use thiserror::Error;
 pub struct Name {
     /// The manual's spelling.
     pub text: &'static str,
-    /// The value's code, right-aligned.
+    /// Code of the value, right-aligned.
     pub value: u32,
     /// Meaning of the value; may be empty.
     pub doc: &'static str,
@@ -49,7 +49,7 @@ pub enum Kind {
     Number,
     /// A two's-complement number.
     Signed,
-    /// One of [`Field::names`].
+    /// One of the values in [`Field::names`].
     Names,
 }
 

@@ -122,7 +122,7 @@ impl Assembler {
         });
     }
 
-    /// Inserts instructions before all others.
+    /// Inserts instructions before all earlier instructions.
     pub(crate) fn before(&mut self, first: impl FnOnce(&mut Assembler)) {
         let mut front = Assembler::default();
         first(&mut front);
@@ -144,7 +144,7 @@ impl Assembler {
     /// Returns the encoded bytes and the offsets of labels in them.
     ///
     /// # Errors
-    /// As for [`Assembler::bytes`].
+    /// The errors are those of [`Assembler::bytes`].
     pub(crate) fn encode(mut self, labels: &[Label]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
         if let Some(error) = self.error {
             return Err(error.into());

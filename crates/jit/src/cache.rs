@@ -38,7 +38,7 @@ impl Code {
     /// cache.
     ///
     /// # Errors
-    /// As for [`Code::compile`].
+    /// The errors are those of [`Code::compile`].
     pub(crate) fn shared(
         nodes: Vec<Node>,
         level: Level,

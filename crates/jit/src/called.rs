@@ -53,7 +53,7 @@ impl PerLane {
         PerLane(per_lane::<F> as *const () as usize)
     }
 
-    /// Returns the address that code calls.
+    /// Returns the address that generated code calls.
     pub fn address(self) -> usize {
         self.0
     }

@@ -128,9 +128,9 @@ struct Lanes {
     mask: Register,
 }
 
-/// Exits of a strip.
+/// The points to which a strip can exit.
 pub(crate) struct Exits<'a> {
-    /// Target if the guard fails.
+    /// Target of the jump if the guard fails.
     pub(crate) guard: Option<Label>,
     /// Words that are gathered in the registers [`GATHERED`].
     pub(crate) words: &'a [u32],
@@ -208,7 +208,7 @@ struct Emitter<'a> {
     /// In a strip for both vectors of a group, the vector to which each node belongs. In other strips, the field is
     /// empty.
     of: &'a [u8],
-    /// Bytes of a row.
+    /// Number of bytes of a row.
     stride: u32,
     words: Bank,
     signs: Bank,

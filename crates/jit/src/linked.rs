@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 pub trait LinkedMachine: Debug + Sized + 'static {
     /// Operations of the fast engine that a node calls.
     type Call: Debug;
-    /// Data of a node.
+    /// Data of a node, which the machine defines.
     type Own: Debug;
     /// Data that calls and flow control use.
     type Context<'c, 'a, 'w>
@@ -122,7 +122,7 @@ pub struct Linked<M: LinkedMachine> {
 /// A group that is about to run a node, and the memory of the group.
 #[derive(Debug)]
 pub struct Arrived<'a> {
-    /// The node to run.
+    /// The node that the group runs next.
     pub node: u32,
     /// The group's rows with a word, a byte, and 16 bits per lane.
     pub rows: [*mut [u8]; 3],
@@ -433,7 +433,7 @@ impl<M: LinkedMachine> Linked<M> {
         self.code.counts()
     }
 
-    /// Returns the data of a node.
+    /// Returns the machine's data of a node.
     pub fn own(&self, node: u32) -> &M::Own {
         &self.own[node as usize]
     }

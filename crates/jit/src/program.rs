@@ -113,14 +113,14 @@ pub enum Next {
     Again(Target),
 }
 
-/// The target of active lanes.
+/// The place at which active lanes continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A node.
     Node(u32),
     /// A position in the program, in the machine's unit, at which no node begins.
     Outside(u32),
-    /// The machine's flow control decides.
+    /// The machine's flow control selects the target.
     Flow,
 }
 

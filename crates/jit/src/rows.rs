@@ -28,7 +28,7 @@ struct Scope {
     held: Value,
     /// Values of the rows at the entry of the scope. On the else side, the values after the then side.
     before: Now,
-    /// Row values at the branch.
+    /// Values of the rows at the start of the branch.
     start: Now,
 }
 
@@ -87,12 +87,12 @@ impl Rows {
         }
     }
 
-    /// Computes an operation of two values.
+    /// Adds an operation on two values, and returns its result.
     pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
         self.strip.two(op, a, b)
     }
 
-    /// Computes an operation of one value.
+    /// Adds an operation on one value, and returns its result.
     pub fn one(&mut self, op: One, a: Value) -> Value {
         self.strip.one(op, a)
     }

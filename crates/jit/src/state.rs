@@ -213,7 +213,7 @@ impl Drop for Held {
 }
 
 impl State {
-    /// Returns the state before any run.
+    /// Returns a state in which no code has run.
     // The constructor returns a box that dereferences to the type.
     #[allow(clippy::new_ret_no_self)]
     pub fn new() -> StateBox {
@@ -273,7 +273,7 @@ impl State {
         self.own.0[at..at + N].as_array().unwrap_or(&[0; N])
     }
 
-    /// Returns an own row, for writing.
+    /// Returns a row of the state itself, for writing.
     ///
     /// # Panics
     /// Panics if the row does not exist.

@@ -696,7 +696,7 @@ impl Strip {
         stores > 1 || stores == 1 && loads
     }
 
-    /// Returns whether lanes leave.
+    /// Returns whether lanes leave the node in this strip.
     pub(crate) fn leaves(&self) -> bool {
         self.effects.iter().any(|effect| matches!(effect, Effect::Leave(..)))
     }

@@ -53,7 +53,7 @@ pub enum Rejected {
     /// A strip for one vector at a time stores to memory after a load or another store.
     #[error("a strip for one vector at a time stores to memory after it has accessed memory")]
     Stores,
-    /// A check has effects.
+    /// A check of a segment has effects.
     #[error("the check of a segment has effects")]
     Effects,
 }

@@ -4,7 +4,7 @@
 use crate::mask::Mask;
 use crate::observe::{Event, Observer};
 
-/// One issue of an instruction.
+/// The issue of one instruction to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// Address of the instruction, in the machine's own unit.

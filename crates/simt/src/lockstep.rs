@@ -91,7 +91,7 @@ pub struct Differs {
     pub fast: String,
 }
 
-/// Compares an item of both copies.
+/// Compares an item of one copy with the same item of the other copy.
 ///
 /// # Errors
 /// Returns an error if the values differ. The error shows them with `Debug`.
@@ -251,7 +251,7 @@ pub fn first(
 /// The stretch that the fast engine runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
-    /// Maximum number of instructions.
+    /// Maximum number of instructions of the stretch.
     most: u64,
     /// Whether events are announced and compared.
     observed: bool,
@@ -543,13 +543,13 @@ mod tests {
         Chain,
         /// `b` is wrong after an iteration that runs as one piece and is observed.
         Observed,
-        /// A jump is not announced.
+        /// The fast engine does not announce a jump.
         Event,
-        /// An instruction is counted twice.
+        /// The fast engine counts an instruction twice.
         Count,
         /// The trap has a wrong cause.
         Trap,
-        /// The program ends early.
+        /// The fast engine ends the program early.
         End,
         /// The fast engine does not run any instruction.
         Stuck,

@@ -9,7 +9,7 @@ reconverge_isa::choices! {
     /// Behaviour of a machine in cases that the documents leave undefined.
     #[derive(Default)]
     pub enum Mode {
-        /// The program traps.
+        /// The program traps in such a case.
         #[default]
         Strict = "strict",
         /// The machine behaves as the documents recommend. The code states the recommendation for each such case.

@@ -50,7 +50,7 @@ pub enum LayoutError {
     Overlap {
         /// Address of the buffer with the lower address.
         first: u32,
-        /// Address of the other buffer.
+        /// Address of the buffer with the higher address.
         second: u32,
     },
     /// The buffer at this address extends past the last 32-bit address.

@@ -37,11 +37,11 @@ pub enum Event {
         /// The active lanes.
         mask: Mask,
     },
-    /// A decision split the active lanes.
+    /// A flow decision split the active lanes.
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The other lanes.
+        /// The lanes whose path runs later.
         not: Mask,
     },
     /// Lanes that waited run again. The lanes that ran before now wait or have ended, so no lanes reconverge.
@@ -76,7 +76,7 @@ pub enum Event {
         /// Register number, in the machine's own numbering. On R500 and R700, it is the register times four plus the
         /// channel.
         register: u32,
-        /// The new bits.
+        /// The new bits of the register.
         value: u32,
     },
     /// Memory was read.

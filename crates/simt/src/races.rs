@@ -70,7 +70,7 @@ pub struct Races {
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders that are not floors.
+    /// The orders that are not floors. They order accesses around locks and around barriers for some groups.
     clocks: Option<Clocks>,
 }
 
@@ -160,7 +160,7 @@ impl Races {
         self.given_changed
     }
 
-    // The following functions order accesses.
+    // Each of the following functions orders accesses.
 
     /// Orders all earlier accesses before all later ones.
     pub fn floor(&mut self) {
@@ -680,7 +680,7 @@ mod tests {
         assert_eq!(races.load(by(1), 0, 4), Ok(()));
         assert_eq!(races.load(by(1), 8, 4), race(0, true), "stored after the release");
         assert_eq!(races.load(by(2), 0, 4), race(0, true), "did not acquire");
-        // Orders are transitive.
+        // Orders are transitive: if a is before b, and b is before c, then a is before c.
         races.release(1, 9);
         races.acquire(2, 9);
         assert_eq!(races.load(by(2), 0, 4), Ok(()));

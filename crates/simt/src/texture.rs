@@ -80,10 +80,10 @@ pub enum Filter {
 /// The way in which mip levels are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MipFilter {
-    /// Only level 0 is read.
+    /// The lane always reads level 0.
     #[default]
     None,
-    /// The nearest level is read.
+    /// The lane reads the nearest level.
     Nearest,
     /// The two nearest levels are read and weighted.
     Linear,

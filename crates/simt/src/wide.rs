@@ -152,7 +152,7 @@ pub trait Wide: Copy + fmt::Debug {
     }
 }
 
-/// The variant of a [`multiply_add`].
+/// The variant of an operation [`multiply_add`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// Sign bits that are flipped before the operation: the sign bit of the product, and the sign bit of the addend.

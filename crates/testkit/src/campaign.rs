@@ -21,7 +21,7 @@ pub struct Campaign {
 pub struct Wrong {
     /// The lowered program.
     pub text: String,
-    /// The difference, or the trap.
+    /// The difference from the expected result, or the trap.
     pub why: String,
 }
 

@@ -21,7 +21,7 @@ pub struct Shape {
     pub loops_first: bool,
     /// Positions at which functions may return early.
     pub returns: Returns,
-    /// Whether lanes may end anywhere.
+    /// Whether lanes may end at any statement.
     pub exits: bool,
 }
 
@@ -30,9 +30,9 @@ pub struct Shape {
 pub enum Returns {
     /// Functions do not return early.
     Nowhere,
-    /// Outside all constructs.
+    /// Functions may return early outside all constructs.
     AtTop,
-    /// Anywhere, including inside ifs and loops.
+    /// Functions may return early anywhere, including inside ifs and loops.
     Anywhere,
 }
 
@@ -61,7 +61,7 @@ impl Shape {
         loops_first: true,
         ..Shape::WIDE
     };
-    /// Functions that call functions.
+    /// Programs whose functions call other functions.
     pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
     /// Returns the shape for a seed: one of the three shapes above.

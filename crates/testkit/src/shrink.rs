@@ -56,7 +56,7 @@ fn smaller_blocks(block: &[Statement]) -> Vec<Vec<Statement>> {
     found
 }
 
-/// Returns the replacements for a statement.
+/// Returns the statements that may replace a statement.
 fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
     let mut found = Vec::new();
     match statement {

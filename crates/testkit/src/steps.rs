@@ -8,7 +8,7 @@ use reconverge_simt::{Event, Lane, Mask, Observer};
 /// executes directly one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSteps {
-    /// Addresses of each pair.
+    /// The collected pairs, each as two addresses.
     pub steps: BTreeSet<(u32, u32)>,
     /// Addresses of the first instructions of lanes.
     pub starts: BTreeSet<u32>,

@@ -93,7 +93,7 @@ pub fn machine_with(
     };
     let mut run = Run::new(&program, launch, options).expect("a launch that fits");
     let warp = &mut run.block_mut().warps[0];
-    // Sometimes consecutive addresses.
+    // In some machines, addresses of lanes are consecutive.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
     // Some machines have only few different register values, so that operands are often equal or special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);

@@ -10,7 +10,7 @@ use std::fmt;
 pub const VARIABLES: usize = 4;
 /// Mix: trace = (trace * `MIX_MULTIPLIER` + k) mod [`MIX_MODULUS`].
 pub const MIX_MULTIPLIER: i32 = 5;
-/// Modulus of [`MIX_MULTIPLIER`]'s formula.
+/// Modulus of the formula at [`MIX_MULTIPLIER`].
 pub const MIX_MODULUS: i32 = 4096;
 /// Step: variable = (variable + 1) mod `STEP_MODULUS`.
 pub const STEP_MODULUS: i32 = 16;

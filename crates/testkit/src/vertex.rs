@@ -5,7 +5,7 @@ use reconverge_r500::pvs::inst::decode;
 use reconverge_r500::pvs::launch::{Environment, Input, Launch};
 use reconverge_simt::random::Random;
 
-/// Returns 32 bits from two draws.
+/// Returns 32 bits from two random numbers.
 pub fn word(random: &mut Random) -> u32 {
     random.next() << 12 ^ random.next()
 }

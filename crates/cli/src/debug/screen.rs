@@ -21,7 +21,7 @@ use super::prompt::Prompt;
 /// Maximum number of answer lines that are kept.
 const KEPT: usize = 1000;
 
-/// A key and its command.
+/// Keys, each with the command that it executes.
 const KEYS: [(char, &str); 12] = [
     ('s', "step"),
     ('n', "over"),
@@ -89,7 +89,7 @@ pub(super) struct Screen {
     /// The arguments of the last `memory` command, or `None` before the first such command. If it is `None`, the screen
     /// shows the first memory that is not empty.
     memory: Option<String>,
-    /// Whether the listing replaces the source.
+    /// Whether the screen shows the listing instead of the source.
     shows_listing: bool,
     /// Whether the screen shows memory instead of registers if there is only room for one of them.
     shows_memory: bool,

@@ -45,13 +45,13 @@ const REDRAW: Duration = Duration::from_millis(250);
 /// Interval at which the title is updated.
 const TITLE: Duration = Duration::from_millis(500);
 
-/// The alternative that messages suggest.
+/// The alternative to a window that messages suggest.
 const INSTEAD: &str = "--screen DIR and --record FILE write frames without a window";
 
 /// An open window, and the sockets to which programs connect.
 pub(super) struct ScreenWindow {
     window: Window,
-    /// Key changes since the last poll.
+    /// Key changes since keys were last polled.
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,

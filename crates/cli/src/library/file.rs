@@ -133,7 +133,7 @@ pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// [`File::write`] returns an error.
+    /// [`File::write`] returns an error if the format cannot represent the state.
     #[default]
     Required,
     /// [`File::write`] drops the state and adds a note.
@@ -231,7 +231,7 @@ impl File {
 pub struct TextOptions(Style);
 
 impl TextOptions {
-    /// Adds addresses and words.
+    /// Adds addresses and words to the text.
     #[must_use]
     pub fn hex(self) -> TextOptions {
         TextOptions(Style { hex: true, ..self.0 })

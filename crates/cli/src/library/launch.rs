@@ -93,7 +93,7 @@ pub enum Values {
     /// A text as in launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file added by
     /// [`Launch::file`].
     Text(String),
-    /// Numbers with their type.
+    /// An array of numbers with a type.
     Array(Array),
 }
 

@@ -105,7 +105,7 @@ mirror! {
     pub enum Engine {
         /// The interpreter that follows the manual, one lane at a time.
         Reference,
-        /// The interpreter with vector instructions.
+        /// The fast interpreter, which uses vector instructions.
         Fast,
         /// Generated code on an x86-64 processor with AVX2; on other processors, [`Engine::Fast`].
         #[default]
@@ -124,7 +124,7 @@ mirror! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Mode {
-        /// The program traps.
+        /// The program traps in such a case.
         #[default]
         Strict,
         /// The machine does what its specification recommends.

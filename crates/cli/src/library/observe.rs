@@ -36,12 +36,12 @@ mirror! {
         Diverge {
             /// The lanes whose path runs first.
             taken: Mask,
-            /// The other active lanes.
+            /// The lanes whose path runs later.
             not: Mask,
         },
         /// Waiting lanes resume. The lanes that ran before now wait or have ended, so no lanes reconverge.
         Resume {
-            /// All active lanes.
+            /// All lanes that are now active.
             mask: Mask,
         },
         /// Waiting lanes resume, together with the lanes that ran before.

@@ -17,7 +17,7 @@ mirror! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Why {
-        /// The lane is active.
+        /// The lane is active: it executes the next instruction.
         Active,
         /// A branch deactivated the lane.
         Branch {
@@ -45,7 +45,7 @@ mirror! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The predicate holds.
+    /// The predicate returned `true`.
     Predicate,
     /// The budget is used up.
     Budget,

@@ -40,7 +40,7 @@ pub(super) struct OpenTexts {
     pub(super) fallback: TargetHint,
     /// Constants for all sources.
     pub(super) defines: Vec<String>,
-    /// The hints to show.
+    /// The kinds of hints that the editor shows.
     pub(super) hints: Vec<HintSort>,
     /// Whether the client shows hovers as plain text.
     pub(super) plain_hover: bool,

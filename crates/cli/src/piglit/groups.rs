@@ -119,7 +119,7 @@ fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// A thread that runs groups.
+/// The work of a thread, which runs groups.
 struct Job<'a> {
     groups: &'a Groups<'a>,
     shared: &'a Mutex<RunState>,
@@ -140,7 +140,7 @@ impl Job<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs groups until none remain.
+    /// Runs groups until no group remains.
     fn work(&self) {
         while !interrupt::asked() {
             let Some(group) = self.shared().left.pop_front() else { return };

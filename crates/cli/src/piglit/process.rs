@@ -204,7 +204,7 @@ impl Process {
     /// process.
     ///
     /// # Errors
-    /// Ctrl-C was pressed.
+    /// The user pressed Ctrl-C.
     fn look(&mut self) -> Result<bool> {
         if self.end.is_none() {
             self.end = match self.child.try_wait().context("a test program")? {

@@ -94,7 +94,7 @@ struct Answered<'a> {
     profile: Option<ProfileAnswer<'a>>,
 }
 
-/// Additional fields for a profile.
+/// Additional fields of the answer for a profile.
 #[derive(Serialize)]
 struct ProfileAnswer<'a> {
     profile: &'a str,

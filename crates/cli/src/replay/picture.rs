@@ -147,7 +147,7 @@ pub(super) struct PixelCounts {
     pub(super) at_edges: u64,
     /// Pixels outside the tolerance and not at an edge, within 16/255.
     pub(super) near: u64,
-    /// All other pixels.
+    /// Pixels that belong to none of the classes above.
     pub(super) rest: u64,
 }
 

@@ -52,7 +52,7 @@ pub(super) fn answer_lines() -> Result<Answer> {
 /// A process that answers a request.
 struct Responder {
     process: Child,
-    /// Whether the request runs a program.
+    /// Whether the request asks for a run of a program.
     runs: bool,
 }
 

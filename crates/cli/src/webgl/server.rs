@@ -28,7 +28,7 @@ pub(super) struct Queue {
     /// The name of the WebGL renderer. An empty text means that there is no context.
     pub(super) renderer: Option<String>,
     files: Arc<[String]>,
-    /// Index of the next file.
+    /// Index of the file that runs next.
     next: usize,
     /// Index of the running file, and its start time.
     pub(super) running: Option<(usize, Instant)>,

@@ -12,7 +12,7 @@ reconverge_isa::choices! {
         Done = "done",
         /// The file exceeded the timeout.
         Timeout = "timeout",
-        /// The browser crashed or was ended.
+        /// The browser crashed, or the server ended it.
         Crash = "crash",
     }
 }

@@ -429,7 +429,7 @@ fn bytes_in_a_string_are_words_or_what_their_mark_says() {
     );
     let error = refused("unsigned char a[] = \"\\x01\\x00\\0\\777\";\n");
     assert!(error.contains("escape sequence"), "{error}");
-    // Plain text is not an image.
+    // A string of plain text is not an image.
     assert!(refused("char a[] = \"abcd\"; int b[] = {};").contains("missing"));
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Preceding<'a> {
 }
 
 impl<'a> Preceding<'a> {
-    /// Reads a line outside of functions.
+    /// Reads a line that is not part of a function.
     pub(super) fn see(&mut self, line: LogLine<'a>) -> Result<(), Error> {
         let mut words = line.text.split_ascii_whitespace();
         match words.next() {

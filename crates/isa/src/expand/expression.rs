@@ -53,7 +53,7 @@ pub(super) struct Read {
     pub(super) value: Value,
     /// Length of the expression's text, in bytes.
     pub(super) len: usize,
-    /// Whether the expression names a constant.
+    /// Whether the expression contains the name of a constant.
     pub(super) names: bool,
     /// Whether the expression has an operator outside all parentheses.
     pub(super) operator: bool,

@@ -620,7 +620,7 @@ impl Written {
         if meets { Verdict::Unknown } else { Verdict::Right }
     }
 
-    /// Adds the stores of a group.
+    /// Adds the stores of a group to the record.
     pub fn add(&mut self, footprint: &Footprint) {
         self.chunks.resize(footprint.wrote.len(), 0);
         self.chunks.iter_mut().zip(&footprint.wrote).for_each(|(all, wrote)| *all |= wrote);

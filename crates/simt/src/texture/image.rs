@@ -306,7 +306,7 @@ impl Image {
         self.bounded[level]
     }
 
-    /// Checks each level on its own.
+    /// Checks each level separately.
     fn check(shape: Shape, levels: &[Level]) -> Result<(), ImageError> {
         if levels.is_empty() {
             return Err(ImageError::Empty { level: 0 });

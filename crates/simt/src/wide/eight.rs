@@ -62,9 +62,9 @@ pub trait Eight: Wide {
     fn sub_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// a * b, modulo 2^32.
     fn mul_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The smaller operand, as signed integers.
+    /// The smaller operand. The operands are signed integers.
     fn min_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The larger operand, as signed integers.
+    /// The larger operand. The operands are signed integers.
     fn max_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Mask of the lanes with a > b, as signed integers.
     fn greater_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;

@@ -286,7 +286,7 @@ mod tests {
         while device.connections.iter().any(|connection| !connection.has_dropped) {
             device.send(&[event(EV_ABS, 0, 1)]);
         }
-        // Reading makes room for another group.
+        // The program reads events, so there is room for another group.
         for _ in 0..8 {
             read(0);
         }

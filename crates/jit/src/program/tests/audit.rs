@@ -125,7 +125,7 @@ const AVX512: &[Mnemonic] = &[
 
 /// Operations that code may execute.
 pub(super) struct Allowed<'a> {
-    /// Bytes of the group's rows.
+    /// Number of bytes of the group's rows.
     pub(super) rows: usize,
     /// Addresses of the functions that the code may call.
     pub(super) functions: &'a [usize],
