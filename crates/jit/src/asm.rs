@@ -6,7 +6,7 @@ use iced_x86::{
     Register,
 };
 
-/// A position in the code. Instructions may use the label before it is bound.
+/// A position in the code. Instructions may refer to the label before its position is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
@@ -133,7 +133,7 @@ impl Assembler {
         self.instructions = front.instructions;
     }
 
-    /// Returns the encoded bytes, which do not depend on their address.
+    /// Returns the encoded bytes. They do not depend on the address at which they are placed.
     ///
     /// # Errors
     /// An instruction cannot be encoded, or a label is not bound.
@@ -141,7 +141,7 @@ impl Assembler {
         Ok(self.encode(&[])?.0)
     }
 
-    /// Returns the encoded bytes and the offsets of labels in them.
+    /// Returns the encoded bytes, and the offsets of the labels in these bytes.
     ///
     /// # Errors
     /// The errors are those of [`Assembler::bytes`].

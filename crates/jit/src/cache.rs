@@ -66,7 +66,7 @@ impl Code {
     }
 }
 
-/// Returns the cache, or `None` if the cache stays locked for longer than it takes to compile several programs.
+/// Returns the cache. Returns `None` if the cache stays locked for longer than compiling several programs takes.
 fn lock(cache: &Mutex<VecDeque<Kept>>) -> Option<MutexGuard<'_, VecDeque<Kept>>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();

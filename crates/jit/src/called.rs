@@ -1,4 +1,4 @@
-//! Functions that generated code calls, in its calling convention.
+//! Functions that generated code calls. They use the calling convention of generated code.
 
 // Generated code calls these functions through raw pointers. A comment at each unsafe block states what the block
 // assumes.
@@ -38,7 +38,7 @@ pub(crate) struct PerLaneFrame {
     sources: [[u32; LANES]; 3],
     /// Mask of the lanes to compute: their sign bits are set.
     mask: [u32; LANES],
-    /// The value. The function replaces it in the lanes of the mask.
+    /// The value before and after the call. The function replaces it in the lanes of the mask.
     value: [u32; LANES],
 }
 

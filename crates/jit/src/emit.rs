@@ -89,7 +89,8 @@ impl Pool {
         place
     }
 
-    /// Returns the offset of the vector with the distances of contiguous words from the first word, in bytes.
+    /// Returns the offset of a vector in the pool, in bytes. The vector contains the distances of contiguous words from
+    /// the first word.
     fn steps(&mut self) -> i32 {
         let place = self.steps.unwrap_or_else(|| self.push(|lane| 4 * lane as u32));
         self.steps = Some(place);
@@ -110,8 +111,8 @@ enum Rare {
     /// A call of a per-lane function. `given` contains the sources and the mask, each in a register or in memory.
     /// `value` is the register that holds the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that are not contiguous in all lanes. `steps` are the distances of contiguous words. `order` is the
-    /// frame slot with the order of the words, if several loads share it.
+    /// A load of words that are not contiguous in all lanes. `steps` contains the distances of contiguous words from
+    /// the first word. If several loads share the order of the words, `order` is the frame slot with this order.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
     /// A store of words that are not contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
@@ -182,7 +183,7 @@ impl Bank {
         self.next_use_from(value, position + 1)
     }
 
-    /// Returns the next use at a position or after it.
+    /// Returns the first use at a position or after it.
     fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
         self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
     }
@@ -500,7 +501,7 @@ impl Emitter<'_> {
         bank.held[value.0 as usize] = Some(number);
     }
 
-    /// Returns the register of a value, which is loaded from memory if necessary.
+    /// Returns the register of a value. If necessary, the value is loaded from memory first.
     fn register(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
         if let Some(number) = self.words.held[value.0 as usize] {
             return self.level.register(number);
@@ -626,7 +627,7 @@ impl Emitter<'_> {
         }
         match self.strip.nodes[position] {
             Node::Row(row) if !row.has_words() => self.widen(row, position),
-            // These nodes are read from memory at their uses.
+            // These nodes are not computed: instructions that use them read them from memory.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
@@ -852,7 +853,7 @@ impl Emitter<'_> {
 
     fn effects(&mut self, start: usize, words: &[u32], cold: &mut Vec<Cold>) {
         let strip = self.strip;
-        // In a strip for two vectors, every second effect is that of the second vector.
+        // In a strip for two vectors, every second effect belongs to the second vector.
         let two = !self.of.is_empty();
         let stored: HashSet<Row> = strip
             .effects
@@ -991,7 +992,8 @@ fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand
     at(Register::RAX, Register::RCX, access.distance)
 }
 
-/// Orders of the words of an access: contiguous words of all lanes (`ROW`), or one word for all lanes (`ONE`).
+/// Orders of the words of an access: the words of all lanes are contiguous (`ROW`), or all lanes access the same word
+/// (`ONE`).
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 
@@ -1299,7 +1301,7 @@ pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     }
 }
 
-/// Sets the host's floating point modes, and clears the upper halves of registers.
+/// Restores the host's floating point modes, and clears the upper halves of vector registers.
 pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     asm.plain(Code::VEX_Vzeroupper);
     if floats {

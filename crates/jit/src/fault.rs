@@ -13,7 +13,7 @@
 //!
 //! The handler exists only on Linux on x86-64. On other targets, [`call`] is a plain call.
 
-// The signal handler abandons a stack frame. Each unsafe block states why this is sound.
+// The signal handler abandons a stack frame. A comment at each unsafe block states why abandoning the frame is sound.
 #![allow(unsafe_code)]
 
 #[cfg(debug_assertions)]

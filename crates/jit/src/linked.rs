@@ -124,9 +124,9 @@ pub struct Linked<M: LinkedMachine> {
 pub struct Arrived<'a> {
     /// The node that the group runs next.
     pub node: u32,
-    /// The group's rows with a word, a byte, and 16 bits per lane.
+    /// The rows of the group: those with a word, those with a byte, and those with 16 bits per lane.
     pub rows: [*mut [u8]; 3],
-    /// Number of runs of each part, followed by other counts. The length is [`Linked::counts`].
+    /// Number of runs of each part, followed by counts for other purposes. The length is [`Linked::counts`].
     pub counts: &'a mut [u64],
 }
 
@@ -251,7 +251,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.split(condition, |rows, word, held| rows.strip.gather(word, held))
     }
 
-    /// Requires room for `entries` entries on the stack at the entry of the current node.
+    /// States that the stack must have room for `entries` entries at the entry of the current node.
     pub fn reserve(&mut self, entries: u32) {
         self.entries = self.entries.max(entries);
     }
@@ -452,8 +452,8 @@ impl<M: LinkedMachine> Linked<M> {
     ///
     /// # Safety
     /// The processor must have the level for which the nodes were compiled. The rows must have the layout for which the
-    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, only
-    /// calls may use the rows and the state's window.
+    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, no
+    /// code except calls may use the rows and the state's window.
     #[inline]
     pub unsafe fn run(
         &self,

@@ -39,8 +39,8 @@ pub(crate) struct Node {
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
-    /// Number of instructions that the budget must cover at entry, or 0 if an earlier node checks the budget for this
-    /// node.
+    /// Number of instructions that the budget must cover at entry. The number is 0 if an earlier node checks the budget
+    /// for this node.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
     pub(crate) entries: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Piece {
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control handles the lanes later. [`State::gone`] collects them by this kind.
+    /// The machine's flow control handles the lanes later. [`State::gone`] collects the lanes by this number.
     For(u8),
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Conditional {
     pub(crate) parent: Option<(u32, usize)>,
     /// The side that the lanes of the word run, and the side of the other lanes.
     pub(crate) sides: [Branch; 2],
-    /// Number of entries that the stack holds inside the conditional, or 0 if the machine does not record this number.
+    /// Number of entries on the stack inside the conditional, or 0 if the machine does not record this number.
     pub(crate) held: u32,
     /// Whether the first side issues an additional instruction to arrive at the join.
     pub(crate) joins: bool,
@@ -135,7 +135,7 @@ pub enum Left {
     Refused(u32),
     /// The call of the node returned `false`, without an effect.
     Stopped(u32),
-    /// The lanes continue at this position of the program, which is not compiled.
+    /// The lanes continue at this position of the program. The code at this position is not compiled.
     Outside(u32),
     /// The machine's flow control has ended the run.
     Ended,
@@ -320,7 +320,7 @@ impl Code {
         self.pages.bytes().len()
     }
 
-    /// Sets the addresses of the rows with a word, a byte, and 16 bits per lane.
+    /// Sets the addresses of the rows: those with a word, those with a byte, and those with 16 bits per lane.
     #[inline]
     pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
@@ -332,7 +332,7 @@ impl Code {
     /// [`active`](State::active) lanes and to the state's budget.
     ///
     /// # Panics
-    /// Panics if there are fewer counts or nodes than the code needs, or if the window has fewer bytes.
+    /// Panics if there are fewer counts or nodes than the code needs, or if the window is smaller than the code needs.
     ///
     /// # Errors
     /// Returns an error if the code accesses memory that it must not access. Such an access is a defect of this crate
@@ -520,7 +520,7 @@ impl Compiler<'_> {
             if let Next::Again(_) = node.next {
                 self.iterates(number, exact);
             } else {
-                // In each run, lanes may diverge, which pushes one more entry.
+                // Lanes may diverge once more in each run, and this pushes one more entry.
                 self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
                 self.asm.branch(Op::Jb_rel32_64, exact);
             }
@@ -730,7 +730,7 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
-            // The fast path does not write the words of lanes that leave, so they are cleared first.
+            // The fast path does not write the words of lanes that leave. So the code first clears these words.
             for word in node.leaves().filter(|word| !words.contains(word)) {
                 self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
             }

@@ -178,7 +178,7 @@ impl Rows {
         self.now.insert(part, value);
     }
 
-    /// Returns the rows that have changed as words, and their values here.
+    /// Returns the rows that have changed as words, each with its value at this point.
     pub fn changed(&self) -> impl Iterator<Item = (Row, Value)> + '_ {
         self.now.iter().filter_map(|((row, bit), value)| bit.is_none().then_some((*row, *value)))
     }
@@ -221,8 +221,8 @@ impl Rows {
         self.strip.two(Two::FAdd, value, minus_zero)
     }
 
-    /// Like [`Strip::select`], for values that may be raw. If operations can return denormals that the machine flushes,
-    /// the result is canonical.
+    /// Selects values like [`Strip::select`], but the values may be raw. If operations can return denormals that the
+    /// machine flushes, the result is canonical.
     pub fn choose(&mut self, condition: Value, other: Value, then: Value) -> Value {
         if other == then {
             return then;

@@ -1,4 +1,4 @@
-//! The code of a node: it runs a strip for each vector of a group, and then a call.
+//! The code of a node. It consists of a strip, which runs for each vector of a group, and then of a call.
 //!
 //! A [`Segment`] has a fast path and a slow path. The fast path handles strips in which no lane leaves and no value
 //! needs special treatment. If a guard of the fast path fails, the fast path bails out before its first store, and the

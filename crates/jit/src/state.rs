@@ -9,7 +9,8 @@ use reconverge_simt::Identity;
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the own row that holds the active lanes. A word is all ones for an active lane, and zero otherwise.
+/// Number of the row of the state itself that contains the active lanes. A word is all ones for an active lane, and
+/// zero for other lanes.
 pub const MASK: u32 = 0;
 
 /// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
@@ -87,7 +88,7 @@ pub struct State {
     /// Number of instructions of the budget that were only arrivals of lanes at a join.
     pub arrivals: u32,
     /// The node with which an iteration of the innermost loop begins, if generated code may decrement
-    /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
+    /// [`rounds`](State::rounds). Otherwise, the value is [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
     /// The piece of the node after which all lanes have left, counted from 1. The value is 0 at the end of the node.
     pub leave: u32,
@@ -102,13 +103,13 @@ pub struct State {
     pub(crate) sites: [Site; SITES as usize],
     /// The code, launch and memory for which the sites are set.
     origin: Option<[Identity; 3]>,
-    /// Lanes that have left nodes while other lanes have stayed, by the kind of their wait.
+    /// For each kind of wait, the lanes that have left nodes while other lanes have stayed.
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
     /// The machine's flow control.
     pub(crate) flow: *const (),
-    /// The code, and the offset of each node in it.
+    /// The address of the code, and the offset of each node in the code.
     pub(crate) code: *const u8,
     pub(crate) entries: *const u32,
     /// Words that strips gather. Each word is a set of lanes, with one bit per lane.
@@ -162,7 +163,7 @@ impl Plain for State {
     };
 }
 
-/// A state in memory that has guard pages if the process uses them.
+/// A state in memory. If the process uses guard pages, this memory has guard pages.
 #[derive(Clone, Debug)]
 pub struct StateBox(Guarded<State>);
 
@@ -245,8 +246,8 @@ impl State {
         kept
     }
 
-    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. Has no effect if there is no such site, or if
-    /// the address is not a multiple of 4.
+    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. If there is no such site, or if the address
+    /// is not a multiple of 4, the function has no effect.
     ///
     /// # Safety
     /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads by generated code, and for
@@ -259,12 +260,12 @@ impl State {
         *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
     }
 
-    /// Returns the active lanes for which the condition at the end of a node holds.
+    /// Returns the active lanes for which the condition at the end of a node is true.
     pub fn taken(&self) -> u64 {
         self.words[EXIT as usize] & self.active
     }
 
-    /// Returns an own row, for groups of `N` lanes, up to 64.
+    /// Returns a row of the state itself, for groups of `N` lanes. `N` is at most 64.
     ///
     /// # Panics
     /// Panics if the row does not exist.
@@ -297,7 +298,7 @@ pub(crate) use place;
 mod tests {
     use super::*;
 
-    /// Sites keep their memory for one code, launch and memory only.
+    /// Sites keep their memory only for the same code, launch and memory.
     #[test]
     fn sites_keep_their_memory_for_the_same_origin() {
         let mut bytes = [0; 16];

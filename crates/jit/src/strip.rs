@@ -18,7 +18,8 @@ pub enum Row {
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
-    /// A row of the group with a byte per lane, by number. Its value has the byte in the lowest bits, and zeros above.
+    /// A row of the group with a byte per lane, by number. In the value of the row, the lowest bits of each word are
+    /// the byte, and all other bits are zeros.
     Bytes(u32),
     /// A row of the group with 16 bits per lane, by number, like [`Row::Bytes`].
     Halves(u32),
@@ -81,17 +82,17 @@ pub mod predicate {
     pub const UNORD: u8 = 3;
     /// a != b, or a or b is NaN.
     pub const NEQ: u8 = 4;
-    /// a < b does not hold: a >= b, or one of them is NaN.
+    /// a < b is false: a >= b, or one of them is NaN.
     pub const NLT: u8 = 5;
-    /// a <= b does not hold: a > b, or one of them is NaN.
+    /// a <= b is false: a > b, or one of them is NaN.
     pub const NLE: u8 = 6;
     /// a and b are not NaN.
     pub const ORD: u8 = 7;
     /// a = b, or a or b is NaN.
     pub const EQ_UQ: u8 = 8;
-    /// a >= b does not hold: a < b, or one of them is NaN.
+    /// a >= b is false: a < b, or one of them is NaN.
     pub const NGE: u8 = 9;
-    /// a > b does not hold: a <= b, or one of them is NaN.
+    /// a > b is false: a <= b, or one of them is NaN.
     pub const NGT: u8 = 10;
     /// a != b, and neither is NaN.
     pub const NEQ_OQ: u8 = 12;
@@ -107,9 +108,10 @@ pub mod predicate {
 pub enum One {
     /// Converts a signed word to a float.
     Float,
-    /// Converts a float to a signed word, rounded toward zero; 0x80000000 if the result is not representable.
+    /// Converts a float to a signed word, rounded toward zero. If the result is not representable, it is 0x80000000.
     Truncate,
-    /// Converts a float to a signed word, rounded to nearest even; 0x80000000 if the result is not representable.
+    /// Converts a float to a signed word, rounded to nearest even. If the result is not representable, it is
+    /// 0x80000000.
     Nearest,
     /// Rounds to a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
     Round(u8),
@@ -134,7 +136,7 @@ pub(crate) enum Node {
         minus: bool,
         of: [Value; 3],
     },
-    /// The word at this offset of the window in bytes, in all lanes.
+    /// The word at this offset of the window, in all lanes. The offset counts bytes.
     Word(u32),
     /// The least distance of the span with this number, in bytes, in all lanes.
     Least(u32),
@@ -211,7 +213,7 @@ pub(crate) enum Effect {
     Gather(u32, Value),
     /// Has the effect of [`Effect::Gather`], for lanes that leave the node.
     Leave(u32, Value),
-    /// Stores the value in words of the window, lane after lane, for the lanes whose access in the span with this
+    /// Stores the value in words of the window, lane after lane. A lane stores only if its access in the span with this
     /// number is inside the window. `place` and `lanes` are those of the span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
@@ -230,7 +232,8 @@ impl Effect {
     }
 }
 
-/// Accesses to the window relative to one base: the words at the base plus a distance from `least` to `greatest`.
+/// Accesses to the window relative to one base. The accessed words are at the base plus a distance, which is between
+/// `least` and `greatest`.
 ///
 /// The distances are multiples of 4, in bytes. Each new access widens the range of distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +261,7 @@ impl Span {
         self.greatest.abs_diff(self.least)
     }
 
-    /// Returns the span with a range of distances that includes one more distance.
+    /// Returns a copy of the span whose range of distances also includes `distance`.
     fn widened(&self, distance: i32) -> Span {
         Span { least: self.least.min(distance), greatest: self.greatest.max(distance), ..*self }
     }
@@ -562,8 +565,8 @@ impl Strip {
         self.spans.len() - 1
     }
 
-    /// Checks the addresses of an access in the memory of a site, like [`Strip::inside`]. The machine sets this memory
-    /// at run time: [`State::set_site`](crate::State::set_site).
+    /// Checks the addresses of an access in the memory of a site, like [`Strip::inside`] does for the window. The
+    /// machine sets the memory of the site at run time: [`State::set_site`](crate::State::set_site).
     pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
         let (start, after) = (self.node(Node::Start(site)), self.constant(distance as u32));
         let address = self.two(Two::Add, base, after);
@@ -615,13 +618,14 @@ impl Strip {
     /// Stores the value in words of the window at the end of the strip, for lanes inside the window, the lowest lane
     /// first.
     ///
-    /// A node that stores to the window must not load from it, because its strips run one after another.
+    /// A node that stores to the window must not load from the window, because the strips of the node run one after
+    /// another.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
     }
 
-    /// Returns whether a lane may be outside the window, or outside a site, and prevent the segment from running.
+    /// Returns whether a lane outside the window or outside a site may prevent the segment from running.
     pub fn has_spans(&self) -> bool {
         self.spans.iter().any(|span| span.exits)
     }
@@ -688,8 +692,8 @@ impl Strip {
         self.effects.push(Effect::Leave(word, value));
     }
 
-    /// Returns whether the strip is valid only if it runs for all lanes of a group at once: it stores to memory after a
-    /// load from it or after another store.
+    /// Returns whether the strip is valid only if it runs for all lanes of a group at once. This is the case if the
+    /// strip stores to memory after a load from memory or after another store.
     pub(crate) fn needs_both(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let loads = self.nodes.iter().any(|node| matches!(node, Node::Load { .. } | Node::Word(_)));

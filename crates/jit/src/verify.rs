@@ -2,7 +2,8 @@
 //! window.
 //!
 //! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
-//! access has no check with the same base and mask, or if the check does not cover the distance of the access.
+//! access has no check with the same base and mask as the access, or if the check does not cover the distance of the
+//! access.
 
 use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};

@@ -131,7 +131,7 @@ pub fn spent() -> Spent {
     }
 }
 
-/// Returns the longest time that compiling one program has taken in this process so far.
+/// Returns the longest time that compiling a single program has taken in this process.
 pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
@@ -169,8 +169,8 @@ pub fn once(make: impl FnOnce()) {
 }
 
 /// Compiles a program of `instructions` instructions for a level. `make` returns the compiled program and its bytes of
-/// code, or `None` if compiling does not pay off for any part of the program. This function also returns `None` if the
-/// program cannot be compiled; [`refusal`] then returns the reason.
+/// code, or `None` if compiling does not pay off for any part of the program. If the program cannot be compiled, this
+/// function also returns `None`. In that case, [`refusal`] returns the reason.
 pub fn compile<T, E: Display>(
     level: Level,
     instructions: usize,

@@ -55,7 +55,8 @@ impl Observer for Course {
     }
 }
 
-/// An observer that compares a run with a course, up to the first step at which they differ.
+/// An observer that compares a run with a course. The comparison ends at the first step at which the run and the course
+/// differ.
 #[derive(Clone, Debug)]
 pub struct Follower<'a> {
     course: &'a Course,
@@ -70,8 +71,8 @@ impl<'a> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// Returns the first step at which the run and the course differ: they issue different instructions, or one of them
-    /// has ended. Returns `None` if no difference has been found.
+    /// Returns the first step at which the run and the course differ: they issue different instructions, or either the
+    /// run or the course has ended. Returns `None` if no difference has been found.
     pub fn left(&self) -> Option<usize> {
         self.left
     }

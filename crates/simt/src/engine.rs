@@ -13,7 +13,7 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The reference interpreter, which is written to be read next to the manual.
+        /// The reference interpreter. It is written so that its code can be read next to the manual.
         #[default]
         Reference = "reference",
         /// The fast engine. It lowers the program once and executes operations on whole rows of lanes.

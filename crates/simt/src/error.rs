@@ -127,7 +127,7 @@ impl Error for Difference {}
 /// the program.
 ///
 /// A fault ends the run like a panic, but without a message. [`CodeFault::unwind`] starts the unwinding, and
-/// [`CodeFault::caught`] catches it. Memory and registers of the launch are undefined afterwards.
+/// [`CodeFault::caught`] catches the fault. Memory and registers of the launch are undefined afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
     /// Address of the instruction at which the group entered the code.
@@ -149,7 +149,7 @@ impl CodeFault {
     /// # Errors
     /// Returns the errors of `run`, or the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        // The assertion holds because nothing that the run has changed is used after a fault.
+        // After a fault, nothing that the run has changed is used. So the run is safe to unwind.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {
             Ok(fault) => Err((*fault).into()),
             Err(other) => resume_unwind(other),

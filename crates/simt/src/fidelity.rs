@@ -12,7 +12,7 @@ reconverge_isa::choices! {
         Specified = "specified",
         /// The value is within a stated tolerance.
         Approximate = "approximate",
-        /// The documents do not define the value. It follows a recommended interpretation.
+        /// The documents do not define the value. The value follows a recommended interpretation.
         Recommended = "recommended",
     }
 }
@@ -20,7 +20,7 @@ reconverge_isa::choices! {
 /// The operations that a run executed, each with its fidelity and its number of issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Worst fidelity and number of issues of each operation, by its name.
+    /// For the name of each operation, its worst fidelity and its number of issues.
     pub operations: LiteMap<&'static str, (Fidelity, u64)>,
 }
 

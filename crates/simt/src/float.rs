@@ -1,7 +1,7 @@
 //! Float operations. Each function documents its rounding, its treatment of denormals and its NaN results.
 //!
 //! Rust does not guarantee the bit pattern of a NaN result. Every function of this module that can return a NaN
-//! therefore documents its bits. No function calls the platform's mathematics library.
+//! therefore documents the bits of this NaN. No function calls the platform's mathematics library.
 
 use std::cmp::Ordering;
 
@@ -132,7 +132,7 @@ impl Format {
             return sign;
         }
         let top = exponent + 127 - magnitude.leading_zeros() as i32;
-        // Exponent of the last bit of the result. It is at least the exponent of the last bit of denormals.
+        // Exponent of the last bit of the result. For a denormal, this is the smallest possible exponent.
         let place = top.max(1 - self.bias()) - self.fraction_bits as i32;
         let (mut kept, inexact, to_half) = match place - exponent {
             shift @ ..=0 => (magnitude << -shift, false, Ordering::Less),
@@ -193,8 +193,8 @@ fn parts(x: f64) -> (u64, i32) {
     if field == 0 { (fraction, -1074) } else { (fraction | 1 << 52, field - 1075) }
 }
 
-/// Shifts a magnitude so that its highest set bit is bit 125. That leaves two bits of headroom for a sum. A zero gets
-/// an exponent below all others.
+/// Shifts a magnitude so that its highest set bit is bit 125. The two bits above bit 125 are free for a carry of a sum.
+/// A zero gets an exponent below all other exponents.
 fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     if magnitude == 0 {
         return (0, i32::MIN / 2);
@@ -203,8 +203,8 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     (magnitude << shift, exponent - shift)
 }
 
-/// Returns the sum of two numbers, each given as sign, magnitude and exponent, with magnitudes from [`top_aligned`]. If
-/// set bits are shifted out, the lowest bit of the sum is set instead.
+/// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent, and [`top_aligned`] has
+/// returned the magnitude. If set bits are shifted out, the lowest bit of the sum is set instead.
 ///
 /// Magnitudes with up to 106 significant bits lose bits only if one magnitude is much smaller than the other. In that
 /// case, at most one leading bit can cancel.
@@ -273,8 +273,8 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     if tail == 0.0 || bits & 1 == 1 {
         return head;
     }
-    // If `tail` has the sign of `head`, the value truncated to a double is `head`, and its last bit becomes 1.
-    // Otherwise, the truncated value is the next double towards zero, whose last bit is already 1.
+    // If `tail` has the sign of `head`, the value truncated to a double is `head`, and the last bit of the result
+    // becomes 1. Otherwise, the truncated value is the next double towards zero, whose last bit is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }

@@ -1,4 +1,4 @@
-//! The instruction sets of the host's processor, and code that is compiled once for each of them.
+//! The instruction sets of the host's processor, and code that is compiled once for each instruction set.
 //!
 //! An engine defines each operation on whole rows once, as a loop over lanes that the compiler vectorizes. The code is
 //! generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates the code in functions
@@ -120,7 +120,7 @@ const fn is_built(kind: Kind) -> bool {
 }
 
 /// Panics, because this build does not have code for the level. [`Options::engine`](crate::Options::engine) never
-/// chooses such a level.
+/// selects an engine that would use such a level.
 #[cold]
 pub fn not_built(level: Level) -> ! {
     panic!("this build has no code for level {}: feature every-level", level.name())
@@ -171,8 +171,8 @@ macro_rules! for_baseline {
 
 /// Compiles one function for [`Kind::Avx2`]. The function is unsafe to call, because the processor must have the level.
 ///
-/// The enabled features are those for which [`Level`] checks the processor. Only this macro and
-/// [`for_avx512`](crate::for_avx512) enable them.
+/// The macro enables the features for which [`Level`] checks the processor. No other macro except
+/// [`for_avx512`](crate::for_avx512) enables features.
 #[macro_export]
 macro_rules! for_avx2 {
     ($($function:tt)*) => {
@@ -241,9 +241,9 @@ macro_rules! by_level {
 
 /// Defines a function that takes a level and returns a pointer to the code of a `Body`, compiled for that level.
 ///
-/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. Its implementations are
-/// marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler is sound if
-/// the processor has the handler's level.
+/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. The implementations of
+/// `Body` are marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler
+/// is sound if the processor has the handler's level.
 ///
 /// ```
 /// use reconverge_simt::handlers;

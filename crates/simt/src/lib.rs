@@ -2,8 +2,8 @@
 //!
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: the interface between a front end and a group: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when they are disabled; [`watch`]: observers chosen at run
-//!   time;
+//! * [`observe`]: events, and observers that cost nothing when they are disabled; [`watch`]: observers that are
+//!   selected at run time;
 //!   [`course`]: the issues of a launch, and the step at which another run differs.
 //! * [`engine`]: the choice among a machine's engines, and the options of a run: [`Options`].
 //! * [`uses`]: the registers and memory that an instruction reads and writes, as data.

@@ -1,4 +1,4 @@
-//! Loaded programs: stores their forms, and counts decoded and lowered programs.
+//! Loaded programs. This module stores the forms of loaded programs, and counts decoded and lowered programs.
 
 use std::cell::Cell;
 use std::fmt;

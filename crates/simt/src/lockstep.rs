@@ -94,7 +94,7 @@ pub struct Differs {
 /// Compares an item of one copy with the same item of the other copy.
 ///
 /// # Errors
-/// Returns an error if the values differ. The error shows them with `Debug`.
+/// Returns an error if the values differ. The error shows both values with `Debug`.
 pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast: &T) -> Result<(), Differs> {
     if reference == fast {
         return Ok(());
@@ -164,9 +164,9 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates the group in its initial
-/// state. After a difference, `make` is called again to reduce the difference. The function returns the twin at its
-/// end, and adds the instructions of the fast engine to `shares`.
+/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates a twin of the group in
+/// its initial state. After a difference, `make` is called again to reduce the difference. The function returns the
+/// twin at the end of the group, and adds the instructions of the fast engine to `shares`.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].
@@ -321,7 +321,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// A twin, with the number of instructions that it has run.
+/// A twin, and the number of instructions that it has run.
 struct Pair<T> {
     twin: T,
     done: u64,
@@ -370,8 +370,8 @@ impl<T: Twin> Pair<T> {
         let announced = shares.total() - before;
         shares.path(Path::Other, instructions.saturating_sub(announced));
 
-        // The reference interpreter takes one more step if the fast engine trapped, or if it ran no instruction because
-        // the group had ended.
+        // The reference interpreter takes one more step than the fast engine in two cases: if the fast engine trapped,
+        // or if the fast engine ran no instruction because the group had ended.
         let steps = instructions + u64::from(end.is_err() || instructions == 0);
         let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
         let (mut stepped, mut found) = (0, Ok(Step::Running));
@@ -411,8 +411,8 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
 }
 
-/// Reduces a difference to the shortest stretch found that shows it. Returns `known` if no shorter stretch shows it.
-/// `reach` returns a pair that has run the given number of instructions.
+/// Reduces a difference to the shortest stretch found that shows the difference. Returns `known` if no shorter stretch
+/// shows it. `reach` returns a pair that has run the given number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
     // The search first tries stretches without events. If `known` was observed, the search then tries stretches with
@@ -535,7 +535,7 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Defect {
         None,
-        /// `b` is wrong after one instruction, by whatever path it runs.
+        /// `b` is wrong after the instruction, no matter by which path the instruction runs.
         Single,
         /// `b` is wrong after an iteration that runs as one piece.
         Block,
@@ -555,12 +555,13 @@ mod tests {
         Stuck,
         /// The engine reports one instruction more than it has run.
         Claim,
-        /// `b` is wrong if the instruction that adds to it runs in a piece of code of any length.
+        /// `b` is wrong if the instruction that changes `b` runs in a piece of code of any length.
         Piece,
-        /// `b` is wrong if the instruction that adds to it runs in a piece of code, but is not the first one in the
-        /// piece.
+        /// `b` is wrong if the instruction that changes `b` runs in a piece of code, but is not the first instruction
+        /// of the piece.
         Piece2,
-        /// `b` is wrong if the instruction that adds to it is neither the first nor the last one in a piece of code.
+        /// `b` is wrong if the instruction that changes `b` is neither the first nor the last instruction of a piece of
+        /// code.
         Whole,
     }
 
@@ -612,7 +613,8 @@ mod tests {
                 if self.defect == Defect::Stuck && self.fast.a == ROUND {
                     break;
                 }
-                // The engine runs a whole piece if the budget allows it, otherwise a single instruction.
+                // The engine runs a whole piece if the budget covers the piece. Otherwise, it runs a single
+                // instruction.
                 let size = match self.extent {
                     Extent::Upto(size) => size.min(3 - self.fast.pc),
                     _ if self.fast.pc == 0 && self.extent.most() >= 3 => 3,

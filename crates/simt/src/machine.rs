@@ -12,7 +12,8 @@ reconverge_isa::choices! {
         /// The program traps in such a case.
         #[default]
         Strict = "strict",
-        /// The machine behaves as the documents recommend. The code states the recommendation for each such case.
+        /// The machine behaves as the documents recommend. The code states the recommendation for each case that the
+        /// documents leave undefined.
         Lenient = "lenient",
     }
 }
@@ -40,8 +41,8 @@ pub enum Why {
     Active,
     /// A branch deactivated the lane.
     Branch {
-        /// Number of open constructs that are inside the construct of this branch. It is 0 if that construct is the
-        /// innermost one.
+        /// Number of open constructs that are inside the construct of this branch. The number is 0 if the construct of
+        /// this branch is the innermost one.
         depth: u32,
     },
     /// The lane has left a loop that other lanes still run.

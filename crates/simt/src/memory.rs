@@ -58,7 +58,7 @@ pub enum LayoutError {
     Beyond(u32),
 }
 
-/// Disjoint buffers in a 32-bit address space. Bytes outside them do not exist.
+/// Disjoint buffers in a 32-bit address space. Bytes outside the buffers do not exist.
 #[derive(Debug)]
 pub struct Memory {
     /// The buffers, by ascending address.
@@ -124,7 +124,8 @@ pub trait Store {
         None
     }
 
-    /// Returns bytes as [`writing`](Self::writing) does, for a group that reads the picked bytes before it writes them.
+    /// Returns bytes as [`writing`](Self::writing) does, for a group that first reads the picked bytes and then writes
+    /// them.
     #[inline(always)]
     fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
@@ -143,7 +144,7 @@ pub enum Picked<'a> {
     Each(&'a [u32], u32, u32),
 }
 
-/// Checks that no buffer overlaps the next one, by ascending address.
+/// Checks that buffers do not overlap. The buffers are sorted by ascending address.
 fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
     match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
         Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
@@ -168,8 +169,8 @@ impl Memory {
     /// Adds a buffer to the memory.
     ///
     /// # Errors
-    /// Returns an error if the buffer overlaps another one or does not fit into 32-bit addresses. The memory is then
-    /// unchanged.
+    /// Returns an error if the buffer overlaps another buffer or does not fit into 32-bit addresses. After an error,
+    /// the memory is unchanged.
     pub fn insert(&mut self, buffer: Buffer) -> Result<(), LayoutError> {
         if buffer.end() > 1 << 32 {
             return Err(LayoutError::Beyond(buffer.address));

@@ -20,7 +20,7 @@ reconverge_isa::choices! {
         Part = "part of a block",
         /// Single instruction.
         Single = "single",
-        /// Reference interpreter, which executes instructions that the fast engine does not handle.
+        /// Reference interpreter, for instructions that the fast engine does not handle.
         Reference = "reference interpreter",
         /// Path that the engine did not announce.
         Other = "other",
@@ -73,8 +73,8 @@ pub enum Event {
     Write {
         /// Lane whose register was written.
         lane: Lane,
-        /// Register number, in the machine's own numbering. On R500 and R700, it is the register times four plus the
-        /// channel.
+        /// Register number, in the machine's own numbering. On R500 and R700, the number is the register times four
+        /// plus the channel.
         register: u32,
         /// The new bits of the register.
         value: u32,
@@ -120,7 +120,8 @@ impl Event {
 /// The active lanes of the latest step that had active lanes. Machines use this type if their groups may issue
 /// instructions with no active lane.
 ///
-/// Only observed steps update the value. The state of a group does not depend on it, so all values compare as equal.
+/// Only observed steps update the value. The state of a group does not depend on the value, so all values compare as
+/// equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastActive(Mask);
 
@@ -186,7 +187,7 @@ pub trait Observer {
     fn wants_depths(&self) -> bool {
         false
     }
-    /// Receives the fill level of a stack or counter of the group. `_number` is its index in
+    /// Receives the fill level of a stack or counter of the group. `_number` is the index of this stack or counter in
     /// [`FlowView::depths`](crate::FlowView::depths). Machines call this function after steps that may have increased
     /// the level, and only if [`Observer::wants_depths`] returns `true`.
     #[inline(always)]
@@ -232,8 +233,8 @@ macro_rules! hand_on {
 }
 pub(crate) use hand_on;
 
-/// Announces a sequence of events that recurs each time a program reaches an address. If the observer has recorded the
-/// sequence under its key, the events are not generated again.
+/// Announces a sequence of events that recurs each time a program reaches an address. If the observer has already
+/// recorded the sequence under a key, the engine does not generate the events again.
 ///
 /// `active` are the lanes that reach the address. If they diverge, `first` are the lanes that run first, which are a
 /// proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same order.
@@ -353,7 +354,7 @@ impl Observer for Dynamic<'_> {
     }
 }
 
-/// Counts of a run. Each issue of an instruction to a group counts once, whatever its active lanes.
+/// Counts of a run. Each issue of an instruction to a group counts once, no matter how many lanes are active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Number of instructions issued to groups.

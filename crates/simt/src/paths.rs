@@ -33,7 +33,7 @@ impl Shares {
         other.announce(self);
     }
 
-    /// Announces the counts to an observer, if it requests them.
+    /// Announces the counts to an observer, if the observer requests them.
     pub fn announce<O: Observer>(&self, observer: &mut O) {
         if O::PATHS {
             for path in Path::ALL {

@@ -38,7 +38,7 @@ pub struct Layout<const N: usize> {
 }
 
 impl<const N: usize> Layout<N> {
-    /// Returns a layout of `rows` rows. There must be at least one.
+    /// Returns a layout of `rows` rows. There must be at least one row.
     ///
     /// # Panics
     /// Panics if `rows` is 0, or if the distance of a row in bytes does not fit into 32 bits.
@@ -83,7 +83,7 @@ pub struct Frame<R, const N: usize> {
     least: usize,
 }
 
-/// Storage of rows. Until the storage is changed through another reference, each call returns the same rows.
+/// Storage of rows. Each call returns the same rows until another reference changes the storage.
 pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
 impl<const N: usize> Rows<N> for Guarded<Row<N>> {}
@@ -183,8 +183,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     }
 }
 
-/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole. So an operation may
-/// write rows that it also reads.
+/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole, so an operation may
+/// read and write the same rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a, const N: usize> {
     first: *mut Row<N>,

@@ -15,8 +15,8 @@ struct Own {
     pool: ThreadPool,
 }
 
-/// The pool that was created last. It is never freed, because other threads use it. In a forked child, dropping the
-/// parent's pool would also wait for threads that do not exist.
+/// The pool that was created last. The pool is never freed, because other threads use it. In a forked child, dropping
+/// the parent's pool would also wait for threads that do not exist.
 static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Number of threads of the pool. 0 means the default.
@@ -63,7 +63,8 @@ fn place() -> Caller {
     if HOME.get() == process { Caller::Here } else { Caller::Orphan }
 }
 
-/// Returns the pool of this process, creating it if necessary. Returns `None` if the host does not create threads.
+/// Returns the pool of this process. If the process has no pool, creates one. Returns `None` if the host does not
+/// create threads.
 #[allow(unsafe_code)]
 fn own() -> Option<&'static ThreadPool> {
     let process = process();
@@ -159,7 +160,7 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
 /// assert_eq!(reconverge_simt::pool::on_one_thread(reconverge_simt::pool::threads), 1);
 /// ```
 pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
-    /// Restores the previous state when it is dropped, also after a panic.
+    /// When this value is dropped, it restores the previous state, also after a panic.
     struct Restored(bool);
     impl Drop for Restored {
         fn drop(&mut self) {

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Number of bits that contain a lane's number in its group.
+/// Number of bits for the number of a lane in its group.
 const LANE_BITS: u32 = 6;
 
 /// The lane and the instruction that make an access.
@@ -66,7 +66,7 @@ pub struct Races {
     given_changed: bool,
     stores: Stamps,
     loads: Stamps,
-    /// For each cell, the latest load by another group than the one in `loads`.
+    /// For each cell, the latest load by a group that did not make the load in `loads`.
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
@@ -238,8 +238,8 @@ impl Races {
         (1 << self.group_bits) - 1
     }
 
-    /// Returns whether the access with this stamp was made by another group than `group` and is not ordered before the
-    /// next access of `group`.
+    /// Returns whether two conditions are true for the access with this stamp: a group other than `group` made it, and
+    /// it is not ordered before the next access of `group`.
     fn is_unordered(&self, stamp: u32, group: u32) -> bool {
         let of = stamp & self.group_mask();
         if stamp < self.base || of == group {
@@ -306,7 +306,8 @@ impl Races {
         }
     }
 
-    /// Records a lane's store of bytes. The bytes must exist. `same` means that the store does not change their value.
+    /// Records a lane's store of bytes. The bytes must exist. `same` means that the store does not change the value of
+    /// the bytes.
     ///
     /// # Errors
     /// Returns the hazard if the store is an error. The store is then not recorded.
@@ -588,7 +589,7 @@ impl Accessor {
     }
 }
 
-/// Returns whether a stamp is at least `base` and belongs to another group than the stamp `own`.
+/// Returns whether a stamp is at least `base` and belongs to a different group than the stamp `own`.
 #[inline(always)]
 fn is_foreign(stamp: u32, base: u32, own: u32, group_mask: u32) -> bool {
     (stamp >= base) & ((stamp ^ own) & group_mask != 0)

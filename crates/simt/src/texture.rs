@@ -41,7 +41,7 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names are those of Mesa's headers for the three machines. The meaning is that of OpenGL (3.0, "Texture
+/// The names are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes (3.0, "Texture
 /// Minification"; for the mirrored modes EXT_texture_mirror_clamp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
@@ -104,7 +104,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All comparisons, in the order in which R600 and Tesla number them.
+    /// All comparisons. R600 and Tesla number them in this order.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -135,7 +135,7 @@ impl Compare {
 /// State that determines how an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Wrap modes for s, t and r. Cubes ignore them and clamp to the edge of their face.
+    /// Wrap modes for s, t and r. For cubes, these modes are ignored, and coordinates clamp to the edge of the face.
     pub wrap: [Wrap; 3],
     /// Filter for a level of detail of at most 0, at which a texel covers more than a pixel.
     pub mag: Filter,
@@ -153,7 +153,7 @@ pub struct Sampler {
     pub lod_bias: f32,
     /// Whether coordinates count texels instead of running from 0 to 1.
     pub unnormalised: bool,
-    /// Whether linear filtering of a cube mixes texels of several faces at their edges (OpenGL 3.2, 3.8.8).
+    /// Whether linear filtering at the edges of a cube's faces mixes texels of several faces (OpenGL 3.2, 3.8.8).
     pub seamless: bool,
     /// Maximum number of positions of an anisotropic filter; 0 and 1 disable the filter. [`sample`] and its variants
     /// read only one position. [`Footprint`](anisotropy::Footprint) computes the other positions.
@@ -184,7 +184,7 @@ impl Default for Sampler {
 pub struct Position {
     /// The coordinates s, t and r. For cubes, the components of a direction.
     pub coordinates: [f32; 3],
-    /// Number of the layer of an array. It is rounded to nearest even and clamped.
+    /// Number of the layer of an array. The number is rounded to nearest even and clamped to the existing layers.
     pub layer: f32,
     /// Texel offset, which is added to the position in texels.
     pub offset: [i32; 3],
@@ -212,8 +212,8 @@ pub fn sample_compare(
     filtered(image, sampler, at, passes)[0]
 }
 
-/// Returns the four texels that linear filtering would mix in 2D, without mixing them. Their order is that of the
-/// gather instructions: (0, 1), (1, 1), (1, 0), (0, 0), in texels from the lower corner.
+/// Returns the four texels that linear filtering would mix in 2D, without mixing them. The order of the texels is that
+/// of the gather instructions: (0, 1), (1, 1), (1, 0), (0, 0), in texels from the lower corner.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
     let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
@@ -268,7 +268,8 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     })
 }
 
-/// Returns the level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
+/// Returns the level of detail of a quad. [`lod_of_gradients`] computes it from the changes of the coordinates between
+/// a lane and its neighbours.
 ///
 /// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
 /// the coordinates are three directions, which are projected onto the face at which `facing` points. `facing` is the
@@ -291,7 +292,7 @@ pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -
     [change(right), change(below)]
 }
 
-/// A face of a cube, which defines coordinates on it (OpenGL 3.9.6, table 3.19).
+/// A face of a cube. The face defines coordinates on its plane (OpenGL 3.9.6, table 3.19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face(
     /// Number of the face, 0 to 5: +x, -x, +y, -y, +z, -z.
@@ -343,7 +344,7 @@ impl Face {
     }
 }
 
-/// A position on one level: coordinates in texels, and the slice of an array or the face of a cube.
+/// A position on one level. It consists of coordinates in texels, and of the slice of an array or the face of a cube.
 struct LevelPosition {
     texels: [f32; 3],
     /// Number of texels along each axis.
@@ -547,8 +548,8 @@ fn nearest<T>(
     fetch(level, sampler, &LevelPosition { wrap, ..place }, texel, value)
 }
 
-/// Returns the wrap mode for nearest filtering. If the mode clamps the coordinate to the edge of the image, the texel
-/// at the edge is read.
+/// Returns the wrap mode for nearest filtering. For a mode that clamps the coordinate to the edge of the image, the
+/// result is a mode that reads the texel at the edge.
 fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     match wrap {
         Wrap::Clamp => Wrap::ClampToEdge,

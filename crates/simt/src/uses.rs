@@ -22,7 +22,7 @@ pub struct Slot {
 pub enum Role {
     /// Operand of a computation.
     Value,
-    /// Value that determines the path of lanes, or whether they are active.
+    /// Value that determines the path of lanes, or whether lanes are active.
     Flow,
     /// Address of a word of memory, a texel or a register.
     Address,

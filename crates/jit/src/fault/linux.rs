@@ -133,7 +133,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // The end is set last and cleared first, so the handler never reads an invalid range.
+        // The end of the range is set last and cleared first, so the handler never reads an invalid range.
         self.0.end.store(0, Ordering::Release);
         self.0.start.store(0, Ordering::Release);
         self.0.used.store(false, Ordering::Release);
@@ -233,11 +233,12 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
                 }
             }
         }
-        // The signal was sent by a process, and the previous action ignores it.
+        // A process sent the signal, and the previous action ignores it.
         Some(before) if before.sa_sigaction == libc::SIG_IGN && info.si_code <= 0 => {}
         _ => {
-            // The handler is removed. On return, the instruction faults again and ends the process. A signal that a
-            // process has sent is sent again. SAFETY: the call only changes the handler of the signal.
+            // The handler is removed. After this handler returns, the instruction faults again and ends the process. If
+            // a process sent the signal, this code sends the signal again. SAFETY: the call only changes the handler of
+            // the signal.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             if info.si_code <= 0 {
                 // SAFETY: the call sends a signal to this thread, which receives the signal when the handler returns.

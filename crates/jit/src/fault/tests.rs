@@ -116,7 +116,7 @@ extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     ours(signal, info, context);
 }
 
-/// Sets a handler for SIGSEGV and returns the previous one.
+/// Sets a handler for SIGSEGV and returns the previous handler.
 fn set(handler: usize, flags: i32) -> usize {
     // SAFETY: the handler has the signature of the flags.
     unsafe {

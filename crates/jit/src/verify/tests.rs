@@ -346,7 +346,7 @@ fn a_site_that_the_state_does_not_have_is_rejected() {
     assert_eq!(of(SITES), Err(Rejected::Site(SITES)));
 }
 
-/// Verifies a segment without a check. Its strip stores once, and is changed by `change`.
+/// Verifies a segment without a check. The strip of the segment stores once, and `change` modifies this strip.
 fn store_at_once(site: bool, change: impl Fn(&mut Strip, Inside, Value)) -> Result<(), Rejected> {
     let mut strip = Strip::with_window(WINDOW);
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));

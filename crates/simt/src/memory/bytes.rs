@@ -25,9 +25,9 @@ impl Bytes {
     /// Returns bytes that are part of a chip's memory, so that a launch works on that memory without a copy.
     ///
     /// # Safety
-    /// While the value exists, the range must be valid for reads and writes, and no other reference to it may be used
-    /// in this process. Accesses through other mappings of the same pages are like accesses of another processor: a
-    /// launch may or may not see them.
+    /// While the value exists, the range must be valid for reads and writes, and no other reference to the range may be
+    /// used in this process. Accesses through other mappings of the same pages are like accesses of another processor:
+    /// a launch may or may not see them.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }

@@ -262,7 +262,7 @@ impl Access {
 }
 
 /// Runs groups on buffers that are adjacent and share pages. The groups access bytes close to each other or far apart.
-/// The results are those of running the groups in order. If accesses do not overlap, few groups run again.
+/// The results must equal those of running the groups in order. If accesses do not overlap, few groups may run again.
 #[test]
 fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];

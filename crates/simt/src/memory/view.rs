@@ -1,7 +1,7 @@
 //! The memory as a group sees it while other groups run ([`Tracked`]), and the record of the group's accesses for the
 //! commit ([`Footprint`]).
 //!
-//! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of a chunk in one of two ways:
+//! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of each chunk in one of two ways:
 //!
 //! * **If no store of the group has reached the chunk**, loads read the memory itself. For each chunk that a load
 //!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
@@ -12,7 +12,8 @@
 //!   less than a word also has one bit per byte. Accesses of lanes to contiguous words set their bits with two shifts;
 //!   other accesses set them lane by lane.
 //!
-//! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of both.
+//! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of the shadow
+//! and of the memory.
 //!
 //! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group of
 //! the footprint read from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that
@@ -90,8 +91,8 @@ fn between(first: usize, last: usize) -> u64 {
     u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
 }
 
-/// Calls `act` with each word of a set that contains some of the bits `first` to `last`, and with the mask of those
-/// bits in the word.
+/// Calls `act` for each word of a set that contains some of the bits `first` to `last`. The arguments of `act` are the
+/// word and the mask of those bits in the word.
 #[inline(always)]
 fn words_of(set: &mut [u64], first: usize, last: usize, mut act: impl FnMut(&mut u64, u64)) {
     let (low, high) = (first / 64, last / 64);
@@ -144,7 +145,7 @@ struct Area {
     bytes: Vec<u8>,
     /// The pages that have been copied from the memory, as a set of bits.
     open: Vec<u64>,
-    /// For each page, the words that were read before they were written, and the words that were written.
+    /// For each page, two sets of words: words that were read before they were written, and words that were written.
     marks: Vec<[u64; 2]>,
     /// For each page, one bit per byte. The bit is set if the byte was written, but not its whole word. The field is
     /// empty until there is such a byte.
@@ -158,7 +159,7 @@ impl Area {
     }
 
     /// Opens the pages that contain the picked bytes of a range, and marks these bytes as read or written. Returns the
-    /// whole range. `at` is the offset of the range. New pages are added to `opened`.
+    /// bytes of the whole range. `at` is the offset of the range. The numbers of new pages are added to `opened`.
     #[inline(always)]
     fn bytes<const READ: bool, const WRITE: bool>(
         &mut self,
@@ -333,7 +334,8 @@ impl<'a> Tracked<'a> {
         Self::with(memory, &Plan::new(memory), Shadow::default())
     }
 
-    /// Returns a view that uses the allocation of an earlier view, or a new one if `shadow` is empty.
+    /// Returns a view that uses the allocation of an earlier view. If `shadow` is empty, the view gets a new
+    /// allocation.
     pub fn with(memory: &'a Memory, plan: &Plan, mut shadow: Shadow) -> Self {
         if shadow.areas.is_empty() {
             shadow.areas = plan.layouts.iter().map(Area::new).collect();
@@ -465,7 +467,7 @@ struct Page {
     number: u32,
     /// The words that were written as a whole, one bit per word.
     written: u64,
-    /// The bytes that were written in other words, one bit per byte.
+    /// The bytes that were written in words of which only a part was written, one bit per byte.
     partial: [u64; PAGE / 64],
     data: [u8; PAGE],
 }
@@ -562,7 +564,7 @@ impl Memory {
     }
 }
 
-/// A cheap hash for page numbers. It may be weak, because no result depends on the order of the map.
+/// A cheap hash for page numbers. The hash may be weak, because no result depends on the order of the map.
 #[derive(Default)]
 struct PageHasher(u64);
 

@@ -12,8 +12,8 @@
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, the changes are
-/// those of the coordinates on a face, which run from 0 to 1.
+/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, they are the
+/// changes of the coordinates on a face. These coordinates run from 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
 /// If a ratio of sides exceeds a whole number by at most this amount, the ratio counts as that whole number. Otherwise,
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_square_is_filtered_as_without_anisotropy() {
         for size in [0.3, 1.0, 1.7, 2.0, 5.0] {
-            // Coordinates have few bits, so one side may be slightly longer than the other.
+            // Coordinates have few bits, so one side of the footprint may be slightly longer than the other side.
             for below in [size, size * 1.0001] {
                 assert_eq!(read(&sampler(16), sides(size, below)), read(&sampler(1), sides(size, below)));
             }

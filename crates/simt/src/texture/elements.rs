@@ -70,7 +70,7 @@ pub enum Channel {
     Listed(Field, Arc<[u32]>),
 }
 
-/// A channel that consists of one byte, which is a fraction of 255.
+/// A channel that is a constant byte or one byte of the element. The byte is a fraction of 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
     /// The byte of the element with this number.
@@ -92,7 +92,8 @@ impl Channel {
         }
     }
 
-    /// Returns the channel as a byte, if it is a fraction in a whole byte of the first word, or the constant 0 or 1.
+    /// Returns the channel as a byte. The channel must be the constant 0 or 1, or a fraction in a whole byte of the
+    /// first word; otherwise the function returns `None`.
     pub fn as_byte(&self) -> Option<ByteChannel> {
         const ONE: u32 = 1f32.to_bits();
         match self {
@@ -166,8 +167,8 @@ pub(super) fn small_float_shift(field: Field) -> u32 {
 #[inline(always)]
 pub(super) fn small_float(half: u32) -> u32 {
     let magnitude = half & 0x7fff;
-    // After the shift, the exponent is too small by 112, which the multiplication by 2^112 corrects. The product is
-    // exact, and denormal halves become normal singles.
+    // After the shift, the exponent is too small by 112. The multiplication by 2^112 corrects the exponent. The product
+    // is exact, and denormal halves become normal singles.
     let finite = (f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000)).to_bits();
     let quiet = if magnitude > 0x7c00 { 0x0040_0000 } else { 0 };
     let special = magnitude << 13 | 0x7f80_0000 | quiet;
@@ -205,8 +206,8 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Returns the elements of a level. Returns `None` if a channel would read past the end of the bytes, or does not
-    /// define a value for each number in its field.
+    /// Returns the elements of a level. Returns `None` in two cases: a channel would read past the end of the bytes, or
+    /// a channel does not define a value for each number in its field.
     pub fn new(
         bytes: &Arc<Vec<u8>>,
         strides: Strides,

@@ -50,7 +50,7 @@ pub struct Level {
     pub texels: Texels,
 }
 
-/// Texels of a level. They are ordered by row from t = 0 on, then by slice.
+/// Texels of a level. They are sorted by slice, and within a slice by row, from t = 0 on.
 #[derive(Clone)]
 pub enum Texels {
     /// Bits of red, green, blue and alpha.

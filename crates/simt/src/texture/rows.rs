@@ -1,4 +1,4 @@
-//! The sampler over whole rows of lanes. Its results equal those of [`sample`] and its variants for each lane, bit for
+//! The sampler over whole rows of lanes. For each lane, its results equal those of [`sample`] and its variants, bit for
 //! bit.
 //!
 //! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
@@ -12,9 +12,8 @@
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
-//! Two kinds of lanes are read by the per-lane sampler instead: lanes that are 2^22 texels or more away from the
-//! image's origin, and lanes at the edges of the faces of a seamless cube. Other lanes of the same fetch are still read
-//! as rows.
+//! The per-lane sampler reads two kinds of lanes: lanes that are 2^22 texels or more away from the image's origin, and
+//! lanes at the edges of the faces of a seamless cube. Other lanes of the same fetch are still read as rows.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -114,11 +113,12 @@ impl<const N: usize> Texel<'_, N> {
 /// An image and a sampler, prepared for reads of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The sampler. For a cube, its wrap modes are changed to clamp to the edges of the faces.
+    /// The sampler. For a cube, the wrap modes in this sampler are replaced by modes that clamp to the edges of the
+    /// faces.
     sampler: Sampler,
     /// The filter and the level for float texels, if the level of detail cannot change them.
     fixed: Option<(Filter, usize)>,
-    /// The level for integer texels, if the level of detail cannot change it.
+    /// The level for integer texels. It is `None` if the level of detail can change this level.
     fixed_bits: Option<usize>,
     /// Grid of each level. Empty if the image must be read lane by lane.
     grids: Vec<Grid>,
@@ -137,7 +137,8 @@ struct Grid {
     factor: [f32; 3],
     /// Number of the last layer. The faces of cubes are layers.
     last_layer: f32,
-    /// Offset of the first texel, and the steps to the next texel, row and layer, in bytes.
+    /// Offset of the first texel, and the distances from a texel to the next texel, to the next row and to the next
+    /// layer, in bytes.
     first: i32,
     steps: [i32; 3],
     /// The fast conversion of elements that consist of fractions.
@@ -150,7 +151,8 @@ struct Grid {
 const FAR: f32 = 4_194_304.0;
 /// Size in bytes of a texel that is not an element.
 const TEXEL: usize = size_of::<[u32; 4]>();
-/// Maximum size of an offset for reads of rows. Sums of such an offset and a coordinate within [`FAR`] do not overflow.
+/// Maximum size of an offset for reads of rows. The sum of such an offset and a coordinate within [`FAR`] does not
+/// overflow.
 const OFFSET: i32 = 1 << 16;
 
 impl Plan {
@@ -355,7 +357,7 @@ struct Eights<'a> {
     lod: &'a [Words8],
 }
 
-/// The task of reading rows for [`Plan::read`]. Its result is the set of lanes that [`Plan::read_lane`] must read.
+/// The task of reading rows for [`Plan::read`]. It returns the set of lanes that [`Plan::read_lane`] must read.
 struct ReadRows<'a> {
     plan: &'a Plan,
     image: &'a Image,
@@ -514,7 +516,7 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads the levels that lanes choose and mixes them. Returns the lanes that are too far away to be read as rows.
+/// Reads the levels that lanes select and mixes them. Returns the lanes that are too far away to be read as rows.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,
@@ -541,7 +543,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     }
 }
 
-/// Implements [`leveled`] for a group of up to `M` vectors in which each lane chooses its level.
+/// Implements [`leveled`] for a group of up to `M` vectors in which each lane selects its level.
 #[inline(always)]
 fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     wide: E,
@@ -638,7 +640,7 @@ struct Chosen {
 impl Chosen {
     const NONE: Chosen = Chosen { levels: [0; EIGHT], linear: 0, weights: [0; EIGHT], mixed: 0 };
 
-    /// Returns the filter of a lane and the larger of its levels.
+    /// Returns the filter that a lane selects, and the larger of the two levels that it reads.
     #[inline(always)]
     fn of(&self, lane: usize) -> (Filter, usize) {
         let filter = if self.linear >> lane & 1 != 0 { Filter::Linear } else { Filter::Nearest };
@@ -843,8 +845,8 @@ fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     mix(wide, tame, near.weights[1], low, high)
 }
 
-/// Converts two texels that are neighbours along s, and mixes them. This is a function, because a closure is not always
-/// compiled for the level.
+/// Converts two texels that are neighbours along s, and mixes them. This code is in a function, because a closure is
+/// not always compiled for the level.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
 fn along_s<E: Eight, V: Convert<C>, const C: usize>(

@@ -471,7 +471,8 @@ fn nearest_always_gives_a_texel_or_the_border() {
             offset: [next(), next(), next()].map(|bits| bits.to_bits() as i32),
             lod: next(),
         };
-        // The number of images and the number of modes have no common factor, so every pair of them occurs.
+        // The number of images and the number of modes have no common factor, so every combination of an image and a
+        // mode occurs.
         let mut sampler = wrap(modes[round % modes.len()]);
         sampler.unnormalised = round % 3 == 0;
         let value = f32::from_bits(sample(image, &sampler, &position)[0]);

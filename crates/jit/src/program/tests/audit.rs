@@ -1,5 +1,6 @@
 //! Decodes linked code and checks every instruction. Only listed instructions are allowed. Stores may only access the
-//! state, the group's rows, the counts, the frame and, if the test allows it, the window and sites.
+//! state, the group's rows, the counts and the frame. If the test allows it, stores may also access the window and
+//! sites.
 
 use std::collections::BTreeSet;
 
@@ -133,13 +134,13 @@ pub(super) struct Allowed<'a> {
     pub(super) window: bool,
 }
 
-/// Facts that hold at an instruction during the audit.
+/// Facts that the audit knows before it checks an instruction.
 struct Known {
     /// Number of bytes of the frame.
     frame: i64,
     /// Number of counts.
     counts: usize,
-    /// Registers that hold a field of the state, each with the offset of the field.
+    /// Registers that contain a field of the state, each register with the offset of the field.
     held: Vec<(Register, i32)>,
 }
 

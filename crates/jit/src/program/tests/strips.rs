@@ -279,8 +279,8 @@ proptest! {
     }
 }
 
-/// Lanes leave a loop one by one, and the loop has a conditional inside. Results, counts and the end of the run equal
-/// those of a simulation lane by lane.
+/// Lanes leave a loop one by one, and the loop contains a conditional. Results, counts and the end of the run must
+/// equal those of a simulation that executes lane by lane.
 #[test]
 fn a_loop_counts_as_a_group_would() {
     for level in Level::available() {
@@ -333,7 +333,8 @@ fn count_down(waits: Waits) -> Node {
         Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], ..Piece::default() },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
-    // The budget covers all instructions, the arrival of one side at the join, and the arrival of the lanes that leave.
+    // The budget covers three things: all instructions, the arrival of one side at the join, and the arrival of the
+    // lanes that leave.
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 

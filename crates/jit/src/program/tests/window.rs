@@ -27,7 +27,7 @@ enum Accesses {
     Stores,
     /// Stores in a strip that bails out without a separate check.
     StoresAtOnce,
-    /// A load, then two stores: only for code that computes both vectors of a group at once.
+    /// A load, then two stores. Only code that computes both vectors of a group at once can run these accesses.
     Several,
 }
 

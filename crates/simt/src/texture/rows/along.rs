@@ -82,7 +82,7 @@ impl Plan {
                 *values = texels;
             }
         }
-        // Lanes with a single position keep the bits of its texel.
+        // The result of a lane with a single position has the bits of the texel at this position.
         for lane in members(lanes & footprints.with_place(1)) {
             let footprint = &footprints.of_lanes[lane];
             (0..4).for_each(|channel| values[channel][lane] = footprint.share(sums[channel][lane]));

@@ -18,8 +18,8 @@ pub(super) struct FetchRows<'a> {
 }
 
 impl FetchRows<'_> {
-    /// Reads the rows. This function is not generic, for the same reason as
-    /// [`ReadRows::at_level`](super::ReadRows::at_level).
+    /// Reads the rows. The comment at [`ReadRows::at_level`](super::ReadRows::at_level) explains why this function is
+    /// not generic.
     #[inline(never)]
     pub(super) fn at_level(self, level: level::Level) {
         level.run(self);

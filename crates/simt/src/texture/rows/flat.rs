@@ -27,7 +27,7 @@ pub struct FlatRows<'a> {
 }
 
 impl<'a> FlatRows<'a> {
-    /// Returns a row as cells, if no other code uses it.
+    /// Returns a row as cells. The argument is a mutable reference, so no other code uses the row.
     #[inline(always)]
     pub fn row<const N: usize>(row: &'a mut Words<N>) -> &'a [Cell<Words8>] {
         Cell::from_mut(row.as_chunks_mut().0).as_slice_of_cells()
@@ -44,7 +44,7 @@ pub(super) struct Flat {
 }
 
 /// Wrapping along an axis. The index of a texel is first limited to a range, then masked. For any wrap mode, only one
-/// of these steps has an effect.
+/// of these two steps changes the index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Axis {
     least: i32,

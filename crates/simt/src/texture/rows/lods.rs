@@ -31,8 +31,8 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
 }
 
 /// Returns the level of detail on a cube for each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad)
-/// computes it. `facing` are the directions that select the face. `quad` are the directions of the origin lane, of the
-/// lane to its right and of the lane below it.
+/// computes it. `facing` contains the directions that select the face. `quad` contains the directions of the origin
+/// lane, of the lane to its right and of the lane below it.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -44,7 +44,7 @@ pub fn lods_on_faces<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (facing, Some(quad)), lanes)
 }
 
-/// Implements [`lods_on_faces`]. If `quad` is `None`, the directions in `facing` are those of lanes in quads.
+/// Implements [`lods_on_faces`]. If `quad` is `None`, `facing` also contains the directions of the lanes in each quad.
 fn on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -67,8 +67,8 @@ fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PA
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes. It is [`lod_of_gradients`](super::super::lod_of_gradients)
-/// of the differences in the lane's quad, and is computed once per quad.
+/// Returns the level of detail of each of the given lanes. For each quad,
+/// [`lod_of_gradients`](super::super::lod_of_gradients) of the differences between lanes of the quad is computed once.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,

@@ -138,7 +138,7 @@ fn image(shape: Shape, random: &mut Random) -> Image {
     Image::new(shape, levels).expect("the levels halve")
 }
 
-/// Returns the bits of a number. It is usually small, and sometimes special or any bits.
+/// Returns the bits of a number. The number is usually small. Sometimes it is special, or its bits are random.
 fn number(random: &mut Random) -> u32 {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
     match random.below(8) {
@@ -177,8 +177,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Turns coordinates into directions. In some quads, the directions are close to one another, so that most of these
-/// quads are on one face and some cross an edge. In other quads, two components have the same size.
+/// Turns coordinates into directions. In some quads, the directions are close to one another, so most of these quads
+/// are on one face, and some of them cross an edge. In other quads, two components have the same size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
