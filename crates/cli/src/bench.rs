@@ -260,7 +260,7 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
     Ok(Answer::No)
 }
 
-/// Times and results of the runs on one pool.
+/// Times and results of the runs on one pool of threads.
 #[derive(Default)]
 struct Runs {
     cpu: Vec<Duration>,
@@ -299,7 +299,7 @@ impl Runs {
         Ok(outcome)
     }
 
-    /// Compares the result of a run with the expected one.
+    /// Compares the result of a run with the expected result.
     fn judge(&mut self, kernel: &Work, outcome: &dyn Outcome, args: &Bench) -> Result<()> {
         let verdict = kernel.judge(outcome)?;
         if !self.wrong {
@@ -426,7 +426,7 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Prints the geometric means over several kernels: seconds, and the speedup relative to the control.
+/// Prints two geometric means over several kernels: seconds, and the speedup relative to the control.
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();

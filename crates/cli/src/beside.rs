@@ -15,7 +15,7 @@ use reconverge_workbench::values::Files;
 use crate::files::read_bounded;
 use crate::messages::note;
 
-/// The folder to which file names in a launch are relative, and the folder that must contain the files.
+/// Two folders: the folder to which file names in a launch are relative, and the folder that must contain the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,

@@ -582,7 +582,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk. The folder contains the other files that this file names.
+/// The folder of a file on disk. It contains the files that this file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,

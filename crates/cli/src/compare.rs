@@ -167,7 +167,7 @@ impl Side {
         rows.collect()
     }
 
-    /// Returns the text of a moment: its lanes, address and instruction.
+    /// Returns the text of a moment, which consists of lanes, an address and an instruction.
     fn spelled(&self, moment: &Moment) -> String {
         let width = self.reader.header().lanes_per_group.clamp(1, 64) as u8;
         let text = self.reader.described(&moment.what, None);

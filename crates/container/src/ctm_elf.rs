@@ -48,7 +48,7 @@ mod own {
 /// its name has no number.
 struct Registers(&'static str, u32, u32);
 
-// R5xx acceleration guide, register reference; RS_*: addresses in Mesa's r300 driver.
+// Sources: the register reference of the R5xx acceleration guide and, for the addresses of RS_*, Mesa's r300 driver.
 #[rustfmt::skip]
 const REGISTERS: [Registers; 14] = [
     Registers("US_CONFIG",       0x4600, 1),

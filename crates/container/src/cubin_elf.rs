@@ -345,7 +345,7 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     Ok(variables)
 }
 
-/// Returns the words of constant banks that hold a symbol's address, by the symbol's index.
+/// Returns the words of constant banks that contain the address of a symbol. The index of the symbol is the key.
 ///
 /// The word that a relocation writes must be in a constant section, and the relocation's symbol must be in global
 /// memory. So the result of a relocation cannot depend on another relocation.

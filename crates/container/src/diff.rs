@@ -1,5 +1,5 @@
-//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side, or
-//! the old side if [`Hints::old`] is set.
+//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side of
+//! the diff. If [`Hints::old`] is set, it reads the old side.
 //!
 //! ```text
 //! --- a/shaders.h

@@ -208,7 +208,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
                 let mut tokens =
                     line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
                 if let Some(first) = tokens.next().filter(|first| log::is_number(first)) {
-                    // A line of a dump begins with an address and a number. Prose has only one number at this position.
+                    // A line of a dump begins with an address and a number. In prose, a second number does not follow
+                    // the first.
                     let second = tokens.next().filter(|second| first.len() >= 4 && log::is_number(second));
                     stray.get_or_insert((number, line, first));
                     if let Some(second) = second {

@@ -18,7 +18,7 @@ pub(crate) const MACHINE_CAL: u16 = 125;
 /// `e_machine` of LLVM's R600 and AMDGPU objects.
 pub(crate) const MACHINE_AMDGPU: u16 = elf::EM_AMDGPU.0;
 
-/// Value of the byte order field for big-endian files, which are for other processors.
+/// Value of the byte order field in big-endian files. Such files are for other processors.
 const BIG_ENDIAN: u8 = 2;
 
 /// Section types.
@@ -91,7 +91,7 @@ pub(crate) struct Elf<'a> {
     pub(crate) flags: u32,
     pub(crate) sections: Vec<Section<'a>>,
     pub(crate) segments: Vec<Segment<'a>>,
-    /// Symbols of the first symbol table; empty if the file does not have one.
+    /// Symbols of the first symbol table. The list is empty if the file does not have a symbol table.
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 

@@ -13,8 +13,8 @@ use reconverge_isa::program::CodeAt;
 use crate::error::Unread;
 use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
-/// Maximum number of images that do not load, after which the search ends. Without this limit, a damaged or crafted
-/// file with many headers would take long.
+/// Maximum number of images that do not load. After this number, the search ends. Without this limit, the search would
+/// take long in a damaged or crafted file with many headers.
 const MOST_UNREAD: usize = 1000;
 
 /// The first bytes of each kind of header.
@@ -55,7 +55,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Adds all images in `bytes`. `before` is a prefix of their names.
+/// Adds all images in `bytes`. `before` is a prefix for the names of the images.
 fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: &mut Unread) {
     let members = members(bytes);
     let kernels = opencl_kernels(bytes);
@@ -118,7 +118,7 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
         return fatbin::length(rest).map(|length| (Format::Fatbin, length.min(rest.len())));
     }
     if rest.starts_with(gsh::MAGIC) {
-        // The header has 32 bytes, and a block follows.
+        // The file has a header of 32 bytes, and a block follows this header.
         return (rest.get(32..36) == Some(b"BLK{")).then_some((Format::Gsh, rest.len()));
     }
     let plain = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();

@@ -267,7 +267,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Members of a container that could not be read. The other members are read nevertheless.
+/// Members of a container that could not be read. The readable members are loaded nevertheless.
 #[derive(Default)]
 pub(crate) struct Unread {
     /// The first errors, up to [`MOST_NAMED`].

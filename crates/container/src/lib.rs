@@ -1,13 +1,13 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! Start with [`load`], which detects the format of a file from its contents and calls the module for this format. Each
-//! module has a `load`, and a `write` if the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]).
-//! [`formats`] lists the formats for help texts. [`patch`] changes words of a program and keeps every other byte of its
-//! file.
+//! A reader should start with [`load`], which detects the format of a file from its contents and calls the module for
+//! this format. Each module has a function `load`. If the format can be written, the module also has a function `write`
+//! ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`] lists the formats for help texts. [`patch`] changes
+//! words of a program and keeps every other byte of its file.
 //!
-//! All input is treated as hostile. Every length and offset is checked against the actual data, and nothing panics.
-//! Memory use is limited to a small multiple of the file's size, or to a fixed bound for compressed data. Data
-//! without a known meaning is skipped with a note in [`Image::notes`].
+//! All input is treated as hostile. Every length and offset is checked against the actual data, and no input causes a
+//! panic. Memory use is limited to a small multiple of the file's size. For compressed data, it is limited to a fixed
+//! number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
 //!
 //! The crate does not access files: it takes bytes and returns values.
 
@@ -145,7 +145,7 @@ pub struct Hints {
     pub endian: Option<Endian>,
     /// Macros that are defined for a C source: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Read the old side of a diff instead of the new one.
+    /// Read the old side of a diff instead of the new side.
     pub old: bool,
 }
 
@@ -171,7 +171,7 @@ pub struct Written<T> {
     pub notes: Vec<String>,
 }
 
-/// Returns the format of a file, which its content determines.
+/// Returns the format of a file. The content of the file determines the format.
 ///
 /// Magic numbers and first tokens are checked first. If the file is of a known kind that is not shader code, its format
 /// is [`Format::Embedded`] if it contains an image. If it contains no image, the result is an error that names the
@@ -203,7 +203,7 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     })
 }
 
-/// Returns the format if a magic number or the first tokens of a cubin determine it.
+/// Returns the format if a magic number or the first tokens of a cubin determine the format.
 fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     if bytes.starts_with(b"\x7fELF") {
         return elf::recognise(bytes).map(Some);

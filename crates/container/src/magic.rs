@@ -1,4 +1,4 @@
-//! Recognises files that are not shader code by their first bytes. Any bytes are valid raw words, so without this
+//! Recognises files that are not shader code by their first bytes. Raw words may consist of any bytes, so without this
 //! check, every file would be read as a program.
 
 use crate::Error;

@@ -59,7 +59,7 @@ struct Edit {
     with: Vec<u8>,
 }
 
-/// Applies edits, which are sorted by offset, and returns the new bytes.
+/// Applies edits and returns the new bytes. The edits are sorted by offset.
 fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut kept = 0;

@@ -25,11 +25,11 @@ const NOBITS: u32 = 8;
 pub(crate) struct Inflated {
     /// Number of the section.
     pub(crate) number: u16,
-    /// Name of the section, empty if the file does not have one.
+    /// Name of the section. The text is empty if the file does not contain the name.
     pub(crate) name: String,
     /// Offset of the compressed data in the file.
     pub(crate) at: u64,
-    /// Decompressed contents, or the reason why they cannot be read.
+    /// Decompressed contents of the section, or the reason why they cannot be read.
     pub(crate) content: Result<Vec<u8>, Error>,
 }
 

@@ -79,7 +79,7 @@ pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
 /// State of a thread.
 #[derive(Default)]
 struct Worker {
-    /// Number of the current case plus one, or 0 if no case runs.
+    /// Number of the current case plus 1, or 0 if no case is running.
     case: AtomicU64,
     /// Start of the case, in milliseconds since the start of the run.
     began: AtomicU64,

@@ -120,7 +120,7 @@ fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
     (Random::new(seed), program)
 }
 
-/// Returns an input with a program, a random mode, level and seed, and this launch.
+/// Returns an input that consists of a program, a random mode, level and seed, and this launch.
 fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u8> {
     let seeded: Vec<u32> = [random.next(), random.next()].into_iter().chain(words.iter().copied()).collect();
     input([random.next() as u8, random.next() as u8, launch, chip], &seeded)
@@ -309,7 +309,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
-    // Compute programs run on chip number 4, for which they are generated.
+    // Compute programs run on chip number 4, because they are generated for this chip.
     of_program(random, COMPUTE, 4, &words)
 }
 

@@ -58,7 +58,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Returns random bytes. In half of the cases, all of them are printable.
+/// Returns random bytes. In half of the cases, all bytes are printable.
 fn make(random: &mut Random) -> Vec<u8> {
     let length = random.below(300);
     let printable = random.once_in(2);
@@ -127,7 +127,7 @@ fn case_seeds() -> Vec<Vec<u8>> {
     }
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tesla/tests/vectors-sample.csv.gz");
     let text = String::from_utf8(unpacked(&std::fs::read(vectors).unwrap_or_default())).unwrap_or_default();
-    // One table per family, each preceded by its name.
+    // The text has one table per family. The name of the family precedes the table.
     for table in text.split("# ") {
         let lines = table.lines().skip(1).take(20).flat_map(|line| [line, "\n"]);
         seeds.push(lines.collect::<String>().into_bytes());

@@ -1,8 +1,8 @@
 //! Targets that execute mutated programs of the corpora, with the launches of these programs, on every engine.
 //!
-//! An input is a head (mode, level), a word that is the hash of a case's name, and the words of the program. The hash
-//! selects the case whose launch runs the program. Cases come from the corpus in the repository, from the collections
-//! in `shared/` if they exist, and from the kernels of `bench`.
+//! An input consists of a head (mode, level), a word that is the hash of a case's name, and the words of the program.
+//! The hash selects a case, and the launch of this case runs the program. Cases come from the corpus in the repository,
+//! from the collections in `shared/` if they exist, and from the kernels of `bench`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -2,7 +2,8 @@
 
 /// Declares an enum. The declaration contains the name of each value next to the value.
 ///
-/// Generates `ALL` (all values, in the order of their declaration), `name`, and `Display`, which writes the name.
+/// Generates three items: `ALL` (all values, in the order of their declaration), `name`, and an implementation of
+/// `Display` that writes the name.
 ///
 /// ```
 /// reconverge_isa::choices! {

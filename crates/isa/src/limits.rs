@@ -6,7 +6,7 @@
 //! limit, its value and the option that raises it. [`room`] tests whether the host can provide an allocation whose size
 //! comes from input. If the host cannot provide the allocation, that is also an error.
 //!
-//! Limits of the hardware are not in this module. Each machine defines its own.
+//! Limits of the hardware are not in this module. Each machine defines the limits of its hardware.
 //!
 //! ```
 //! use reconverge_isa::limits::LANES;
@@ -233,7 +233,7 @@ pub fn room(bytes: u64, times: u64) -> Result<(), NoRoom> {
 /// # Errors
 /// Returns [`NoRoom::Host`] if the host cannot provide the bytes.
 pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
-    /// Requests of fewer bytes than this are not tested.
+    /// Requests of fewer than this number of bytes are not tested.
     const SMALL: u64 = 1 << 24;
     if bytes < SMALL {
         return Ok(());

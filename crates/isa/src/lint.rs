@@ -58,7 +58,7 @@ pub const MALFORMED: Rule = Rule {
 };
 
 /// Defines the rules of a machine. Each rule is a constant with a name, a severity, a requirement, a source and a fix.
-/// `RULES` contains all of them.
+/// `RULES` contains all rules.
 #[macro_export]
 macro_rules! rules {
     ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {

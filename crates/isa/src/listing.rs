@@ -1,5 +1,5 @@
-//! Marks that a disassembler returns together with its text. Front ends use them to show lines with their addresses and
-//! words.
+//! Marks that a disassembler returns together with its text. With these marks, front ends show lines with their
+//! addresses and words.
 
 use std::ops::Range;
 

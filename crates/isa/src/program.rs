@@ -107,7 +107,7 @@ crate::choices! {
         GsCopy = "gs-copy",
         /// Pixel program, in the terms of ATI and AMD.
         Pixel = "pixel",
-        /// Fragment program: the same stage, in the terms of NVIDIA and OpenGL.
+        /// Fragment program. NVIDIA and OpenGL use this term for a pixel program.
         Fragment = "fragment",
         /// Vertex fetch program (R600, R700).
         Fetch = "fetch",
@@ -329,7 +329,7 @@ pub struct Image {
     pub isa: Option<Isa>,
     /// The chip or architecture name, if the container states it and all modules agree.
     pub chip: Option<String>,
-    /// Modules of the programs; [`Program::module`] is an index into this list. The list is empty for formats without
+    /// Modules of the programs. [`Program::module`] is an index into this list. The list is empty for formats without
     /// modules.
     pub modules: Vec<Module>,
     /// The programs, in the file's order.

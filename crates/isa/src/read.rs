@@ -97,7 +97,8 @@ pub struct Table<D: Draft> {
 }
 
 impl<D: Draft> Table<D> {
-    /// Builds the index over the rows of all groups. Rows keep the order of the groups and of the rows in them.
+    /// Builds the index over the rows of all groups. The rows have the order of the groups and, within a group, the
+    /// order of the group.
     ///
     /// The bit fields `key` together select a bucket. There are at most four fields, and each field is one run of bits.
     /// The caller should select bits that distinguish many rows. If a word matches several rows, [`Table::find`]
@@ -269,11 +270,12 @@ pub struct Described {
     pub bits: u64,
     /// Name of the part or field that the bits belong to.
     pub name: &'static str,
-    /// Text of the bits' value in this word; may be empty.
+    /// Text of the bits' value in this word. The text may be empty.
     pub text: String,
 }
 
-/// Adds the values of the parts to the draft. The error is the name of a part that is not defined for this word.
+/// Adds the values of the parts to the draft. If a part is not defined for this word, the error is the name of the
+/// part.
 #[inline]
 fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> Result<(), &'static str> {
     for part in parts {

@@ -127,8 +127,8 @@ pub enum Style {
     Hex,
     /// Two's complement in hexadecimal: `-0x8`.
     Signed,
-    /// A code address: a label, or a hexadecimal number. The field holds the address shifted right by the given number
-    /// of bits.
+    /// A code address: a label, or a hexadecimal number. The field contains the address, shifted right by the given
+    /// number of bits.
     Code(u8),
 }
 
@@ -149,9 +149,9 @@ pub struct Number<D: 'static> {
 /// Value of a memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Number of the bank; 0 if the operand does not have one.
+    /// Number of the bank, or 0 if the operand does not have a bank.
     pub bank: u8,
-    /// Number of the base register; 0 if the operand does not have one.
+    /// Number of the base register, or 0 if the operand does not have a base register.
     pub base: u8,
     /// Offset in bytes.
     pub offset: i32,
@@ -239,7 +239,7 @@ pub struct BitPattern {
     pub fixed: u64,
 }
 
-/// A piece of an instruction's text with the bits it represents.
+/// A piece of an instruction's text, with the bits that the piece represents.
 #[derive(Debug)]
 pub enum Part<D: 'static> {
     /// A word that is always written and does not represent bits.
@@ -340,7 +340,7 @@ impl<D: Draft> Row<D> {
         word & self.mask == self.fixed && self.scope.admits(here)
     }
 
-    /// Returns a mask of all bits of the instruction: 32 bits, or 64 bits if it is long.
+    /// Returns a mask of all bits of the instruction: 64 bits for a long instruction, otherwise 32 bits.
     pub const fn width(&self) -> u64 {
         if self.long { u64::MAX } else { 0xffff_ffff }
     }

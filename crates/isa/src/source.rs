@@ -33,7 +33,7 @@ impl Span {
 
 /// Severity of a message.
 ///
-/// The enum is exhaustive: a text either has a meaning or does not have one.
+/// The enum is exhaustive, because there are only two cases: a text has a meaning, or it does not have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text does not have a meaning.
@@ -51,13 +51,13 @@ pub struct Diagnostic {
     pub message: String,
     /// The range of the text.
     pub span: Span,
-    /// Short text that is shown at the range, such as the text found there. May be empty.
+    /// Short text that is shown at the range, such as the text found there. The text may be empty.
     pub label: String,
     /// Advice: the text that would fit, or that the author probably meant.
     pub help: Option<String>,
     /// A second range in the same text, and its description, such as "the first" in "the first is in line 3".
     pub related: Option<Box<(Span, &'static str)>>,
-    /// The included file that contains the range; `None` if the source itself contains it.
+    /// The included file that contains the range. The value is `None` if the source itself contains the range.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -179,7 +179,7 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
     let letters = letters(&word);
     candidates
         .filter(|_| !is_number && length <= LONGEST_WORD)
-        // The distance is at least the difference of the lengths, which is cheap to compute.
+        // The difference of the lengths is cheap to compute, and the distance is at least this difference.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
         // One mistake adds at most one letter and removes at most one letter.
         .filter(|candidate| {
@@ -188,7 +188,7 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
         })
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
-        // If two candidates have the same distance, a candidate that is a prefix of the word wins.
+        // If two candidates have the same distance, a candidate that is a prefix of the word takes precedence.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(&candidate.to_ascii_lowercase())))
         .map(|(_, candidate)| candidate)
 }
@@ -243,7 +243,7 @@ pub fn proposed(help: &str) -> Option<&str> {
 pub struct DirectiveRow {
     /// Name of the directive, with its dot.
     pub name: &'static str,
-    /// Operands in the notation of messages and documentation; may be empty.
+    /// Operands in the notation of messages and documentation. The text may be empty.
     pub operands: &'static str,
     /// Meaning of the directive.
     pub about: &'static str,
@@ -323,7 +323,7 @@ impl<'a> Cursor<'a> {
         self.text[self.behind_space()..].chars().next()
     }
 
-    /// Reads `text` if it comes next, after any space. Returns whether it was read.
+    /// Reads `text` if it is the next text after any space. Returns whether the function has read it.
     #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
         let at = self.behind_space();
@@ -334,8 +334,8 @@ impl<'a> Cursor<'a> {
         next
     }
 
-    /// Reads `word` if it comes next as a whole word, that is, without a letter, digit, `_` or `$` after it. Returns
-    /// whether it was read.
+    /// Reads `word` if it is the next whole word. A word is whole if no letter, digit, `_` or `$` follows it. Returns
+    /// whether the function has read it.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let start = self.at;
         if self.word() == word && !word.is_empty() {
@@ -471,7 +471,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the line, with its end of line, that begins a program in a text of several programs.
+/// Returns the line that begins a program in a text of several programs. The line includes its end of line.
 ///
 /// ```
 /// use reconverge_isa::source::program_line;

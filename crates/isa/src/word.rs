@@ -127,7 +127,7 @@ pub const fn sign_extend(value: u32, width: u32) -> i32 {
 pub struct WordInfo {
     /// The manual's name of the word format.
     pub name: &'static str,
-    /// Purpose of the word, and the document that describes it.
+    /// Purpose of the word, and the document that describes the word.
     pub doc: &'static str,
     /// The fields in the manual's order.
     pub fields: &'static [Field],
@@ -248,7 +248,8 @@ pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     owned
 }
 
-/// Returns a field's name without the prefix `r#`, which Rust requires for names that are keywords, such as `type`.
+/// Returns a field's name without the prefix `r#`. Rust requires this prefix for names that are keywords, such as
+/// `type`.
 pub const fn plain_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,

@@ -63,7 +63,7 @@ pub trait Prefixes {
     fn skip(reader: &mut Reader);
 }
 
-/// Reads lines by the rows of a table. Its buffers are reused from line to line.
+/// Reads lines by the rows of a table. The reader reuses its buffers from line to line.
 #[derive(Debug)]
 pub struct LineReader<'t, D: Draft> {
     table: &'t Table<D>,
@@ -177,7 +177,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        // If the position is after `[`, the operand in brackets has a wrong value: no word is missing.
+        // If the position is after `[`, no word is missing: the operand in brackets has a wrong value.
         let in_brackets = line[..span.start].trim_end().ends_with('[');
         let missing = match in_brackets {
             true => None,

@@ -75,11 +75,11 @@ impl fmt::Display for Space {
     }
 }
 
-/// For each instruction of a program, by address, the uses of its operations.
+/// For the address of each instruction of a program, the uses of the instruction's operations.
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
-/// The reads and writes of one operation. An instruction that issues several operations at the same time has one value
-/// for each of them. All of these operations read before any of them writes.
+/// The reads and writes of one operation. If an instruction issues several operations at the same time, there is one
+/// value of this type per operation. All of these operations read before any of them writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
     /// Name of the operation in the report of a run.
@@ -90,7 +90,7 @@ pub struct Uses {
     pub reads: Vec<Read>,
     /// Slots that the operation writes.
     pub writes: Vec<Slot>,
-    /// Whether active lanes may keep their old value, because of a predicate or a condition.
+    /// Whether some active lanes may keep the old value of the result, because of a predicate or a condition.
     pub conditional: bool,
     /// Whether the result is an output: it leaves the program in a register that no instruction reads.
     pub leaves: bool,
@@ -106,7 +106,7 @@ pub struct Uses {
     pub operands: Vec<Space>,
     /// Memory to which the operation stores.
     pub stores: Option<Space>,
-    /// Whether the store is narrower than a word. The other bytes of the word are then unchanged.
+    /// Whether the store is narrower than a word. If so, the other bytes of the word are unchanged.
     pub narrow: bool,
 }
 

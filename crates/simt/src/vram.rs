@@ -37,7 +37,8 @@ const BLOCK: usize = 4096;
 /// Minimum number of words for a copy as vectors.
 const MANY: usize = 32;
 
-/// A view of memory that other code may access at the same time. Copies of a view share the memory, in all threads.
+/// A view of memory that other code may access at the same time. Copies of a view share this memory, also between
+/// threads.
 ///
 /// An access has no effect if part of its range is outside the memory.
 #[derive(Clone, Copy)]
@@ -50,7 +51,7 @@ pub struct Vram<'a> {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view of bytes. They stay borrowed as long as the view is in use.
+    /// Returns a view of bytes. The bytes stay borrowed as long as the view is in use.
     pub fn new(bytes: &'a mut [u8]) -> Vram<'a> {
         // SAFETY: the bytes are valid for `'a`, and no other code accesses them, because they are borrowed mutably.
         unsafe { Vram::from_raw(bytes.as_mut_ptr(), bytes.len()) }
@@ -71,8 +72,8 @@ impl<'a> Vram<'a> {
         Vram { head, words, tail, fills: None }
     }
 
-    /// Returns a range as bytes of a buffer, so that a launch works on them without a copy. Returns `None` if the range
-    /// is not in memory.
+    /// Returns a range as bytes of a buffer, so that a launch works on the bytes of the range without a copy. Returns
+    /// `None` if the range is not in memory.
     ///
     /// # Safety
     /// The returned bytes must be dropped before `'a` ends. Until they are dropped, no other overlapping range may be
@@ -278,8 +279,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns, compared with 22 ns if its size
-    /// is a variable (rustc 1.95, `-O`, an AMD EPYC).
+    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns. If the size of the word is a
+    /// variable, an update takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
     #[inline]
     fn update_array<const N: usize, T>(self, at: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         let before = self.array::<N>(at)?;
@@ -326,8 +327,8 @@ impl<'a> Vram<'a> {
         unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
-    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words. A
-    /// later store to a byte of one of these words must store all four bytes.
+    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words.
+    /// If the caller later stores to a byte of one of these words, it must store all four bytes of the word.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
@@ -422,8 +423,8 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
 /// copies 16 bytes per cycle.
 ///
 /// # Safety
-/// `count` words must be readable at `from` and writable at `to`. Other threads may access the ranges at the same time
-/// by atomic accesses to aligned words, or through other mappings.
+/// It must be possible to read `count` words at `from` and to write `count` words at `to`. Other threads may access
+/// both ranges at the same time, by atomic accesses to aligned words or through other mappings.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {

@@ -104,8 +104,8 @@ macro_rules! watched {
                 $run
             }
             $crate::Watch::Paths(listener) => {
-                // The type `Shares` is used here because lockstep also uses it, so the engine is not compiled for
-                // another type.
+                // The type `Shares` is used here because lockstep also uses it. With a different type, the engine would
+                // have to be compiled once more.
                 let mut shares = $crate::Shares::default();
                 let result = {
                     let $observer = &mut shares;
@@ -147,11 +147,11 @@ macro_rules! announced {
     };
 }
 
-/// Defines the methods that step a launch. The implementation must have a method `observed_step`, which is generic over
-/// the observer. The defined methods are compiled in the crate of the machine.
+/// Defines the methods that step a launch. The type for which they are defined must have a method `observed_step`,
+/// which is generic over the observer. The defined methods are compiled in the crate of the machine.
 ///
-/// With `advance`, the implementation must also have a method `observed_advance`. With `groups`, the macro defines
-/// `observed_advance`, which runs one group after another. The implementation must then have the field `done` and the
+/// With `advance`, the type must also have a method `observed_advance`. With `groups`, the macro defines
+/// `observed_advance`, which runs one group after another. In that case, the type must have the field `done` and the
 /// methods `statistics`, `lowered`, `group_number` and `advance_group`.
 #[macro_export]
 macro_rules! stepping {

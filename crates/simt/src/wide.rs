@@ -137,8 +137,8 @@ pub trait Wide: Copy + fmt::Debug {
         words
     }
 
-    /// Returns the squares of 15-bit numbers divided by 2^14, with each partial product truncated. This is the sum of
-    /// `x >> (14 - n)` over the set bits n of x.
+    /// Returns the squares of 15-bit numbers divided by 2^14, with each partial product truncated. The result for a
+    /// number x is the sum of `x >> (14 - n)` over all bits n of x that are set.
     #[inline(always)]
     fn cut_squares<const N: usize>(self, numbers: &[u32; N]) -> [u32; N] {
         let mut sums = [0; N];
@@ -165,11 +165,11 @@ pub struct Sum {
     /// pattern and its size. If the bits of the magnitude of A or C are in this range, the multiplication overflows or
     /// underflows, and the result may be wrong.
     pub scale: Option<(f32, [u32; 2])>,
-    /// Bits of the result if it is a NaN.
+    /// Bits of the result if the result is a NaN.
     pub nan: u32,
 }
 
-/// A truth table for the numbers below 16. A byte has all bits set for true, and is 0 for false.
+/// A truth table for the numbers below 16. The byte of a number has all bits set for true, and is 0 for false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table(pub [u8; 16]);
 
@@ -545,7 +545,7 @@ unsafe fn columns_of_eight(values: &[[u32; 4]; 8]) -> [[u32; 8]; 4] {
     columns
 }
 
-/// Returns the components of eight lanes, given as one array per component. This is the inverse of
+/// Converts the components of eight lanes from one array per component to one array per lane. This is the inverse of
 /// [`columns_of_eight`].
 ///
 /// # Safety
@@ -584,7 +584,7 @@ unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
 }
 
 /// Implements [`Wide::pairs`] for eight lanes at a time, with one load per lane. Two indices are extracted together. A
-/// loop over lanes takes ten times as long, because it moves every word separately.
+/// loop over lanes takes ten times as long, because the loop moves every word separately.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -845,8 +845,8 @@ mod tests {
                 scale: (round & 8 != 0).then_some((2.0, [0x7f00_0000, 0x00ff_ffff])),
                 nan: 0x7fff_ffff,
             };
-            // The expected results are those of the baseline, which is compiled here even if the build does not have it
-            // as a level.
+            // The expected results are those of the baseline. The baseline is compiled here even if the build does not
+            // have it as a level.
             let expected = Baseline.call(MultiplyAdd(&src, sum));
             for level in Level::available() {
                 let found = level.run(MultiplyAdd(&src, sum));

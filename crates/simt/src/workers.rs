@@ -73,8 +73,8 @@ where
 /// Hands out pieces as [`hand_out`] does, for work that can fail. After a failure, no more pieces are handed out.
 ///
 /// # Errors
-/// Returns the error of the first piece, in the order of the pieces, that failed. The number of workers has no effect
-/// on this error.
+/// Returns an error if a piece failed. If several pieces failed, the error is that of the first failed piece in the
+/// order of the pieces. The number of workers has no effect on this error.
 pub fn try_hand_out<I, R, E, W>(
     workers: usize,
     pieces: I,

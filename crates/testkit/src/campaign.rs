@@ -55,8 +55,8 @@ impl Campaign {
         Campaign { programs: self.programs.div_ceil(10), ..self }
     }
 
-    /// Judges programs until enough have passed. `generate` returns the program of a seed. `judge` runs a program and
-    /// returns its verdict, or `None` if the program is too large for the machine.
+    /// Judges programs until enough programs have passed. `generate` returns the program of a seed. `judge` runs a
+    /// program and returns its verdict, or `None` if the program is too large for the machine.
     ///
     /// # Panics
     /// Panics at the first wrong program. The message contains the seed of this program and the smallest program found

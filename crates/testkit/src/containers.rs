@@ -96,7 +96,8 @@ impl Elf {
 /// A symbol to build: name, type, section, value, size.
 pub type Sym = (&'static str, u8, u16, u64, u64);
 
-/// Returns `.symtab`, whose strings are in the section with index `strings`, and `.strtab`. Symbol 0 is empty.
+/// Returns `.symtab` and `.strtab`. The strings of `.symtab` are in the section with index `strings`. Symbol 0 is
+/// empty.
 pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
     let mut names = vec![0];
     let mut table = vec![0; if wide { 24 } else { 16 }];

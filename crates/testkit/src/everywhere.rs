@@ -69,7 +69,7 @@ fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     }
 }
 
-/// Returns the result of the reference interpreter, and compares it with the other engines.
+/// Returns the result of the reference interpreter, and compares this result with those of the other engines.
 ///
 /// Each of the following must return the same result: the fast engine, the compiled engine, and each of them in
 /// lockstep with the reference interpreter. This applies to every level of vector instructions of the processor, with

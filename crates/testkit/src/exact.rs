@@ -13,14 +13,14 @@ use std::sync::LazyLock;
 /// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow. If the result
 /// overflows, it is an infinity.
 ///
-/// If the magnitude is inexact, its lowest bit must be set, and it must have at least 27 significant bits.
+/// If the magnitude is inexact, its lowest bit must be set, and the magnitude must have at least 27 significant bits.
 pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return sign;
     }
     let length = 128 - magnitude.leading_zeros() as i32;
-    // The exponent of the last place of the result. The result has 24 bits, or fewer if it is a denormal.
+    // The exponent of the last place of the result. A normal result has 24 bits, and a denormal result has fewer bits.
     let place = (exponent + length - 24).max(-149);
     let kept = match place - exponent {
         up @ ..=0 => magnitude << -up,
@@ -338,8 +338,8 @@ static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
 /// Returns the logarithm of a significand of 24 bits, read as a number from 1 up to 2, with [`LOG_BITS`] fraction bits.
 fn ln_of_significand(significand: u32) -> i128 {
     let (ln_2, constants) = &*LOGARITHMS;
-    // Multiplies y by factors 1 + 2^-k until it is close to 2. The logarithm of y then follows from the logarithms of
-    // these factors.
+    // Multiplies y by factors 1 + 2^-k until y is close to 2. The logarithm of the original y then follows from the
+    // logarithms of these factors.
     let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2);
     for k in 1..=34 {
         let more = y + (y >> k);

@@ -17,13 +17,14 @@ pub trait LoweredProgram {
     /// Runs lanes that start with these variables. Returns the variables of each lane at the end.
     ///
     /// # Errors
-    /// Returns a description if the run trapped, the engines differ, or the machine's state at the end is wrong.
+    /// Returns a description of the problem if the run trapped, the engines differ, or the machine's state at the end
+    /// is wrong.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String>;
 }
 
 impl Campaign {
-    /// Compares the results of programs with the evaluation of their trees. Each program runs with a number of lanes
-    /// from one to a whole group. `lower` returns `None` if a program is too large for the machine.
+    /// Compares the results of programs with the evaluation of their trees. Each program runs with some number of
+    /// lanes, from one lane to a whole group. `lower` returns `None` if a program is too large for the machine.
     ///
     /// # Panics
     /// Panics like [`Campaign::run`].

@@ -38,11 +38,11 @@ pub fn unpacked(file: &Path) -> String {
     text
 }
 
-/// Returns the records of a gzip'd file with one JSON object per line, or none if the file does not exist (see
-/// [`shared`]).
+/// Returns the records of a gzip'd file with one JSON object per line. If the file does not exist, returns no records
+/// (see [`shared`]).
 ///
 /// # Panics
-/// Panics like [`shared`] and [`unpacked`], and if a line is not JSON.
+/// Panics in the cases of [`shared`] and [`unpacked`], and also if a line is not JSON.
 pub fn records(path: &str) -> Vec<Value> {
     let Some(file) = shared(path) else { return Vec::new() };
     let record = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{path}: {error}"));

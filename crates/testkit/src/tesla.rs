@@ -45,7 +45,7 @@ pub fn value(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns a machine that is about to execute the words. Its state depends on the seed alone.
+/// Returns a machine that is about to execute the words. The state of the machine depends on the seed alone.
 pub fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
     machine_with(words, chip, stage, options, seed, &Textures::default())
 }
@@ -95,7 +95,7 @@ pub fn machine_with(
     let warp = &mut run.block_mut().warps[0];
     // In some machines, addresses of lanes are consecutive.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
-    // Some machines have only few different register values, so that operands are often equal or special.
+    // In some machines, registers have only a few different values, so that operands are often equal or special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
     let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
@@ -269,7 +269,7 @@ fn address(random: &mut Random) -> u32 {
     base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
 }
 
-/// Returns a load, a store or an operand of s[] with `$a`, and sometimes a new address.
+/// Returns a load, a store or an operand of s[] with `$a`. Sometimes, the line also sets `$a` to a new address.
 fn shared_line(random: &mut Random) -> String {
     let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
     let (guard, base) = (predicate(random), 1 + random.below(4));

@@ -21,8 +21,8 @@ pub fn program(random: &mut Random) -> Program {
     let mut words = Vec::new();
     while words.len() < 4 * count {
         let mut record = [0, 1, 2, 3].map(|_| word(random));
-        // The programs use few registers, so that instructions use each other's results. Predicates and relative
-        // addresses are rare.
+        // The programs use few registers, so that an instruction often uses the results of other instructions.
+        // Predicates and relative addresses are rare.
         record[0] = record[0] & !(0x7f << 13 | 1 << 12 | 1 << 31 | 0xf << 8 | 0x20)
             | (word(random) % 4) << 13
             | [0, 0, 0, 2, 4, 1, 3, 5][word(random) as usize % 8] << 8;

@@ -1,5 +1,5 @@
-//! `reconverge bench --draw`: times OpenGL frames on Mesa's drivers and emulated chips, and on Mesa's software
-//! renderers for comparison.
+//! `reconverge bench --draw` measures the time of OpenGL frames on Mesa's drivers and emulated chips. For comparison,
+//! it also measures Mesa's software renderers.
 //!
 //! The loads are part of the library that `reconverge drm` loads into programs. For each load and renderer, a new
 //! process runs this program with that library preloaded. The library draws before `main` starts, and prints its

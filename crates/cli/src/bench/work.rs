@@ -19,7 +19,7 @@ use crate::launch::LaunchOfFile;
 /// A program with its launch and its expected result.
 pub(super) struct Work {
     of: Of,
-    /// Expected result of a workload, computed when it is first needed.
+    /// Expected result of a workload. It is computed when it is first needed.
     expected: Vec<u32>,
 }
 

@@ -95,7 +95,7 @@ fn golden_name(path: &Path) -> PathBuf {
     path.with_extension(format!("golden.{extension}"))
 }
 
-/// Returns one line for each output that differs from the golden run. A run that traps does not have outputs.
+/// Returns one line for each output that differs from the golden run. If the run traps, it has no outputs.
 fn differences(replay: &Replay) -> Vec<String> {
     let outputs = |session: &Session| -> Result<Vec<(String, Array)>, Error> {
         session.copy().run(&replay.options).map(|outcome: Box<dyn Outcome>| outcome.outputs())

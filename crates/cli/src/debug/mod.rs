@@ -162,7 +162,7 @@ fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     let pressed = Arc::new(AtomicBool::new(false));
     let seen = pressed.clone();
-    // If the handler cannot be installed, Ctrl-C ends the process, which is also correct.
+    // If the handler cannot be installed, Ctrl-C ends the process. This is also acceptable.
     let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
 }

@@ -105,7 +105,7 @@ pub(super) struct Screen {
     help: Option<usize>,
     /// Index of the first visible lane in the table of registers.
     first_lane: usize,
-    /// Registers that have had a value other than 0, by their index in the machine's order.
+    /// Registers that have had a value other than 0. The machine's order determines the index of a register.
     known: BTreeSet<usize>,
     /// The number of the group, and the values of its registers before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,

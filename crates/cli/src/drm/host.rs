@@ -117,8 +117,8 @@ pub(super) fn run(
 /// The exit status for the case that the program succeeded, but requested files could not be written.
 const LOST: u8 = 2;
 
-/// Returns the number of frames in a folder. The files are counted because a process that is killed does not report all
-/// of its frames.
+/// Returns the number of frames in a folder. The function counts the files, because a process that is killed does not
+/// report all of its frames.
 fn pictures(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");

@@ -72,8 +72,8 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Returns whether a text that has no other format could be a C source: it has braces, and also brackets, strings,
-/// statements or preprocessor lines.
+/// Returns whether a text could be a C source. This applies if the text has no other format and contains braces, and
+/// also brackets, strings, statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
         || text.lines().any(|line| line.starts_with("#include"))
@@ -211,8 +211,8 @@ struct Reader<'a> {
     unread: Unread,
     arrays: usize,
     strings: usize,
-    /// Number of elements that may still be read. The limit is the number of bytes of the text. It bounds the elements
-    /// that macros expand to.
+    /// Number of elements that may still be read. At the start, this is the number of bytes of the text. The limit is
+    /// needed because macros can expand to many elements.
     room: usize,
     /// Indices of programs of raw words, and the offsets of their names.
     raw: Vec<(usize, usize)>,
@@ -222,7 +222,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<(), Error> {
-        // Words since the end of the last statement, which are the type and the name of the current declaration.
+        // Words since the end of the last statement. They are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
         // The last gap. It is stored if a number that may be an element follows the gap and no brace has been read

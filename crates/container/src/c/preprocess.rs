@@ -16,8 +16,8 @@ use crate::error::quoted;
 const DEEPEST: usize = 32;
 /// Maximum number of tokens in the expansion of one macro use.
 const MOST_TOKENS: usize = 1000;
-/// Maximum number of tokens in all macro expansions, per byte of the source. A macro that swaps bytes expands to about
-/// 12 tokens per byte of its use.
+/// Maximum number of tokens in all macro expansions, per byte of the source. In practice, a macro that swaps bytes
+/// expands to about 12 tokens per byte of the macro's use.
 const STEPS_PER_BYTE: usize = 64;
 /// Maximum number of omitted groups that notes name. Further groups are only counted.
 const MOST_NAMED: usize = 20;
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 20;
 #[derive(Clone)]
 struct Macro<'a> {
     parameters: Option<Vec<&'a str>>,
-    /// A text that ends with the body of the macro, and the offset of the body in this text.
+    /// A text that ends with the body of the macro, and the offset at which the body starts in this text.
     body: (&'a str, usize),
     /// Whether the macro comes from the caller instead of the source.
     given: bool,
@@ -296,7 +296,7 @@ impl<'a> Tokens<'a> {
     fn expand(&mut self, name: Token<'a>) -> Result<(), Error> {
         let mut used = vec![name];
         if self.macros.get(name.text).is_some_and(|found| found.parameters.is_some()) {
-            // A macro with parameters is used only if a parenthesis follows its name.
+            // The name of a macro with parameters is a use of the macro only if a parenthesis follows the name.
             let before = self.lexer;
             match self.lexer.next() {
                 Some(open) if open.is("(") => {
@@ -430,7 +430,7 @@ fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> 
         match word.kind {
             Kind::Word if seen.insert(word.text) => parameters.push(word.text),
             Kind::Mark if word.text == ")" && parameters.is_empty() => break,
-            // `...` is read as one parameter: a use must have exactly one argument at this position.
+            // `...` is read as one parameter, so a use of the macro must have exactly one argument at this position.
             Kind::Mark if word.text == "." => parameters.push("..."),
             _ => return None,
         }

@@ -31,7 +31,7 @@ const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary",
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
-    // `vsRegs` and `vs_regs` end with the separate word, but `segregs` does not.
+    // In `vsRegs` and `vs_regs`, the suffix is a separate word, but in `segregs` it is not.
     let word = name[found.len()..].starts_with(|c: char| c.is_ascii_uppercase())
         || found.ends_with('_')
         || found.is_empty();

@@ -11,7 +11,7 @@ const DEEPEST: usize = 16;
 pub(super) enum Names {
     /// Names have the value 0, and numbers have 64 bits, as in a condition of the preprocessor.
     AreZero,
-    /// Names are errors, except for functions whose result is known for a host with this byte order.
+    /// Names are errors. Exceptions are functions whose result is known for a host with this byte order.
     AreFunctions {
         /// The host has the most significant byte first.
         big_endian: bool,
@@ -239,7 +239,7 @@ fn function(name: &str) -> Option<Function> {
     Some(Function { bits, swaps })
 }
 
-/// A value with its type, on which C arithmetic depends.
+/// A value with its type. C arithmetic depends on the type.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
     pub(super) value: i128,

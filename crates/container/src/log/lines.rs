@@ -175,7 +175,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The lines of a log. In the lines of a dump, the text that precedes the header, such as a time, is removed.
+/// The lines of a log. In the lines of a dump, the text before the header (such as a time) is removed.
 pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.

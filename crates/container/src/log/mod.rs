@@ -53,7 +53,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     is_llvm_text(bytes)
 }
 
-/// Returns whether a text is the assembly text of LLVM's R600 target, whatever the name of its file.
+/// Returns whether a text is the assembly text of LLVM's R600 target. The name of the file does not matter.
 pub fn is_llvm_text(bytes: &[u8]) -> bool {
     let is_section = |at: usize| {
         let line = &bytes[bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)..at];
@@ -62,7 +62,7 @@ pub fn is_llvm_text(bytes: &[u8]) -> bool {
     memmem::find(bytes, llvm::CONFIG.as_bytes()).is_some_and(is_section) && !bytes.contains(&0)
 }
 
-/// Reads all shaders of a log. Each one becomes a program.
+/// Reads all shaders of a log. Each shader becomes a program.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let text = String::from_utf8_lossy(bytes);
     // The offsets are valid in the file only if the text was not changed.
@@ -242,7 +242,7 @@ fn settle_class(found: &mut LoggedShader) {
     found.foreign.get_or_insert(class);
 }
 
-/// Returns the chip of each class, if the log names one.
+/// Returns the chip of each class, if the log names a chip of the class.
 fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     let mut chips: HashMap<char, Option<String>> = HashMap::new();
     for (class, chip) in shaders.iter().filter_map(|found| Some((found.class?, found.chip.as_ref()?))) {

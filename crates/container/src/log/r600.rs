@@ -25,7 +25,7 @@ const MOST_WORDS: usize = 1 << 20;
 /// The lines of a program.
 #[derive(Default)]
 struct DumpWords {
-    /// Each word and its offset in the log, by its address.
+    /// For each address, the word and its offset in the log.
     words: HashMap<usize, (u32, usize)>,
     /// Addresses of the lines with one word (all lines of old dumps) or three words (fetches).
     short: HashSet<usize>,

@@ -144,8 +144,8 @@ pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     places
 }
 
-/// Replaces `\NAME` in a line for each name that has a value. The result ends early once it is longer than `most`
-/// bytes.
+/// Replaces `\NAME` in a line for each name that has a value. If the result becomes longer than `most` bytes, the
+/// replacement ends early.
 pub(super) fn filled(line: &Shown, values: &[(String, Shown)], most: usize) -> Shown {
     let text = &line.text;
     let mut out = Shown::empty();
@@ -174,8 +174,8 @@ pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     })
 }
 
-/// Replaces the constants, expressions and aliases in a line. The result ends early once it is longer than `most`
-/// bytes.
+/// Replaces the constants, expressions and aliases in a line. If the result becomes longer than `most` bytes, the
+/// replacement ends early.
 pub(super) fn resolved(
     line: &Shown,
     constant: &dyn Fn(&str) -> Option<Value>,
@@ -209,7 +209,7 @@ pub(super) fn resolved(
             continue;
         }
         let before = text[..at].bytes().next_back();
-        // The text continues a longer word: a component, a register or a label.
+        // The text before this position belongs to a longer word: a component, a register or a label.
         let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
         let word = word_len(rest);
         let starts_name = word > 0 && !byte.is_ascii_digit();

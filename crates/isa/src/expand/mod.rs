@@ -34,7 +34,7 @@ use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, 
 pub struct Included {
     /// Path of the file, relative to the folder of the source, as [`included_by`] returns it.
     pub name: String,
-    /// Text of the file, or the reason why it cannot be read.
+    /// Text of the file, or the reason why the file cannot be read.
     pub text: Result<String, String>,
 }
 
@@ -149,7 +149,7 @@ pub struct ConstantAt {
     pub value: Value,
     /// Span of the directive.
     pub span: Span,
-    /// The included file that contains the directive; `None` if the source itself contains it.
+    /// The included file that contains the directive. The value is `None` if the source itself contains the directive.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -166,7 +166,7 @@ struct Context {
     /// Description of the context in messages: `in the macro m,`. In a message, the line in which the context is used
     /// follows the description. Empty for the source.
     what: String,
-    /// Index of the file that contains the context's lines; 0 is the source.
+    /// Index of the file that contains the context's lines. The source has index 0.
     file: usize,
     /// The enclosing context, and the part of the enclosing context's file that includes this file or uses this macro
     /// or repetition.
@@ -174,7 +174,7 @@ struct Context {
 }
 
 /// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. Returns `None` if
-/// the source has none of them and is plain text.
+/// the source contains none of these constructs and is plain text.
 ///
 /// # Errors
 /// Returns all mistakes in these constructs, with positions in the source or in an included file.
@@ -216,7 +216,7 @@ pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>)
 }
 
 impl Expanded {
-    /// Turns a message about the plain text into one about the source.
+    /// Turns a message about the plain text into a message about the source.
     pub fn in_source(&self, diagnostic: Diagnostic) -> Diagnostic {
         let (context, span) = self.origin(diagnostic.span);
         let diagnostic = Diagnostic { span, ..diagnostic };
@@ -248,8 +248,8 @@ impl Expanded {
         &self.constants
     }
 
-    /// Returns the parts of the source that were replaced, each with its replacement, in the order of the plain text.
-    /// Parts of included files and macros are not returned.
+    /// Returns the parts of the source that were replaced, each with its replacement. The parts are in the order of the
+    /// plain text. Parts of included files and macros are not returned.
     pub fn replaced(&self) -> impl Iterator<Item = (Span, &str)> {
         let ends = self.pieces.iter().skip(1).map(|piece| piece.start).chain([self.text.len()]);
         let own = |piece: &Piece| piece.context == 0 && !piece.part.verbatim;
@@ -346,7 +346,7 @@ struct Expander<'a> {
     constants: HashMap<String, Value>,
     aliases: HashMap<String, String>,
     macros: HashMap<String, Arc<Macro>>,
-    /// Bytes and lines produced so far, which [`EXPANSION`] limits.
+    /// Number of bytes and lines that have been produced so far. [`EXPANSION`] limits this number.
     used: u64,
     /// Number of macro uses so far. In the next use, `\@` has this value.
     calls: usize,
@@ -368,8 +368,8 @@ enum Branch {
     Taken,
     /// The assembler skips the lines of this branch. It may read the lines of a later branch.
     Not,
-    /// The assembler skips the lines of this and all later branches, because it read an earlier branch or skips the
-    /// enclosing lines.
+    /// The assembler skips the lines of this branch and of all later branches, because it read an earlier branch or
+    /// because it skips the enclosing lines.
     Done,
 }
 
@@ -387,8 +387,8 @@ impl Expander<'_> {
         usize::try_from(EXPANSION.get().saturating_sub(self.used)).unwrap_or(usize::MAX)
     }
 
-    /// Counts `bytes` bytes and one line against the limit, and returns whether the total is within the limit. The
-    /// first excess is an error, and no more lines are read.
+    /// Counts `bytes` bytes and one line, and returns whether the total is within the limit. When the total first
+    /// exceeds the limit, the function reports an error, and no more lines are read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -473,8 +473,8 @@ impl Expander<'_> {
                         self.error(context, part, "`.endif` without `.if`", "");
                     }
                 }
-                // The lines of a macro or repetition are collected even if the condition skips them, because an
-                // `.endif` in them does not end the condition.
+                // The lines of a macro or repetition are collected even if the condition skips them. The reason is that
+                // an `.endif` inside the macro or repetition does not end the condition.
                 Directive::Macro | Directive::Repeat => {
                     let Some(end) = self.end_of(lines, at, found, context, part) else { return };
                     let body = &lines[at..end];
@@ -659,7 +659,8 @@ impl Expander<'_> {
         }
     }
 
-    /// Adds a context within another one and returns its index. Returns `None` if the contexts are nested too deeply.
+    /// Adds a context within another context and returns the index of the new context. Returns `None` if the contexts
+    /// are nested too deeply.
     fn enter(&mut self, what: String, file: usize, parent: usize, part: Part) -> Option<usize> {
         let mut depth = 0;
         let mut around = Some(parent);
@@ -838,7 +839,7 @@ impl Expander<'_> {
         self.block(&lines, context);
     }
 
-    /// Writes a line with its constants and expressions resolved, and its comment.
+    /// Resolves the constants and expressions in a line. Writes the resolved line and its comment.
     fn write(&mut self, line: &Shown, comment: Option<&Shown>, context: usize, part: Part) {
         let known = |name: &str| self.constants.get(name).copied();
         let resolved = match line::resolved(line, &known, &self.aliases, self.left()) {

@@ -1,8 +1,8 @@
 //! Outstanding fills: rows for which every reader must see the fill value, although the value has not been stored yet.
 //!
 //! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access
-//! reaches its rows, or when the owner of the view calls [`Vram::settle`]. Rows that a later fill covers are never
-//! stored.
+//! reaches the filled rows, or when the owner of the view calls [`Vram::settle`]. If a later fill covers rows of an
+//! outstanding fill, these rows of the earlier fill are never stored.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ impl RowFill {
         parts.into_iter().filter(|part| !part.is_empty()).map(move |part| fill.part(part))
     }
 
-    /// Returns the range from the first word to the last one. The fill must be in memory.
+    /// Returns the range from the first word to the last word. All words of the fill must be in memory.
     fn range(&self) -> Range<usize> {
         self.start..self.end().unwrap_or(self.start)
     }
@@ -133,7 +133,7 @@ impl Fills {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list of fills and updates the range that contains them.
+    /// Replaces the list of fills, and updates the range that contains all fills.
     fn replace(&self, list: &mut Vec<RowFill>, new: Vec<RowFill>) {
         *list = new;
         let start = list.iter().map(|fill| fill.start).min().unwrap_or(0);
@@ -160,8 +160,8 @@ impl Fills {
         self.replace(&mut list, kept);
     }
 
-    /// Adds a fill and drops the rows of earlier fills that it covers. The fill must be in memory. `memory` is the view
-    /// without outstanding fills.
+    /// Adds a fill, and drops those rows of earlier fills that the new fill covers. The fill must be in memory.
+    /// `memory` is the view without outstanding fills.
     pub(super) fn add(&self, memory: Vram<'_>, fill: RowFill) {
         let covered = fill.start..fill.start.saturating_add(fill.rows.saturating_mul(fill.pitch));
         let mut list = self.list();
@@ -197,8 +197,8 @@ impl<'a> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
 
-    /// Returns a view of the bytes as they are stored, without the outstanding fills. The caller must
-    /// [settle](Vram::settle) a range before an access to it.
+    /// Returns a view of the bytes as they are stored, without the outstanding fills. Before an access to a range
+    /// through this view, the caller must [settle](Vram::settle) the range.
     pub fn as_stored(self) -> Vram<'a> {
         Vram { fills: None, ..self }
     }
@@ -214,7 +214,7 @@ impl<'a> Vram<'a> {
         self.fills.is_some_and(Fills::has_any)
     }
 
-    /// Stores the outstanding fills in a range. It may also store other fills.
+    /// Stores the outstanding fills in a range. The function may also store fills outside the range.
     #[inline]
     pub fn settle(self, range: Range<usize>) {
         if let Some(fills) = self.fills.filter(|fills| fills.may_reach(&range)) {

@@ -43,7 +43,7 @@ pub trait Eight: Wide {
     fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// a / b.
     fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// a * b + c, rounded once. This is slow on a level without [`Wide::FUSED`].
+    /// a * b + c, rounded once. This operation is slow on a level without [`Wide::FUSED`].
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
     /// The smaller operand, or b if one of them is a NaN.
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -84,7 +84,7 @@ pub trait Eight: Wide {
     fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
     /// a >> count, arithmetic, for counts below 32.
     fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// a in the lanes of the mask, b in other lanes.
+    /// The word of a in the lanes of the mask, and the word of b in other lanes.
     fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Returns the lanes whose word has its highest bit set.
     fn lanes(self, a: Self::Ints) -> u32;
@@ -566,7 +566,7 @@ mod avx2 {
         }
     }
 
-    /// Returns texels as one vector per component. Argument n contains the texels of lanes n and n + 4.
+    /// Returns texels as one vector per component. The argument with number n contains the texels of lanes n and n + 4.
     ///
     /// # Safety
     /// The processor must have AVX2.
