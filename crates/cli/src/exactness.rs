@@ -15,7 +15,7 @@ use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::{Machine, Opened, Session, Style};
 use serde_json::{Value, json};
 
-/// The exactness of a run's values, with the data that locates them in the program.
+/// The exactness of a run's values, with the data that locates these values in the program.
 pub(crate) struct Followed {
     exactness: Exactness,
     machine: &'static dyn Machine,
@@ -105,7 +105,8 @@ impl Followed {
         lines
     }
 
-    /// Returns a message about the first value that is less exact than required, or `None` if there is no such value.
+    /// Returns a message about the first value that is less exact than `required`. Returns `None` if there is no such
+    /// value.
     pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
         let reached = self.exactness.worse_than(required)?;
         Some(format!(

@@ -1,4 +1,4 @@
-//! Commands and options whose feature this build omits. Their messages name the feature.
+//! Commands and options whose feature this build omits. The messages of these commands and options name the feature.
 
 #[cfg(not(feature = "campaign"))]
 use std::ffi::OsString;

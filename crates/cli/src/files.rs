@@ -37,8 +37,8 @@ const COPIES: u64 = 16;
 /// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // Files that are not regular, such as pipes, have the length 0. The number of bytes that are read is therefore also
-    // limited.
+    // Files that are not regular, such as pipes, have the length 0. For such files, the number of bytes that are read
+    // is also limited.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }
@@ -72,7 +72,7 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
 
 /// Ends the process at once, after deleting the partial files.
 pub(crate) fn leave(status: i32) -> ! {
-    // The lock is held until the process ends, so that no other thread starts or finishes a file.
+    // The process holds the lock until it ends, so that no other thread starts or finishes a file.
     let _unfinished = discard_unfinished();
     std::process::exit(status)
 }
@@ -117,7 +117,7 @@ pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Open
     }
 }
 
-/// Adds the files that a source includes. Their names are relative to the source's folder.
+/// Adds the files that a source includes. The names of these files are relative to the source's folder.
 pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     let folder = path.parent().unwrap_or(Path::new(""));
     known.with_included(source, &mut |name| {

@@ -31,8 +31,8 @@ pub(crate) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Reads the request of a connection. Its body may have up to `most` bytes. Returns `None` if the connection ends
-    /// without a request.
+    /// Reads the request of a connection. The body of the request may have up to `most` bytes. Returns `None` if the
+    /// connection ends without a request.
     ///
     /// # Errors
     /// The request cannot be read, is not HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.

@@ -110,15 +110,15 @@ impl<S: Sink> Sink for Watched<'_, S> {
     }
 }
 
-/// Runs a launch and passes its events to a sink, until the run ends or Ctrl-C interrupts it. The second Ctrl-C ends
-/// the process at once.
+/// Runs a launch and passes its events to a sink, until the run ends or Ctrl-C interrupts the run. The second Ctrl-C
+/// ends the process at once.
 pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink) -> Result<Ended> {
     watch();
     let session: Session = ready.session.copy();
     let mut sink = Watched(sink);
     let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
     match catch_unwind(run) {
-        // Ctrl-C may have stopped the engine before the sink noticed it.
+        // Ctrl-C may have stopped the engine before the sink noticed Ctrl-C.
         Ok(Ok(())) if asked() => Ok(Ended::Interrupted),
         Ok(Ok(())) => Ok(Ended::Well),
         Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),

@@ -423,7 +423,7 @@ fn from_manifest(
     Ok(Prepared::Manifest { manifest, opened, beside })
 }
 
-/// Returns a run manifest and the file of programs that it names.
+/// Returns a run manifest and the file of programs that the manifest names.
 fn read_manifest(
     file: &Path,
     allow_outside: bool,
@@ -460,7 +460,7 @@ fn is_campaign(_text: &str) -> bool {
     false
 }
 
-/// Returns a launch file and the program that it names.
+/// Returns a launch file and the program that the launch file names.
 fn read_launch_file(
     file: &Path,
     allow_outside: bool,
@@ -492,7 +492,7 @@ fn read_launch_file(
     Ok((launch, opened, path, beside))
 }
 
-/// A launch file with its program, which can be run several times.
+/// A launch file with its program. The launch can be run several times.
 pub(crate) struct LaunchOfFile {
     launch: LaunchFile,
     opened: Opened,

@@ -60,7 +60,7 @@ struct Located {
     finding: Finding,
 }
 
-/// All findings, with the number of programs and the number of findings that `--allow` hides.
+/// All findings, the number of programs, and the number of findings that `--allow` hides.
 #[derive(Default)]
 struct Found {
     findings: Vec<Located>,

@@ -64,7 +64,7 @@ pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A column: its heading, and a function that returns the text of its cell for a program.
+/// A column. It has a heading, and a function that returns the text of the column's cell for a program.
 type Column = (&'static str, fn(&ProgramContents) -> Option<String>);
 
 const COLUMNS: [Column; 13] = [

@@ -70,8 +70,8 @@ pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     Ok(if server.ended_well() { Answer::Yes } else { Answer::No })
 }
 
-/// Moves the received messages to the queue. If the queue is empty and the server is not busy, waits for a message.
-/// Returns `false` if the queue is empty and the input has ended.
+/// Moves the received messages to the queue. If the queue is empty and the server is not busy, the function waits for a
+/// message. Returns `false` if the queue is empty and the input has ended.
 fn fill(queue: &mut VecDeque<Incoming>, incoming: &Receiver<Incoming>, is_busy: bool) -> bool {
     loop {
         match incoming.try_recv() {

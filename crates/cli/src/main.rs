@@ -1,7 +1,7 @@
-//! The command line, a thin layer over the other crates. This package reads the input files and prints the results.
+//! The command line. It is a thin layer over the other crates: it reads the input files and prints the results.
 //!
-//! Exit status: 0 success; 1 negative answer (a case failed, a rule is broken, the program trapped); 2 wrong input or
-//! usage. `drm` exits with the status of the program that it runs.
+//! The exit status is 0 for success, 1 for a negative answer (a case failed, a rule is broken, the program trapped),
+//! and 2 for wrong input or usage. `drm` exits with the status of the program that it runs.
 //!
 //! `lib.rs` describes the features of this package.
 

@@ -65,7 +65,7 @@ pub(crate) fn tell(text: fmt::Arguments<'_>) {
     let _ = std::io::stderr().write_all(shown::lines(&text.to_string()).as_bytes());
 }
 
-/// Writes to standard error like [`tell`], with colours if the terminal supports them.
+/// Writes to standard error like [`tell`]. If the terminal supports colours, the text has colours.
 pub(crate) fn tell_coloured(text: &str) {
     let _ = anstream::stderr().write_all(shown::styled(text).as_bytes());
 }

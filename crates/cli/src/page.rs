@@ -1,4 +1,4 @@
-//! The HTML page of a run, for `run` and `trace`. It can show several runs next to each other.
+//! The HTML page of a run, for `run` and `trace`. The page can show several runs next to each other.
 
 use std::path::PathBuf;
 

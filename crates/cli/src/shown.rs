@@ -1,8 +1,8 @@
 //! Text from input, as it appears in answers and messages. Characters that control a terminal or are invisible are
 //! escaped.
 //!
-//! Names, source lines and messages about them may contain anything, such as sequences that clear a terminal or set its
-//! title. [`is_hidden`] decides which characters the functions of this module escape:
+//! Names, source lines and messages about names and source lines may contain anything, such as sequences that clear a
+//! terminal or set its title. [`is_hidden`] decides which characters the functions of this module escape:
 //!
 //! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
 //! * [`lines`], [`styled`]: a whole answer or message. The module `messages` applies these functions to all output to a
@@ -30,7 +30,8 @@ pub(crate) fn is_hidden(character: char) -> bool {
     std::str::from_utf8(&text[..length]).is_ok_and(|text| text.escape_debug().nth(2).is_some())
 }
 
-/// Escapes the hidden characters for which `keep` returns `false`, in Rust's notation: `\n`, `\t`, `\r`, `\u{1b}`.
+/// Escapes hidden characters in Rust's notation: `\n`, `\t`, `\r`, `\u{1b}`. Characters for which `keep` returns `true`
+/// are not escaped.
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |character| is_hidden(character) && !keep(character);
     if !text.chars().any(is_escaped) {

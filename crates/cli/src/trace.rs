@@ -164,7 +164,7 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     }
 }
 
-/// Whether a file is a trace, according to its first bytes.
+/// Whether a file is a trace. The first bytes of the file decide this.
 pub(crate) fn is_trace(path: &Path) -> bool {
     let mut start = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"RTRACE"
@@ -427,8 +427,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. The colours are removed later if the output does not
-/// support them.
+/// Returns the letters of lanes in the colours of their states. If the output does not support colours, other code
+/// removes them later.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";

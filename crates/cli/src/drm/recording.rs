@@ -1,4 +1,4 @@
-//! The files of `--record`. The library that is preloaded into programs writes the files; see `screen/record.rs` in
+//! The files of `--record`. The library that is preloaded into programs writes these files; see `screen/record.rs` in
 //! `crates/drm`.
 
 use std::ffi::OsStr;

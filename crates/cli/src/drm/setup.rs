@@ -78,7 +78,7 @@ pub(crate) struct Setup {
     errata: Option<String>,
     /// The driver faults to fix, if the command line names any.
     fixes: Option<DriverFixes>,
-    /// The window system for piglit's tests, if it is not the default.
+    /// The window system for piglit's tests. The value is `None` for the default.
     platform: Option<String>,
     /// Whether programs find the chip through OpenCL.
     opencl: bool,
@@ -127,12 +127,13 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
-    /// Sets the enabled errata and the driver faults to fix. If an option is absent, the library uses its default.
+    /// Sets the enabled errata and the driver faults to fix. If an option is absent, the library uses the default of
+    /// this option.
     pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
         Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }
 
-    /// Sets the engine that runs shaders. If it is `None`, the library uses its default.
+    /// Sets the engine that runs shaders. If `engine` is `None`, the library uses its default engine.
     pub(crate) fn with_engine(self, engine: Option<Engine>) -> Setup {
         Setup { engine, ..self }
     }
@@ -299,7 +300,8 @@ impl Setup {
         }
     }
 
-    /// Checks that an OpenGL context in this environment has the chip's `GL_RENDERER`. Returns its `GL_VERSION`.
+    /// Checks that an OpenGL context in this environment has the chip's `GL_RENDERER`. Returns the `GL_VERSION` of the
+    /// context.
     ///
     /// If Mesa's driver cannot start, a program silently uses a software renderer. Without this check, the program
     /// would draw correctly, and no message would report that the chip is not used.
@@ -381,7 +383,7 @@ fn opencl_vendor() -> Option<PathBuf> {
     folders.into_iter().map(|folder| Path::new(folder).join(ICD)).find(|path| path.exists())
 }
 
-/// Whether a renderer string names the expected renderer: for instance, `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)`
+/// Whether a renderer string names the expected renderer. For instance, `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)`
 /// names `AMD RV770`.
 fn is_renderer(renderer: &str, expected: &str) -> bool {
     renderer.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))

@@ -1,5 +1,5 @@
-//! The window of `--screen window`. It shows the screen of the emulated board, and the program receives the keyboard
-//! and mouse events of the window.
+//! The window of `--screen window`. The window shows the screen of the emulated board, and the program receives the
+//! keyboard and mouse events of the window.
 //!
 //! [`reconverge_board::screen`] defines the protocol. One thread reads frames. The loop in
 //! [`ScreenWindow::until_end`] draws the newest frame and sends events.
@@ -105,9 +105,9 @@ impl ScreenWindow {
         window.set_target_fps(0);
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
-        // On X11, the library counts both the press and the release of a wheel button, and its positive directions are
-        // up and to the left. On Wayland, a step is 10 surface units, and the positive directions are down and to the
-        // right. (minifb 0.29, `process_button`; Weston)
+        // On X11, the library counts both the press and the release of a wheel button, and the positive directions of a
+        // wheel are up and to the left. On Wayland, a step is 10 surface units, and the positive directions are down
+        // and to the right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -191,7 +191,7 @@ impl ScreenWindow {
         self.keyboard.set_active(self.window.is_active());
         let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle]
             .map(|button| self.window.get_mouse_down(button));
-        // During a drag, positions outside of the window are clamped to its edge.
+        // During a drag, positions outside of the window are moved to the window's edge.
         let mode = if buttons.contains(&true) { MouseMode::Clamp } else { MouseMode::Discard };
         let place = self.window.get_mouse_pos(mode);
         let (across, down) = self.window.get_scroll_wheel().unwrap_or_default();

@@ -69,7 +69,8 @@ impl OpenOptions {
         self
     }
 
-    /// Adds a constant of a source, or a macro of a C source. `NAME=VALUE` states its value; `NAME` alone means 1.
+    /// Adds a constant of a source, or a macro of a C source. `NAME=VALUE` states the value. `NAME` alone means the
+    /// value 1.
     #[must_use]
     pub fn define(mut self, constant: &str) -> OpenOptions {
         self.defines.push(constant.to_owned());
@@ -160,7 +161,7 @@ impl File {
         self.0.image.format
     }
 
-    /// Returns the reader's notes, for instance about skipped sections and fields of unknown meaning.
+    /// Returns the notes of the reader. For instance, a note names a skipped section or a field of unknown meaning.
     pub fn notes(&self) -> &[String] {
         &self.0.image.notes
     }
@@ -316,7 +317,8 @@ impl Program {
         opened.target.for_program(&opened.image, self.inner())
     }
 
-    /// Returns an address in the notation of listings and messages: `12`, or `0x60` for machines that count bytes.
+    /// Returns an address in the notation of listings and messages: decimal (`12`), or hexadecimal for machines that
+    /// count bytes (`0x60`).
     pub fn spelled(&self, address: u32) -> String {
         self.opened().target.isa.spelled(address)
     }

@@ -182,7 +182,8 @@ impl Program {
     /// file are ignored.
     ///
     /// # Errors
-    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for another machine.
+    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for a different
+    /// machine than the program.
     pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
         let file = LaunchFile::parse(text)?;
         if file.isa != self.opened().target.isa {
@@ -223,7 +224,7 @@ impl Launch {
         self.set(option, &format!("{place}={text}"))
     }
 
-    /// Sets the number of lanes (default: the number of lanes of the longest input). (R500, R700)
+    /// Sets the number of lanes. The default is the number of lanes of the longest input. (R500, R700)
     #[must_use]
     pub fn lanes(mut self, lanes: usize) -> Launch {
         self.file.common.lanes = Some(lanes);

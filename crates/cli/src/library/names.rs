@@ -28,8 +28,8 @@ impl Isa {
         reconverge_isa::Isa::from(self).name()
     }
 
-    /// Returns the names of the machine's chips. [`OpenOptions::chip`](crate::OpenOptions::chip) accepts each of
-    /// them.
+    /// Returns the names of the machine's chips. [`OpenOptions::chip`](crate::OpenOptions::chip) accepts each of these
+    /// names.
     pub fn chips(self) -> Vec<&'static str> {
         reconverge_workbench::target::chips(self.into()).into_iter().map(|chip| chip.name).collect()
     }
@@ -107,7 +107,7 @@ mirror! {
         Reference,
         /// The fast interpreter, which uses vector instructions.
         Fast,
-        /// Generated code on an x86-64 processor with AVX2; on other processors, [`Engine::Fast`].
+        /// Generated code on an x86-64 processor with AVX2. On other processors, [`Engine::Fast`] runs instead.
         #[default]
         Compiled,
         /// The reference interpreter and the fast engine, which are compared while they run. If they differ, the run

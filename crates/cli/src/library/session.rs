@@ -190,7 +190,8 @@ impl Session {
         }
     }
 
-    /// Executes the next instruction of the launch. Returns its group, or `None` at the end.
+    /// Executes the next instruction of the launch. Returns the group that executed it. Returns `None` at the end of
+    /// the launch.
     ///
     /// # Errors
     /// [`Error::Trap`] if the instruction trapped. The trapping instruction remains the next instruction.

@@ -185,7 +185,8 @@ impl OpenTexts {
 /// Maximum number of bytes in an included file or a launch file.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Returns the bytes of a regular file. Other files are rejected, because reading a pipe or a device may never end.
+/// Returns the bytes of a regular file. The function rejects all other files, because reading a pipe or a device may
+/// never end.
 fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() {

@@ -1,4 +1,4 @@
-//! The state of a connection, which handles messages in order.
+//! The state of a connection. It handles messages in order.
 //!
 //! The server publishes the diagnostics of a text only when no message waits, so that it analyses only the newest
 //! version of the text. If a waiting message changes the text of a request, the answer to the request is the error
@@ -294,7 +294,7 @@ fn hint_named(name: &str) -> Result<HintSort, String> {
     found.ok_or_else(|| format!("setting `hints`: unknown hint `{name}`: {}", suggested()))
 }
 
-/// Returns an error if a waiting message cancels a request or changes its text.
+/// Returns an error if a waiting message cancels a request or changes the text of the request.
 fn superseded(id: &RequestId, params: &Value, waiting: &VecDeque<Incoming>) -> Option<Refusal> {
     let waiting = || {
         waiting.iter().filter_map(|message| match message {

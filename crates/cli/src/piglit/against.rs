@@ -106,7 +106,7 @@ impl FailsList {
         }
         for agreement in [&mut commands, &mut subtests] {
             let Agreement { agree, executed, .. } = *agreement;
-            // The percentage is rounded down to two decimals, so that 100 means complete agreement.
+            // The percentage is rounded down to two decimals, so that it is 100 only for complete agreement.
             agreement.percent =
                 (agree * 10_000).checked_div(executed).map(|hundredths| hundredths as f64 / 100.);
         }

@@ -38,7 +38,7 @@ pub(super) struct Groups<'a> {
 
 /// State that the threads share.
 struct RunState {
-    /// Groups that have not started, as indices of their tests.
+    /// Groups that have not started. A group is a list of the indices of its tests.
     left: VecDeque<Vec<usize>>,
     /// Outcomes so far, indexed by test.
     outcomes: Vec<Option<Outcome>>,
@@ -107,7 +107,7 @@ impl Groups<'_> {
     }
 }
 
-/// Divides tests into groups of decreasing size, so that all jobs end at nearly the same time.
+/// Divides tests into groups of decreasing size, so that all threads end at nearly the same time.
 fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     while !tests.is_empty() {

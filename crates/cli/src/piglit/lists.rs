@@ -1,7 +1,8 @@
-//! `results.csv` and `control.csv`: lines `NAME,STATUS,SECONDS`, each written when its test ends.
+//! `results.csv` and `control.csv`. Their lines have the form `NAME,STATUS,SECONDS`. The line of a test is written when
+//! the test ends.
 //!
-//! The lines of the subtests precede the line of their test. The name in the line of a subtest is `TEST@SUBTEST`, and
-//! the line does not have seconds.
+//! The lines of the subtests precede the line of their test. In the line of a subtest, the name is `TEST@SUBTEST`, and
+//! there are no seconds.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Python literals in the attributes of piglit's profiles: a string, and a list, tuple or set of strings.
+//! Reads Python literals in the attributes of piglit's profiles. A literal is a string, or a list, tuple or set of
+//! strings.
 
 /// Returns the value of a string literal such as `'ARBvp1.0'`, or `None` if the text is not a string literal.
 pub(super) fn string(text: &str) -> Option<String> {
@@ -59,7 +60,7 @@ fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<
     Some(())
 }
 
-/// Reads the digits of an escape sequence. Returns the character with this code point.
+/// Reads the digits of an escape sequence. Returns the character whose code point these digits state.
 fn numbered(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let rest = characters.as_str();
     let number = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;

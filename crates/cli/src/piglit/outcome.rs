@@ -1,4 +1,5 @@
-//! The outcome of a test, parsed from the output of its process, and the counts in the preloaded library's reports.
+//! The outcome of a test, which is parsed from the output of the test's process. Also, the counts in the reports of the
+//! preloaded library.
 
 use std::collections::BTreeMap;
 

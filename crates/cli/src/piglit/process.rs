@@ -98,7 +98,7 @@ impl Runner<'_> {
         setup.apply_with(&mut command, &[self.root.join("lib")]);
         command.env("PIGLIT_SOURCE_DIR", self.root);
         command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
-        // Each process uses one thread, because one process per processor runs at the same time.
+        // Each process uses one thread, because there are as many processes at the same time as processors.
         command.env("RAYON_NUM_THREADS", "1");
         command.envs(first.environment.iter().map(|(name, value)| (name, value)));
         command.args(tests.iter().flat_map(|test| &test.arguments)).args(first.options);
@@ -110,7 +110,8 @@ impl Runner<'_> {
             for name in ["tests", "generated_tests"] {
                 symlink(self.root.join(name), folder.join(name)).with_context(place)?;
             }
-            // The process group also contains programs that the test starts, so that they end with the test.
+            // The process group also contains programs that the test starts, so that these programs end together with
+            // the test.
             command.process_group(0);
         }
         command.current_dir(folder).stdin(Stdio::null());

@@ -54,7 +54,7 @@ fn known(root: &Path) -> Vec<String> {
     names
 }
 
-/// The state of reading a profile and the profiles that it lists.
+/// The state while a profile, and the profiles that it lists, are read.
 struct Reading<'a> {
     root: &'a Path,
     platform: &'a str,
@@ -94,7 +94,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns the file name and the text of a profile, or `None` if it does not exist.
+    /// Returns the file name and the text of a profile. Returns `None` if the profile does not exist.
     fn text(&self, name: &str) -> Result<Option<(String, String)>> {
         if name.contains('/') {
             return Ok(None);

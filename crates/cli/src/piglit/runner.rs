@@ -39,8 +39,8 @@ const SLOW: f64 = 5.;
 /// Maximum number of slow tests that are shown.
 const SHOWN_SLOW: usize = 10;
 
-/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names another. Mesa's CI also uses this window
-/// system.
+/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names a different one. Mesa's CI also uses this
+/// window system.
 const PLATFORM: &str = "gbm";
 
 /// Number of tests with each status.

@@ -146,7 +146,7 @@ fn shares(pixels: PixelCounts) {
     );
 }
 
-/// Returns a text with the number of different pixels and their rectangle.
+/// Returns a text with the number of different pixels and the rectangle that contains them.
 fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String {
     let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };

@@ -151,7 +151,8 @@ pub(super) struct PixelCounts {
     pub(super) rest: u64,
 }
 
-/// Compares two pictures of the same size and adds their pixels to the counts. Returns `None` if no pixel differs.
+/// Compares two pictures of the same size, and adds the numbers of their pixels to the counts. Returns `None` if no
+/// pixel differs.
 pub(super) fn compare(
     chip: &Picture,
     reference: &Picture,

@@ -179,7 +179,7 @@ impl Drop for Retracer {
     }
 }
 
-/// Returns the messages that start with a call number: warnings and errors of the retracer.
+/// Returns the messages that start with a call number. These messages are warnings and errors of the retracer.
 pub(super) fn of_calls(messages: &str) -> Vec<&str> {
     let is_of_call = |line: &&str| {
         let number = line.split_once(": ").map_or("", |(number, _)| number);

@@ -301,7 +301,7 @@ impl Search<'_> {
         Ok(pass)
     }
 
-    /// Returns the error about a call that has a picture on one renderer only.
+    /// Returns the error for a call after which only one of the two renderers has a picture.
     fn missing(
         &self,
         [ours, theirs]: [&Option<(u64, Picture)>; 2],
@@ -357,7 +357,7 @@ impl Search<'_> {
         Retracer::start(renderer, self.recording, calls, log, &variables)
     }
 
-    /// Adds the report of a replay on the chip, and the messages that only occur in this replay.
+    /// Adds the report of a replay on the chip, and the messages that occur only in this replay.
     fn reported(
         &self,
         report: &mut Report,

@@ -55,7 +55,7 @@ impl TraceFile {
     /// Reads the frames of a trace.
     ///
     /// # Errors
-    /// apitrace is not installed, the file is not a trace, or its interface is not OpenGL.
+    /// apitrace is not installed, the file is not a trace, or the recorded interface is not OpenGL.
     pub(super) fn open(path: &Path) -> Result<TraceFile> {
         let shown = || crate::shown::path(path);
         let about = path.metadata().with_context(shown)?;
@@ -122,7 +122,7 @@ fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)>
 fn api(info: &str) -> Option<String> {
     let info: Value = serde_json::from_str(info).ok()?;
     let api = info["API"].as_str()?;
-    // apitrace 11 accepts any file. If the file is not a trace, it reports version 0 and no interface.
+    // apitrace 11 accepts any file. If the file is not a trace, apitrace reports version 0 and no interface.
     let is_trace = info["ContainerVersion"].as_u64() != Some(0) || api.contains(OPENGL);
     is_trace.then(|| api.to_owned())
 }

@@ -56,7 +56,7 @@ struct Responder {
     runs: bool,
 }
 
-/// The running processes, indexed by the names that the page gives its requests.
+/// The running processes. The key of a process is the name that the page has given to its request.
 #[derive(Clone, Default)]
 pub(super) struct Answering(Arc<Mutex<HashMap<String, Responder>>>);
 

@@ -84,7 +84,7 @@ fn open(place: &str) {
 /// The files of the page.
 struct Pages {
     page: Vec<u8>,
-    /// The script with the CodeMirror editor, or an empty text if there is no such script.
+    /// The script with the CodeMirror editor. If there is no such script, the text is empty.
     editor: Vec<u8>,
 }
 
@@ -161,7 +161,8 @@ impl Serving {
     }
 }
 
-/// Whether the other side has closed a connection. A browser closes the connections of a page that the user leaves.
+/// Whether the browser has closed a connection. When the user leaves a page, the browser closes the connections of the
+/// page.
 fn is_closed(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let read = stream.peek(&mut [0]);
@@ -172,7 +173,7 @@ fn is_closed(stream: &TcpStream) -> bool {
     }
 }
 
-/// Returns the reason to refuse a request, or `None` if the request can come from this server's page.
+/// Returns the reason to refuse a request. Returns `None` if the request can come from this server's page.
 ///
 /// Another site can make its host name refer to this machine (DNS rebinding). The requests of its page then have that
 /// host name in `Host`. The server therefore rejects requests whose `Host` is neither `localhost` nor an address.

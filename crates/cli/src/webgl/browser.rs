@@ -135,7 +135,7 @@ impl Drawn<'_> {
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.arg(format!("http://127.0.0.1:{port}/"));
         command.stdin(Stdio::null()).stdout(log.try_clone().with_context(shown)?).stderr(log);
-        // The browser's processes form a group, so that they can be killed together.
+        // The browser's processes form a group, so that all of them can be killed together.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().with_context(|| {
             format!("{}; install it with `apt-get install chromium`", crate::shown::program(&args.browser))
@@ -149,7 +149,7 @@ fn done(queue: &Queue) -> usize {
     queue.verdicts.iter().flatten().count()
 }
 
-/// A running browser, which is ended when the value is dropped.
+/// A running browser. When the value is dropped, the browser is ended.
 struct Browser {
     child: Child,
     log: std::path::PathBuf,

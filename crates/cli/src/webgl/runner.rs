@@ -129,7 +129,8 @@ pub(super) fn run(args: &Webgl) -> Result<Answer> {
     Ok(if answered.only_on_chip.is_empty() { Answer::Yes } else { Answer::No })
 }
 
-/// Runs the files on the chip and on the control in parallel. Returns their verdicts, in the order of the files.
+/// Runs the files on the chip and on the control in parallel. Returns both lists of verdicts, in the order of the
+/// files.
 fn run_both(
     args: &Webgl,
     root: &Path,

@@ -71,7 +71,7 @@ struct Sent {
     assertions: Vec<Assertion>,
 }
 
-/// A running server, which is stopped when the value is dropped.
+/// A running server. When the value is dropped, the server is stopped.
 pub(super) struct Server {
     pub(super) port: u16,
     queue: Arc<Mutex<Queue>>,
@@ -277,7 +277,7 @@ mod unit {
         assert_eq!(range_of("words=0-1", 1000), None);
     }
 
-    /// Chromium opens connections that it does not use immediately.
+    /// Chromium opens some connections before it uses them.
     #[test]
     fn connections_without_a_request_do_not_hold_up_others() {
         let files: Arc<[String]> = ["a.html".to_owned()].into();

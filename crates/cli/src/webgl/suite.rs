@@ -106,7 +106,7 @@ fn read(
     Ok(())
 }
 
-/// Returns the name in a line, and its version limits.
+/// Returns the name in a line, and the version limits of this line.
 fn entry(line: &str, mut bounds: Bounds) -> Result<(String, Bounds)> {
     let mut words = line.split_whitespace();
     let mut name = Vec::new();

@@ -42,14 +42,14 @@ pub(super) struct FileVerdict {
 }
 
 impl FileVerdict {
-    /// Returns the assertions that failed. If the file did not end normally, also returns its end.
+    /// Returns the assertions that failed. If the file did not end normally, also returns the way in which it ended.
     fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
         let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
         let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
         failing.map(|Assertion { text, count, .. }| Failures { text, count: *count }).chain(end)
     }
 
-    /// Returns the number of failures: failed assertions, and an abnormal end.
+    /// Returns the number of failures. Failed assertions and an abnormal end count as failures.
     pub(super) fn failures(&self) -> u64 {
         self.failing().map(|failures| failures.count).sum()
     }

@@ -209,7 +209,7 @@ pub(super) fn resolved(
             continue;
         }
         let before = text[..at].bytes().next_back();
-        // The text before this position belongs to a longer word: a component, a register or a label.
+        // The text from this position on continues a longer word: a component, a register or a label.
         let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
         let word = word_len(rest);
         let starts_name = word > 0 && !byte.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! The frames that the program sends, and their counts.
+//! The frames that the program sends, and counts of these frames.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};

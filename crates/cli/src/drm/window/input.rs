@@ -65,7 +65,8 @@ impl Device {
         self.connections.len() > before
     }
 
-    /// Sends the press or the release of the key with this kernel number. Ignores repetitions.
+    /// Sends the press or the release of the key with this kernel number. If the state of the key has not changed, the
+    /// function does nothing.
     pub(super) fn key(&mut self, code: Option<u16>, is_down: bool) {
         let Some(code) = code else { return };
         let is_change = if is_down { self.pressed.insert(code) } else { self.pressed.remove(&code) };
@@ -74,8 +75,8 @@ impl Device {
         }
     }
 
-    /// Stores whether the window has the focus. If the window loses the focus, sends the release of every pressed key,
-    /// because another window receives the actual release.
+    /// Stores whether the window has the focus. If the window loses the focus, the function sends the release of every
+    /// pressed key, because another window receives the actual release.
     ///
     /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
     /// pointer.
@@ -202,7 +203,7 @@ fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i3
     Some([0, 1].map(|way| {
         let start = (window[way] - size[way] * scale) / 2.;
         let range = f32::from(PREFERRED[way]);
-        // The centre of the pixel is used, so that rounding does not select the previous pixel.
+        // The code uses the centre of the pixel, so that rounding does not select the previous pixel.
         let at = (place[way] + 0.5 - start) / (size[way] * scale) * range;
         at.clamp(0., range - 1.) as i32
     }))

@@ -52,7 +52,8 @@ pub(super) fn code(key: Key) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// `include/uapi/linux/input-event-codes.h`: the first and the last key in each row of the keyboard.
+    /// Source: `include/uapi/linux/input-event-codes.h`. The test checks the first and the last key in each row of the
+    /// keyboard.
     #[test]
     fn keys_have_the_numbers_of_the_kernel() {
         let keys = [
