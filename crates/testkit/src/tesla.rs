@@ -269,7 +269,7 @@ fn address(random: &mut Random) -> u32 {
     base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
 }
 
-/// Returns a load, a store or an operand of s[] with `$a`. Sometimes, the line also sets `$a` to a new address.
+/// Returns an instruction that loads from s[], stores to s[], has an operand in s[], or computes a new address.
 fn shared_line(random: &mut Random) -> String {
     let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
     let (guard, base) = (predicate(random), 1 + random.below(4));
