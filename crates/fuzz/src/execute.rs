@@ -250,7 +250,7 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
 /// Number of bytes that loads and stores of graphics programs can access.
 const LOCAL_BYTES: u32 = 0x100;
 
-/// Index of [`Stage::Compute`] in [`Stage::ALL`]: the low bits of the launch byte.
+/// Index of [`Stage::Compute`] in [`Stage::ALL`]. The low bits of the launch byte contain this index.
 const COMPUTE: u8 = 3;
 
 /// A bit of the launch byte. If the bit is set, the program has all registers of the chip instead of 16.

@@ -614,8 +614,8 @@ impl Compiler<'_> {
             let asm = &mut self.asm;
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
-            // The guards of all strips have failed, but not because of values. Without this case, half of table16's
-            // runs would take the slow path.
+            // The guards of all strips have failed because all lanes have left, not because of values. If such failures
+            // counted, half of table16's runs would take the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 0);

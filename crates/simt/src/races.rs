@@ -111,7 +111,7 @@ struct Agreed {
     by: u32,
 }
 
-/// For each group, the accesses of other groups that are ordered before its next access.
+/// For each group, which accesses of other groups are ordered before the group's next access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
     /// `known[g][h]` is a time. Accesses of group h before this time are ordered before the next access of group g.

@@ -41,7 +41,7 @@ pub struct Read {
     pub quad: bool,
 }
 
-/// A memory. A load can only return a value that was stored to the same memory.
+/// A memory. A value that was stored to one memory can be loaded only from the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     /// Name of the memory in the manual: `g[]`, `s[]`, `LDS`, `scratch`.

@@ -108,8 +108,8 @@ impl Retracer {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // If a signal other than the SIGKILL sent here ended the process, that signal is the cause of the
-                // error.
+                // If the process has already ended because of another signal than this SIGKILL, that other signal is
+                // the cause of the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {
                     Some(9) | None => bail!("the replay on {}: {error}{}", self.name, self.last_lines()),

@@ -515,8 +515,8 @@ impl Footprint {
         self.pages.len()
     }
 
-    /// Adds a page. The ranges of `pieces` are computed here, while the page is in the cache, because a commit reads
-    /// hundreds of footprints.
+    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints, so these ranges are
+    /// computed here, while the page is in the processor's cache.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {

@@ -66,7 +66,8 @@ impl<const C: usize> Stored<C> for Wholes<'_> {
     }
 }
 
-/// The conversion of elements whose channels are all fractions in one word, or the constants 0 or 1.
+/// The conversion of elements with few kinds of channels. Each channel is a fraction in the first word, or the constant
+/// 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fractions {
     channels: [Fraction; 4],
