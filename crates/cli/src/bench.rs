@@ -426,7 +426,8 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Prints two geometric means over several kernels: seconds, and the speedup relative to the control.
+/// Prints two geometric means over several kernels: the mean of the times in seconds, and the mean of the speedups
+/// relative to the control.
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();

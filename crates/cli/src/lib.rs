@@ -9,9 +9,10 @@
 //! * [`Launch::observe`]: each [`Event`] of a run. [`Launch::session`]: a [`Session`], which runs a launch step by
 //!   step, with registers, memory, snapshots, and the reason why each lane runs or waits.
 //!
-//! The library does not read files and does not print. Each task has an example: `cargo run -p reconverge --example
-//! decode`. The other examples are `assemble`, `run`, `observe` and `step`. The feature `cli` adds the command to this
-//! package. A program that uses the library can turn this feature off:
+//! The library does not read files and does not print. There is an example for each task. The command for the example
+//! `decode` is `cargo run -p reconverge --example decode`. The other examples are `assemble`, `run`, `observe` and
+//! `step`. The feature `cli` adds the command `reconverge` to this package. A program that uses the library can turn
+//! this feature off:
 //!
 //! ```toml
 //! reconverge = { version = "0.1", default-features = false }

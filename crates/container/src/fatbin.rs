@@ -36,8 +36,9 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(members).ok()?.checked_add(usize::from(header))
 }
 
-/// Reads all cubins of a fat binary. Members that cannot be read are skipped, each with a note. They are PTX, code of
-/// later chips, or compressed or damaged members. If no member can be read, returns the error of the first member.
+/// Reads all cubins of a fat binary. Members that cannot be read are skipped, each with a note. Such members are PTX,
+/// code of later chips, compressed members, or damaged members. If no member can be read, returns the error of the
+/// first member.
 ///
 /// Each member becomes a module of the image. The name of the module consists of the member's number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {

@@ -113,7 +113,7 @@ pub struct Linked<M: LinkedMachine> {
     starts: Vec<u32>,
     /// Number of instructions that the budget must cover at the entry of each node.
     budgets: Vec<u32>,
-    /// Number of entries that the stack must have room for at the entry of each node.
+    /// For each node, the number of entries for which the stack must have room at the entry of the node.
     entries: Vec<u32>,
     /// Bits of [`State::hindered`] that must be zero at the entry of each node.
     needs: Vec<u32>,

@@ -556,7 +556,7 @@ impl Strip {
             self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site, exits });
             return self.spans.len() - 1;
         }
-        // An address that is not a multiple of 4 is in memory, but the machine has no word at this address.
+        // An address that is not a multiple of 4 may be in memory, but the machine has no word at this address.
         let low = self.two(Two::And, place, three);
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);

@@ -56,8 +56,8 @@ impl Extent {
         matches!(self, Extent::Upto(_))
     }
 
-    /// Returns whether compiling pays off for code whose `gain` operations then need no dispatch. `once` is set if the
-    /// code does not run in a loop.
+    /// Returns whether compiling pays off for some code. If the code is compiled, `gain` of its operations need no
+    /// dispatch. `once` is set if the code does not run in a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }

@@ -60,7 +60,7 @@ impl Condition {
 pub enum Statement {
     /// trace = (trace * 5 + k) mod 4096; k is 1 to 63.
     Mix(i32),
-    /// variable = (variable + 1) mod 16; the variable is 1 to 3.
+    /// variable = (variable + 1) mod 16. The number of the variable is 1 to 3.
     Step(usize),
     /// `if` with an optional else part. Both parts may be empty.
     If(Condition, Vec<Statement>, Option<Vec<Statement>>),

@@ -371,7 +371,8 @@ const VENDORS: &str = "OCL_ICD_VENDORS";
 /// The file that describes Mesa's OpenCL implementation.
 const ICD: &str = "rusticl.icd";
 
-/// Paths of the OpenCL C functions that Mesa adds to kernels, in Debian and in other distributions.
+/// Paths of the file with the OpenCL C functions that Mesa adds to kernels. The first path is that of Debian, and the
+/// second path is that of other distributions.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
 /// The command that installs Mesa's OpenCL on Debian. Another command installs the library of [`libdrm`].

@@ -24,7 +24,7 @@ pub struct RowFill {
     pub rows: usize,
     /// The value, a little-endian word.
     pub value: u32,
-    /// Bits of each word that are replaced by the bits of the value. The other bits are unchanged.
+    /// The fill replaces these bits of each word by the bits of the value. The other bits are unchanged.
     pub mask: u32,
 }
 
