@@ -376,8 +376,9 @@ impl Code {
 }
 
 /// Returns for each node whether its code computes both vectors of a group at once. `can` states whether this is
-/// possible at all. In program loops, lanes often leave until all active lanes are in one vector. Code with a loop over
-/// the vectors then skips the empty vector. Without this exception, bfs and nested lose a tenth (an AMD EPYC).
+/// possible at all. A node in a program loop computes one vector at a time, unless the node requires both vectors. The
+/// reason is that lanes often leave a loop until all active lanes are in one vector, and the code then skips the empty
+/// vector. If nodes in loops computed both vectors, bfs and nested would lose a tenth (an AMD EPYC).
 fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     let mut loops = vec![false; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {
