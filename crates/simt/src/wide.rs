@@ -618,9 +618,9 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
 }
 
 /// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each bit n below 14 of x, the
-/// code multiplies x by a word that has only bit n of x, moved to bit n + 2. The upper half of the product is `x >> (14
-/// - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, a mask adds x itself. A loop over lanes takes four
-/// times as long.
+/// code multiplies x by a word that has only bit n of x, moved to bit n + 2. The upper half of this product is
+/// `x >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, a mask adds x itself. A loop over lanes
+/// takes four times as long.
 ///
 /// # Safety
 /// The processor must have AVX2.
