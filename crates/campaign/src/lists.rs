@@ -136,7 +136,7 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     Ok(faults)
 }
 
-/// Returns the cells of a line. A cell in double quotes may contain commas. In such a cell, two double quotes stand for
+/// Returns the cells of a line. A cell in double quotes may contain commas. In a quoted cell, two double quotes stand for
 /// one double quote.
 fn cells(line: &str) -> Result<Vec<String>, String> {
     let (mut cells, mut rest) = (Vec::new(), line);

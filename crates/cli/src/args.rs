@@ -42,12 +42,12 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// Whether an option about the file's format is given.
+    /// Whether the command line has an option about the file's format.
     pub(crate) fn is_given(&self) -> bool {
         self.format.is_some() || self.old || !self.defines.is_empty()
     }
 
-    /// Whether a file is read as an assembler source. If no format is stated, returns the result of `otherwise`.
+    /// Whether a file is read as an assembler source. If no format is stated, the result of `otherwise` decides.
     pub(crate) fn is_source(&self, otherwise: impl FnOnce() -> bool) -> bool {
         self.format.map_or_else(otherwise, |format| format == FileKind::Source)
     }
@@ -90,12 +90,13 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Returns the properties that the options state about a file.
+    /// Returns the properties that these options state about a file.
     pub(crate) fn known(&self) -> Known {
         self.read.known(self.target.known())
     }
 
-    /// Returns an error if an option about the program's file is given, because a case contains its program.
+    /// Returns an error if the command line has an option about the program's file. A case contains its program, so
+    /// these options are not allowed with a case.
     pub(crate) fn no_case(&self) -> anyhow::Result<()> {
         match self.read.is_given() {
             true => anyhow::bail!(
@@ -107,7 +108,7 @@ impl InputArgs {
 }
 
 impl TargetArgs {
-    /// Returns the properties that the options state about a file.
+    /// Returns the properties that these options state about a file.
     pub(crate) fn known(&self) -> Known {
         let (isa, chip, stage, endian) = (self.isa, self.chip.clone(), self.stage, self.endian);
         Known { isa, chip, stage, endian, ..Known::default() }
@@ -160,7 +161,7 @@ impl EngineArgs {
     }
 }
 
-/// Returns a parser for one of several names, which help texts and completions list.
+/// Returns a parser that accepts one of several names. Help texts and completions list these names.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     values: Vec<T>,
     name: fn(&T) -> &'static str,
@@ -210,8 +211,8 @@ pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("unknown fixes"))
 }
 
-/// Returns the parser of levels. It rejects levels that this processor or build does not have, and help texts hide
-/// them.
+/// Returns the parser of levels. The parser rejects levels that this processor or build does not have, and help texts
+/// do not list these levels.
 pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
     let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
     PossibleValuesParser::new(names).try_map(|given| {
@@ -238,7 +239,7 @@ pub(crate) fn files_help() -> String {
 pub(crate) enum Answer {
     /// Success.
     Yes,
-    /// A case failed, a rule is broken, or the program trapped.
+    /// A case failed, a rule was broken, or the program trapped.
     No,
     /// The exit status of another program.
     Status(u8),

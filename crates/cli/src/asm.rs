@@ -84,11 +84,11 @@ fn changed(path: &Path) -> Option<SystemTime> {
 /// The files that were read, each with the time of its last change.
 type Watched = Vec<(PathBuf, Option<SystemTime>)>;
 
-/// Assembles the sources and writes the output. Returns the number of programs. Adds the files that are read to
-/// `watched`.
+/// Assembles the sources and writes the output. Returns the number of programs. Adds the files that the function reads
+/// to `watched`.
 fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
-    // The options --vsh and --psh state the program type of a source for latte-assembler. A comment after the source
-    // passes the type to the assembler.
+    // The options --vsh and --psh state the program type of a source for latte-assembler. A comment that is appended to
+    // the source passes this type to the assembler.
     let latte = [(&args.vsh, "\n; $STAGE = vertex\n"), (&args.psh, "\n; $STAGE = pixel\n")];
     let latte = latte.iter().filter_map(|(file, stage)| Some((file.as_deref()?, *stage)));
     let sources = args.file.as_deref().map(|file| (file, "")).into_iter().chain(latte);
@@ -123,7 +123,8 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     Ok(opened.image.programs.len())
 }
 
-/// Assembles a source file, with the text `stage` appended to it. Returns its programs, and its name for messages.
+/// Assembles a source file, with the text `stage` appended to the source. Returns the programs of the source, and the
+/// name of the source for messages.
 fn assembled(file: &Path, stage: &str, args: &Asm, watched: &mut Watched) -> Result<(Opened, String)> {
     watched.push((file.to_path_buf(), changed(file)));
     let mut bytes = files::read(file)?;

@@ -108,27 +108,27 @@ struct Measured {
     cpu_s: f64,
     /// Median wall time in seconds.
     wall_s: f64,
-    /// Speedup in wall time relative to the first number of threads, as the median of the ratios of all iterations.
-    /// Absent for the first number of threads.
+    /// Speedup in wall time relative to the first number of threads, as the median of the ratios of all iterations. The
+    /// field is absent for the first number of threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
-    /// Speedup of [`add_rows`] in the same iterations, which is the largest speedup that the host currently allows.
+    /// Speedup of [`add_rows`] in the same iterations. This is the largest speedup that the host currently allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_speedup: Option<f64>,
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
-    /// Longest compilation before a run, in seconds; absent for engines that do not compile.
+    /// Longest compilation before a run, in seconds. The field is absent for engines that do not compile.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_s: Option<f64>,
-    /// One-time cost before the first compilation in this process, in seconds; absent if an earlier kernel in this
-    /// process compiled code.
+    /// One-time cost before the first compilation in this process, in seconds. The field is absent if an earlier kernel
+    /// in this process compiled code.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_once_s: Option<f64>,
     /// Size of the generated code in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     code_bytes: Option<u64>,
-    /// Number of records in the trace, if one was recorded.
+    /// Number of records in the trace, if the run recorded a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_steps: Option<u64>,
     /// Hash of the result.
@@ -246,7 +246,8 @@ fn list(kernels: &[Work], json: bool) {
     }
 }
 
-/// Reports a trap or a difference between engines as an answer. Returns any other error.
+/// If the error is a trap or a difference between engines, prints it and returns an answer. Returns any other error as
+/// an error.
 fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer> {
     let kind = match error.downcast_ref() {
         Some(Error::Differ(_)) => "differ",
@@ -260,7 +261,7 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
     Ok(Answer::No)
 }
 
-/// Times and results of the runs on one pool.
+/// Times and results of the runs on one pool of threads.
 #[derive(Default)]
 struct Runs {
     cpu: Vec<Duration>,
@@ -271,7 +272,7 @@ struct Runs {
     trace_steps: Option<u64>,
     /// The longest compilation before a run.
     compiled: Spent,
-    /// Hash of the result. If a result was wrong, the hash of the first wrong result.
+    /// Hash of the result. If some results were wrong, the hash of the first wrong result.
     hash: u32,
     wrong: bool,
 }
@@ -299,7 +300,7 @@ impl Runs {
         Ok(outcome)
     }
 
-    /// Compares the result of a run with the expected one.
+    /// Compares the result of a run with the expected result.
     fn judge(&mut self, kernel: &Work, outcome: &dyn Outcome, args: &Bench) -> Result<()> {
         let verdict = kernel.judge(outcome)?;
         if !self.wrong {
@@ -311,8 +312,8 @@ impl Runs {
         }
     }
 
-    /// Returns the measurements. `first` has the runs with the first number of threads. It is `None` if `self` has
-    /// these runs.
+    /// Returns the measurements of `self`. `first` contains the runs with the first number of threads. If `self`
+    /// contains these runs, `first` is `None`.
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),
@@ -338,8 +339,8 @@ impl Runs {
     }
 }
 
-/// Runs a kernel on the pools alternately, `args.runs` times on each. Other load on the host therefore slows all pools
-/// alike. Every second iteration takes the pools in reverse order, so that no pool always runs first.
+/// Runs a kernel `args.runs` times on each pool. The runs alternate between the pools, so other load on the host slows
+/// all pools alike. Every second iteration uses the pools in reverse order, so that no pool always runs first.
 fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare()?;
     let options = kernel.options(args.options())?;
@@ -367,12 +368,12 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
     Ok(sides.iter().enumerate().map(measured).collect())
 }
 
-/// Returns the time in which the threads of a pool add rows in the nearest cache. The total work does not depend on
+/// Returns the time that the threads of a pool need to add rows in the nearest cache. The total work does not depend on
 /// the number of threads.
 ///
 /// This loop resembles an engine whose threads do not share data and never wait. If other programs use the processors,
-/// the speedup of this loop is also below the number of threads. If the speedup of a kernel is smaller, the engine
-/// causes the difference.
+/// the speedup of this loop is also below the number of threads. If the speedup of a kernel is smaller than the speedup
+/// of this loop, the engine causes the difference.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
     let start = Instant::now();
@@ -389,15 +390,15 @@ fn add_rows(pool: &ThreadPool) -> Duration {
     start.elapsed()
 }
 
-/// Returns the speedup of the runs `own` over the runs `other`, as the median of the ratios of all iterations. A
+/// Returns the speedup of the runs `own` over the runs `other`. It is the median of the ratios of all iterations. A
 /// temporary slowdown of the host affects both runs of an iteration.
 fn speedup(own: &[Duration], other: &[Duration]) -> f64 {
     let ratio = |(own, other): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
     median(own.iter().zip(other).map(ratio).collect())
 }
 
-/// Returns the median, or 0 for an empty list. For an even number of values, returns the lower of the two in the
-/// middle.
+/// Returns the median, or 0 for an empty list. If the number of values is even, two values are in the middle. The
+/// function then returns the lower of these two values.
 fn median(mut list: Vec<f64>) -> f64 {
     list.sort_unstable_by(f64::total_cmp);
     list.get(list.len().saturating_sub(1) / 2).copied().unwrap_or_default()
@@ -426,7 +427,8 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Prints the geometric means over several kernels: seconds, and the speedup relative to the control.
+/// Prints two geometric means over several kernels: the mean of the times in seconds, and the mean of the speedups
+/// relative to the control.
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();
@@ -518,8 +520,8 @@ mod tests {
         assert_eq!((median(vec![9., 1., 5.]), median(vec![4., 2., 1., 3.]), median(vec![])), (5., 2., 0.));
     }
 
-    /// The ratios of the three iterations are 4, 0.5 and 1, so that the speedup is 1. The ratio of the medians, 3 s and
-    /// 2 s, would be 1.5.
+    /// The ratios of the three iterations are 4, 0.5 and 1, so the speedup is 1. The medians are 3 s and 2 s. Their
+    /// ratio would be 1.5.
     #[test]
     fn a_speedup_is_measured_turn_by_turn() {
         let seconds = |list: [u64; 3]| list.map(Duration::from_secs).to_vec();

@@ -1,8 +1,9 @@
 //! Files that launch files, manifests and command lines name.
 //!
-//! A launch file may come from an untrusted source. The files that it names are therefore read only if they are
-//! regular files inside one folder. That folder is the launch file's own folder, the parent folder for a manifest, or
-//! the folder given to `check`. Files on the command line are not restricted, because the user names them.
+//! A launch file may come from an untrusted source. The files that a launch file names are therefore read only if they
+//! are regular files inside one folder. This is the folder of the launch file, the parent of the folder of a manifest,
+//! or the folder that the user passes to `check`. Files on the command line are not restricted, because the user names
+//! them.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -14,15 +15,15 @@ use reconverge_workbench::values::Files;
 use crate::files::read_bounded;
 use crate::messages::note;
 
-/// The folder to which file names in a launch are relative, and the folder that must contain the files.
+/// Two folders: the folder to which file names in a launch are relative, and the folder that must contain the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,
-    /// Whether a launch file or a manifest names the files, instead of the command line.
+    /// Whether the names come from a launch file or a manifest. Otherwise, they come from the command line.
     by_file: bool,
-    /// The folder that must contain the files, or `None` if they may be anywhere.
+    /// The folder that must contain the files. If the value is `None`, the files may be anywhere.
     root: Option<PathBuf>,
-    /// The types that were assumed for numbers without a stated type, each with the name of its operand.
+    /// The types that were assumed for numbers without a stated type, each type with the name of its operand.
     types: RefCell<Vec<(String, Dtype)>>,
 }
 
@@ -33,8 +34,8 @@ impl Beside {
         Beside::default()
     }
 
-    /// Returns a value for files that the launch file or manifest `file` names. Names are relative to its folder, and
-    /// each must be a regular file inside `root`.
+    /// Returns a value for files that the launch file or manifest `file` names. Names are relative to the folder of
+    /// `file`, and each name must refer to a regular file inside `root`.
     pub(crate) fn file(file: &Path, root: Option<PathBuf>) -> Beside {
         Beside { folder: folder_of(file), by_file: true, root, types: RefCell::default() }
     }
@@ -45,8 +46,8 @@ impl Beside {
         if self.by_file { allowed(&path, self.root.as_deref()) } else { Ok(path) }
     }
 
-    /// Returns a text that lists the types that were assumed for numbers without a stated type, or `None` if there were
-    /// no such numbers.
+    /// Returns a text that lists the types that were assumed for numbers without a stated type. Returns `None` if all
+    /// numbers had a stated type.
     pub(crate) fn types(&self) -> Option<String> {
         let types = self.types.borrow();
         let list: Vec<String> = types.iter().map(|(place, dtype)| format!("{place} {dtype}")).collect();
@@ -85,7 +86,7 @@ pub(crate) fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the path if it is a regular file and, if a root is given, is inside `root`.
+/// Returns the path if it refers to a regular file. If `root` is given, the file must also be inside `root`.
 pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
     let found = real(path)?;

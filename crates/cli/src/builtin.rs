@@ -79,13 +79,14 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Returns the machine of a case in the built-in corpus, according to its folder, or `None` if the folder does not
-/// have a machine's name.
+/// Returns the machine of a case in the built-in corpus. The machine is the name of the case's folder. If the folder
+/// does not have a machine's name, returns `None`.
 pub(crate) fn machine(case: &Case) -> Option<Isa> {
     case.file.split('/').next()?.parse().ok()
 }
 
-/// The files of the corpus that are in the same folder as the corpus file with this path.
+/// The files of the corpus that are in the same folder as a given file. The path of the given file in the corpus is the
+/// value.
 #[derive(Debug)]
 struct Beside(&'static str);
 

@@ -130,8 +130,8 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Runs shards on threads until this process or others have finished all of them. Returns the number of experiments
-/// that ran in this process, or `None` if Ctrl-C interrupted the run.
+/// Runs shards on threads until all shards are finished. Other processes may run some of the shards. Returns the number
+/// of experiments that ran in this process, or `None` if Ctrl-C interrupted the run.
 fn run_shards(
     campaign: &Campaign,
     missing: Vec<Shard>,
@@ -227,7 +227,7 @@ fn print_points(described: &Description) {
     print(&rows);
 }
 
-/// Returns a share in percent, with its interval.
+/// Returns a share in percent, with the interval of the share.
 fn percent(rate: f64, [low, high]: [f64; 2]) -> String {
     format!("{:.2} [{:.2}, {:.2}]", 100. * rate, 100. * low, 100. * high)
 }
@@ -283,7 +283,7 @@ fn print_summary(summary: &Summary, described: &Description) {
     }
 }
 
-/// Prints the share of each class that an outcome function names.
+/// Prints the share of each class of outcomes. An outcome function defines these classes.
 fn print_classes(summary: &Summary, several: bool) {
     if summary.sites.iter().all(|counts| counts.classes.is_empty()) {
         return;

@@ -69,7 +69,7 @@ fn plain(args: &Cfg) -> Result<Drawing> {
     Drawing::of(&title, &target, program, None).with_context(place)
 }
 
-/// Returns the drawing with the counts of a run, and the trap that ended the run.
+/// Returns the drawing with the counts of a run. If a trap ended the run, also returns the trap.
 fn counted(args: &Cfg, matches: &ArgMatches) -> Result<(Drawing, Option<String>)> {
     let ready = args.launch.ready(matches)?;
     let stepping = ready.session.start(&ready.options).ok();

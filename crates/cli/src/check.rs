@@ -178,7 +178,7 @@ struct Partial<'a> {
     not_judged: usize,
 }
 
-/// Returns the message for a check that has no case to judge.
+/// Returns the message for a check without any case to judge.
 fn nothing(args: &Check, read: usize, chosen: usize) -> String {
     let paths: Vec<String> = args.paths.iter().map(|path| crate::shown::path(&path)).collect();
     let paths = if paths.is_empty() { "the built-in corpus".to_owned() } else { paths.join(", ") };
@@ -199,14 +199,15 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
     }
 }
 
-/// Judges a case within a time limit. A case that exceeds the limit continues in its own thread until the process
-/// ends, because a running program cannot be stopped from outside.
+/// Judges a case within a time limit. If a case exceeds the limit, its thread continues until the process ends, because
+/// a running program cannot be stopped from outside.
 fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdict {
     let Some(Seconds(limit)) = limit else { return case.judge(settings) };
     let (sender, receiver) = channel();
     let (case, settings) = (case.clone(), settings.clone());
     std::thread::spawn(move || {
-        // Sending fails after the time limit, because the receiver no longer exists. The verdict is not needed then.
+        // After the time limit, the receiver no longer exists, so sending the verdict fails. The verdict is not needed
+        // in this case.
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
@@ -223,7 +224,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // If the case is named after its file, a line number in the reason refers to that file, as in `run`.
+        // If the case has the name of its file, a line number in the reason is a line of that file, as in `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -274,8 +275,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 }
 
 /// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time. The
-/// conclusion states which programs ran on which engine and what a finding is, and suggests a command to try next.
-/// Prints nothing if a case did not pass.
+/// conclusion states which programs ran on which engine and what a finding is. It also suggests a command to try next.
+/// If a case did not pass, the function prints nothing.
 fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
     if summary.passed < summary.cases {
         return;
@@ -329,8 +330,8 @@ const fn described(engine: Engine) -> &'static str {
     }
 }
 
-/// Returns the name of this command for a message. If the command was started with a relative path, as by `cargo run`,
-/// returns that path. Otherwise, returns `reconverge`.
+/// Returns the name of this command for a message. If the user started the command with a relative path, as `cargo run`
+/// does, the name is that path. Otherwise, the name is `reconverge`.
 fn typed_name() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let path = path.filter(|path| path.is_relative() && path.components().count() > 1);
@@ -408,7 +409,7 @@ fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<(
         let Some(path) = path else { return Ok(()) };
         let mut text = BufWriter::new(Vec::new());
         for (case, result) in cases.iter().zip(&summary.results).filter(|(_, result)| wanted(result.status)) {
-            // A list of failures is a baseline, so an expected failure is listed as `Fail`.
+            // The written list can serve as a baseline, so an expected failure is listed as `Fail`.
             let status = match result.status {
                 Status::ExpectedFail if !seconds => Status::Fail,
                 status => status,
@@ -457,7 +458,7 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
 
 // ---- Files
 
-/// Whether a file belongs to another file and does not contain cases.
+/// Whether a file only contains data that another file names, and no cases.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -466,14 +467,14 @@ fn is_beside(path: &Path) -> bool {
         || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "npz" | "toml.lock")
 }
 
-/// Extensions of files that are skipped if no format recognises them. Programs and cases have other extensions, or no
-/// extension.
+/// Extensions of files that are skipped if no format recognises the file. Programs and cases have other extensions, or
+/// no extension.
 const OTHER_FILES: [&str; 27] = [
     "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
     "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
 ];
 
-/// Adds the cases of a file or folder. A file that cannot be read becomes a case that fails.
+/// Adds the cases of a file or folder. If a file cannot be read, the function adds a case that fails.
 fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     if path == Path::new("-") {
         read_file(path, None, args, cases);
@@ -505,7 +506,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// Adds the cases of a launch file, once for each program that `--program` names.
+/// Adds the cases of a launch file. The cases are added once for each program that `--program` names.
 fn read_handed_in(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     let name = plain(path).display().to_string();
     let text = String::from_utf8(files::read(path)?).with_context(|| crate::shown::path(&path))?;
@@ -536,7 +537,8 @@ fn has_json(folder: Option<&Path>) -> bool {
         .any(|path| path.extension().is_some_and(|extension| extension == "json"))
 }
 
-/// Adds the cases of a file. `folder` is the folder that is checked, or `None` if the command line names the file.
+/// Adds the cases of a file. If the file is in a checked folder, `folder` is that folder. If the command line names the
+/// file itself, `folder` is `None`.
 fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<Case>) {
     let name = plain(path).display().to_string();
     let content = match folder {
@@ -554,7 +556,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     };
     let disk: Arc<dyn Folder> = Arc::new(disk);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    // A stated format is a program format, so no other kind of file is tried.
+    // A format that the command line states is a format of programs, so the file is not tried as another kind of file.
     let read = match args.read.is_given() {
         true => {
             let known = args.read.known(reconverge_workbench::Known { isa: args.isa, ..Default::default() });
@@ -580,11 +582,11 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk. The folder contains the other files that this file names.
+/// The folder of a file on disk. It contains the files that this file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,
-    /// The folder that must contain the named files, or `None` if they may be anywhere.
+    /// The folder that must contain the named files. If the value is `None`, the files may be anywhere.
     root: Option<PathBuf>,
 }
 
@@ -593,7 +595,7 @@ impl Folder for Disk {
         let folder = folder_of(&self.file);
         let path = folder.join(relative);
         let found = allowed(&path, self.root.as_deref()).or_else(|why| {
-            // The program of a manifest is relative to the parent of the manifest's folder.
+            // The path of a manifest's program is relative to the parent of the manifest's folder.
             let manifest = self.file.extension().is_some_and(|extension| extension == "json");
             if manifest { allowed(&path, Some(&folder.join(".."))).map_err(|_| why) } else { Err(why) }
         });

@@ -1,5 +1,5 @@
-//! `reconverge stats --compare`: the first difference between two programs, traces or engines, and the differences
-//! between their counts.
+//! `reconverge stats --compare`: finds the first difference between two programs, traces or engines, and the
+//! differences between their counts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -158,7 +158,7 @@ fn of_reader(name: String, mut reader: Reader<Box<dyn Input>>) -> Result<Side> {
 }
 
 impl Side {
-    /// Returns the counts of each instruction, by its address and text.
+    /// Returns the counts of each instruction. The key consists of the instruction's address and text.
     fn rows(&self) -> BTreeMap<(u32, String), Row> {
         let rows = self.profile.instructions().map(|(pc, counts)| {
             let text = self.reader.described(&What::Ran { pc, count: 1, mask: Default::default() }, None);
@@ -167,7 +167,7 @@ impl Side {
         rows.collect()
     }
 
-    /// Returns the text of a moment: its lanes, address and instruction.
+    /// Returns the text of a moment, which consists of lanes, an address and an instruction.
     fn spelled(&self, moment: &Moment) -> String {
         let width = self.reader.header().lanes_per_group.clamp(1, 64) as u8;
         let text = self.reader.described(&moment.what, None);

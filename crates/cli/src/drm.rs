@@ -87,7 +87,8 @@ impl ErrataArgs {
     /// Checks that the errata and fixes belong to the driver of a board.
     ///
     /// # Errors
-    /// The list of errata has an unknown name or an erratum of another driver, or the fixes are for another driver.
+    /// The list of errata contains an unknown name or an erratum of another driver, or the fixes are for another
+    /// driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
         chosen.transpose().map_err(|why| anyhow!("--errata: {why}"))?;
@@ -170,13 +171,13 @@ pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTre
     entries.join(", ")
 }
 
-/// Returns the board with this name. Some boards exist only in the machine's table of chips.
+/// Returns the board with this name. Some boards are only in the machine's table of chips.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
     board_among(name, |_| true)
 }
 
-/// Returns the board with this name if `fits` accepts it. The message about an unknown name lists the boards that
-/// `fits` accepts.
+/// Returns the board with this name if `fits` accepts the board. If the name is unknown, the message lists the boards
+/// that `fits` accepts.
 pub(crate) fn board_among(name: &str, fits: impl Fn(&Board) -> bool) -> Result<&'static Board> {
     let known = || [Isa::R500, Isa::R700].into_iter().flat_map(chips);
     let alias = || known().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));

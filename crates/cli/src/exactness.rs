@@ -1,5 +1,5 @@
-//! The report of a run about exactness. It covers the values that decide control flow, select addresses or leave the
-//! program, and states how exact they are.
+//! The report of a run about exactness. The report covers the values that decide control flow, select addresses or
+//! leave the program, and states how exact these values are.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::{Machine, Opened, Session, Style};
 use serde_json::{Value, json};
 
-/// The exactness of a run's values, with the data that locates them in the program.
+/// The exactness of a run's values, with the data that locates these values in the program.
 pub(crate) struct Followed {
     exactness: Exactness,
     machine: &'static dyn Machine,
@@ -26,7 +26,8 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Runs a launch again and tracks the exactness of its values. `result` is the result of its first run.
+    /// Runs a launch again and tracks the exactness of its values. `result` is the result of the first run of the
+    /// launch.
     pub(crate) fn of(
         opened: &Opened,
         program: &Program,
@@ -53,7 +54,7 @@ impl Followed {
         drop(stepping);
         let mut taint = Taint::new(uses, of_block, killed);
         match session.copy().run_traced(options, Recorded::Data, &mut taint) {
-            // A trap is not an error here. Other code compares it with the trap that the launch states.
+            // A trap is not an error here. Other code compares the trap with the trap that the launch states.
             Ok(_) | Err(Error::Trap(_)) => {}
             Err(error) => return Err(anyhow!("{error}")),
         }
@@ -104,7 +105,8 @@ impl Followed {
         lines
     }
 
-    /// Returns a message about the first value that is less exact than required, or `None` if there is no such value.
+    /// Returns a message about the first value that is less exact than `required`. Returns `None` if there is no such
+    /// value.
     pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
         let reached = self.exactness.worse_than(required)?;
         Some(format!(

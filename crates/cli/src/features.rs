@@ -1,4 +1,4 @@
-//! Commands and options whose feature this build omits. Their messages name the feature.
+//! Commands and options whose feature this build omits. The messages of these commands and options name the feature.
 
 #[cfg(not(feature = "campaign"))]
 use std::ffi::OsString;
@@ -9,7 +9,8 @@ use anyhow::{Result, anyhow};
 #[cfg(not(feature = "campaign"))]
 use crate::args::Answer;
 
-/// Returns the message for a command or option whose feature this build omits.
+/// Returns the message for a command or option that this build omits. The message names the feature to which the
+/// command or option belongs.
 pub(crate) fn missing(what: &str, feature: &str) -> String {
     format!(
         "{what} is not in this build: `cargo install --path crates/cli --features {feature}` builds the command with it, \

@@ -31,14 +31,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read.and_then(has_room).context(name)
 }
 
-/// Approximate number of copies of a program or launch file that exist in memory while the file is read.
+/// Approximate number of copies of a program or launch file that are in memory while the file is read.
 const COPIES: u64 = 16;
 
 /// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // Files that are not regular, such as pipes, have the length 0. The number of bytes that are read is therefore also
-    // limited.
+    // Files that are not regular, such as pipes, have the length 0. For such files, the number of bytes that are read
+    // is also limited.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }
@@ -61,7 +61,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file atomically, with the content that `make` writes.
+/// Writes a file atomically. `make` writes the content.
 pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Result<()>) -> Result<()> {
     let written = Whole::create(path).and_then(|mut file| {
         make(&mut file)?;
@@ -72,12 +72,12 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
 
 /// Ends the process at once, after deleting the partial files.
 pub(crate) fn leave(status: i32) -> ! {
-    // The lock is held until the process ends, so that no other thread starts or finishes a file.
+    // The process holds the lock until it ends, so that no other thread starts or finishes a file.
     let _unfinished = discard_unfinished();
     std::process::exit(status)
 }
 
-/// Opens a program file, printing its notes and warnings.
+/// Opens a program file, and prints the notes and warnings about the file.
 pub(crate) fn open_program(path: &Path, args: &InputArgs) -> Result<Opened> {
     opened(path, &read(path)?, args)
 }
@@ -97,7 +97,7 @@ pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
     Ok(reconverge_cases::read(&plain(path).display().to_string(), &read(path)?, &folder, args.isa)?)
 }
 
-/// Opens the content of a program file, printing its notes and warnings.
+/// Opens the content of a program file, and prints the notes and warnings about the file.
 pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Opened> {
     let name = crate::shown::path(&path);
     let source = || has_source(&name, bytes) || path == Path::new("-") && reads_as_source(bytes);
@@ -117,7 +117,7 @@ pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Open
     }
 }
 
-/// Adds the files that a source includes. Their names are relative to the source's folder.
+/// Adds the files that a source includes. The names of these files are relative to the source's folder.
 pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     let folder = path.parent().unwrap_or(Path::new(""));
     known.with_included(source, &mut |name| {
@@ -125,8 +125,8 @@ pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     })
 }
 
-/// Whether a file without a name is an assembler source. It is a source if its text names a machine, or if it does not
-/// start like a file of another format.
+/// Whether a file without a name is an assembler source. The file is a source if its text names a machine, or if the
+/// text does not start like a file of another format.
 fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();

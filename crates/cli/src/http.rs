@@ -31,8 +31,8 @@ pub(crate) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Reads the request of a connection. Its body may have up to `most` bytes. Returns `None` if the connection ends
-    /// without a request.
+    /// Reads the request of a connection. The body of the request may have up to `most` bytes. Returns `None` if the
+    /// connection ends without a request.
     ///
     /// # Errors
     /// The request cannot be read, is not HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.
@@ -89,7 +89,7 @@ impl PageRequest {
 /// An answer.
 pub(crate) struct Reply {
     status: u16,
-    /// Header lines, each with its line ending.
+    /// The lines of the header, each with its line ending.
     lines: String,
     body: Vec<u8>,
 }
@@ -126,7 +126,7 @@ impl Reply {
     /// Writes the answer. If `head` is true, omits the body.
     ///
     /// # Errors
-    /// The connection is closed.
+    /// The client has closed the connection.
     pub(crate) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
         let Reply { status, lines, body } = self;
         // The reason phrase after the status may be empty. (RFC 9112, section 4)

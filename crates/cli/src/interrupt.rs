@@ -1,4 +1,4 @@
-//! Ctrl-C: stops the current run. The results up to that point are printed and marked as partial.
+//! Ctrl-C stops the current run. The results up to that point are printed and marked as partial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -16,7 +16,7 @@ use crate::launch::Ready;
 /// Exit status after Ctrl-C, as in shells.
 pub(crate) const STATUS: i32 = 130;
 
-/// Installs the handler. The first Ctrl-C requests a stop; the second ends the process at once.
+/// Installs the handler. The first Ctrl-C requests a stop, and the second Ctrl-C ends the process at once.
 pub(crate) fn watch() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
@@ -34,7 +34,7 @@ pub(crate) fn asked() -> bool {
     stop::asked()
 }
 
-/// How an observed run ended.
+/// The way in which an observed run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The run completed without a trap.
@@ -46,7 +46,7 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// Returns the trap, if the run ended with one.
+    /// Returns the trap, if a trap ended the run.
     pub(crate) fn trap(&self) -> Option<&str> {
         match self {
             Ended::Trap(trap) => Some(trap),
@@ -61,8 +61,8 @@ impl Ended {
         }
     }
 
-    /// Reports a trap, and returns the answer of a command that has shown the run. Ends the process if Ctrl-C
-    /// interrupted the run.
+    /// Reports a trap, and returns the answer of a command that has shown the run. If Ctrl-C interrupted the run, the
+    /// function ends the process instead.
     pub(crate) fn answer(&self, title: &str) -> Answer {
         self.leave_if_interrupted();
         let Some(trap) = self.trap() else { return Answer::Yes };
@@ -81,7 +81,7 @@ impl<S> Watched<'_, S> {
     #[inline]
     fn watch() {
         if asked() {
-            // A sink can end a run only by unwinding. `resume_unwind` does so without reporting a panic.
+            // A sink can end a run only by unwinding. `resume_unwind` unwinds without reporting a panic.
             resume_unwind(Box::new(Interrupted));
         }
     }
@@ -110,15 +110,15 @@ impl<S: Sink> Sink for Watched<'_, S> {
     }
 }
 
-/// Runs a launch and passes its events to a sink, until the run ends or Ctrl-C interrupts it. The second Ctrl-C ends
-/// the process at once.
+/// Runs a launch and passes its events to a sink, until the run ends or Ctrl-C interrupts the run. The second Ctrl-C
+/// ends the process at once.
 pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink) -> Result<Ended> {
     watch();
     let session: Session = ready.session.copy();
     let mut sink = Watched(sink);
     let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
     match catch_unwind(run) {
-        // Ctrl-C may have stopped the engine before the sink noticed it.
+        // Ctrl-C may have stopped the engine before the sink noticed Ctrl-C.
         Ok(Ok(())) if asked() => Ok(Ended::Interrupted),
         Ok(Ok(())) => Ok(Ended::Well),
         Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),

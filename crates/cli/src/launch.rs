@@ -145,7 +145,7 @@ pub(crate) struct Ready {
     pub(crate) title: String,
     /// Path of the program's file, if the launch names one.
     pub(crate) path: Option<PathBuf>,
-    /// Index of the lane that the command line selects, if any.
+    /// Index of the lane that the command line selects, if it selects one.
     pub(crate) lane: Option<usize>,
     program: Program,
 }
@@ -173,14 +173,16 @@ impl LaunchArgs {
         self.options_or(Engine::Compiled)
     }
 
-    /// Returns the options with this engine, unless the command line names one.
+    /// Returns the options of a run with the engine `engine`. If the command line names an engine, that engine is used
+    /// instead.
     fn options_or(&self, engine: Engine) -> Options {
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
         Options { jobs, race_check: self.races.check(), ..self.engine.options_or(engine) }
     }
 
-    /// Returns the launch, ready to be observed. The default engine is the fast one, because the compiled engine
-    /// cannot be observed. For a run manifest, returns its only launch; several launches are an error.
+    /// Returns the launch, ready to be observed. The default engine is the fast engine, because the compiled engine
+    /// cannot be observed. For a run manifest, returns its only launch. If the manifest has several launches, returns
+    /// an error.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
         #[cfg(feature = "campaign")]
         if let Some(number) = self.experiment {
@@ -212,7 +214,8 @@ impl LaunchArgs {
 
 #[cfg(feature = "campaign")]
 impl LaunchArgs {
-    /// Returns an experiment of a campaign, or the same launch without the fault, ready to be observed.
+    /// Returns an experiment of a campaign, or the same launch without the fault. The returned launch is ready to be
+    /// observed.
     fn experiment(&self, number: u64) -> Result<Ready> {
         let campaign = reconverge_campaign::Campaign::open(&self.file)?;
         let replay = campaign.replay(number)?;
@@ -262,7 +265,7 @@ pub(crate) enum Prepared {
         opened: Opened,
         path: PathBuf,
         beside: Beside,
-        /// Index of the requested lane in the reduced launch.
+        /// Index of the requested lane in the launch after its reduction.
         lane: Option<usize>,
     },
     Manifest {
@@ -293,7 +296,8 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     }
 }
 
-/// Options that describe a launch, each as the name of its field in [`LaunchArgs`] and the name of the option.
+/// Options that describe a launch. Each entry consists of the name of the field in [`LaunchArgs`] and the name of the
+/// option.
 const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("grid", "grid"),
     ("block", "block"),
@@ -313,8 +317,8 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("domain", "domain"),
 ];
 
-/// Returns an error if the command line has an option that describes a launch, because the input itself states the
-/// launch.
+/// Returns an error if the command line has an option that describes a launch. Such options are not allowed here,
+/// because the input itself states the launch.
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
@@ -349,8 +353,8 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     }
 }
 
-/// Returns the folder that must contain all files that a launch file or manifest names, or `None` if they may be
-/// anywhere.
+/// Returns the folder that must contain all files that a launch file or manifest names. Returns `None` if the files may
+/// be anywhere.
 fn root(allow_outside: bool, folder: PathBuf) -> Option<PathBuf> {
     (!allow_outside).then_some(folder)
 }
@@ -420,7 +424,7 @@ fn from_manifest(
     Ok(Prepared::Manifest { manifest, opened, beside })
 }
 
-/// Returns a run manifest and the file of programs that it names.
+/// Returns a run manifest and the file of programs that the manifest names.
 fn read_manifest(
     file: &Path,
     allow_outside: bool,
@@ -457,7 +461,7 @@ fn is_campaign(_text: &str) -> bool {
     false
 }
 
-/// Returns a launch file and the program that it names.
+/// Returns a launch file and the program that the launch file names.
 fn read_launch_file(
     file: &Path,
     allow_outside: bool,
@@ -489,7 +493,7 @@ fn read_launch_file(
     Ok((launch, opened, path, beside))
 }
 
-/// A launch file with its program, which can be run several times.
+/// A launch file with its program. The launch can be run several times.
 pub(crate) struct LaunchOfFile {
     launch: LaunchFile,
     opened: Opened,
@@ -514,7 +518,7 @@ impl LaunchOfFile {
         Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
     }
 
-    /// Returns a copy of `options`, in which the values that the launch states take precedence.
+    /// Returns a copy of `options`. If the launch states a value, that value replaces the value in the copy.
     pub(crate) fn options(&self, options: &Options) -> Result<Options> {
         Ok(self.launch.options(options)?)
     }
@@ -524,7 +528,7 @@ impl LaunchOfFile {
         self.launch.expects_something()
     }
 
-    /// Returns the results of a run, compared with the expected results.
+    /// Compares the results of a run with the expected results, and returns them.
     pub(crate) fn result(&self, outcome: &dyn Outcome) -> Result<RunResult> {
         Ok(self.launch.result(outcome, &self.beside)?)
     }
@@ -536,7 +540,7 @@ pub(crate) struct Programs {
     pub(crate) opened: Opened,
     /// Path of the file of programs.
     pub(crate) path: PathBuf,
-    /// The launch that a launch file describes, and the folder of the files that it names.
+    /// The launch that a launch file describes, and the folder that contains the files it names.
     pub(crate) launch: Option<(LaunchFile, Beside)>,
 }
 
@@ -547,7 +551,8 @@ impl Programs {
     }
 }
 
-/// Returns the programs of a program file, or the programs that a launch file, run manifest or case names.
+/// Returns the programs of a program file. For a launch file, a run manifest or a case, returns the programs that it
+/// names.
 pub(crate) fn open_programs(
     file: &Path,
     case: Option<&str>,

@@ -1,17 +1,18 @@
-//! A library for shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla: reads programs from files and
-//! sources, prints them, runs them, and reports events and state.
+//! A library for shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla. The library reads programs from files
+//! and sources, prints them, runs them, and reports events and state.
 //!
 //! * [`open()`], [`assemble`]: a [`File`] with its [`Program`]s, from bytes or from a source.
 //! * [`Program::text`], [`Program::lines`], [`Program::explain`], [`Program::lint`]: inspect a program.
 //!   [`File::write`]: convert it to another format.
 //! * [`Program::launch`], [`Program::launch_from`]: a [`Launch`], from code or from a launch file.
 //! * [`Launch::run`]: an [`Outcome`] with outputs and counts.
-//! * [`Launch::observe`]: each [`Event`] of a run. [`Launch::session`]: a [`Session`] to step, with registers,
-//!   memory, snapshots, and the reason why each lane runs or waits.
+//! * [`Launch::observe`]: each [`Event`] of a run. [`Launch::session`]: a [`Session`], which runs a launch step by
+//!   step, with registers, memory, snapshots, and the reason why each lane runs or waits.
 //!
-//! The library does not read files and does not print. Each task has an example: `cargo run -p reconverge --example
-//! decode`, and `assemble`, `run`, `observe`, `step`. The feature `cli` adds the command to this package. A program
-//! that uses the library can turn this feature off:
+//! The library does not read files and does not print. There is an example for each task. The command for the example
+//! `decode` is `cargo run -p reconverge --example decode`. The other examples are `assemble`, `run`, `observe` and
+//! `step`. The feature `cli` adds the command `reconverge` to this package. A program that uses the library can turn
+//! this feature off:
 //!
 //! ```toml
 //! reconverge = { version = "0.1", default-features = false }
@@ -44,13 +45,14 @@
 //!
 //! # Stability
 //!
-//! Option types and enums that may grow are `#[non_exhaustive]`. Options with two choices are enums with named
-//! variants. Errors are enums.
+//! Option types, and enums to which variants may be added, are `#[non_exhaustive]`. Options with two choices are enums
+//! with named variants. Errors are enums.
 //!
 //! # Features
 //!
 //! * `cli` (default): the command `reconverge`, a binary of this package.
-//! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
+//! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512. Without this
+//!   feature, there is vector code only for AVX2.
 //! * `campaign` (off): the command `campaign`, with `parquet`.
 //! * `parquet` (off): traces as tables of Parquet.
 //! * `terminal` (off): the debugger's screen, and history and completion on its command line.

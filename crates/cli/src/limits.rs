@@ -17,7 +17,7 @@ impl Setting {
     }
 }
 
-/// Returns the limits that do not have their own option.
+/// Returns the limits that `--limits` sets. Limits with a separate option are not among them.
 fn settable() -> impl Iterator<Item = &'static Limit> {
     ALL.into_iter().filter(|limit| limit.raise.starts_with("--limits"))
 }

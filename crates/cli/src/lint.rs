@@ -60,7 +60,7 @@ struct Located {
     finding: Finding,
 }
 
-/// All findings, with the number of programs and the number of findings that `--allow` hides.
+/// All findings, the number of programs, and the number of findings that `--allow` hides.
 #[derive(Default)]
 struct Found {
     findings: Vec<Located>,
@@ -116,8 +116,8 @@ impl Found {
                     self.allowed += 1;
                     continue;
                 }
-                // A finding may have an address inside an instruction. The line of the finding is then the line of that
-                // instruction.
+                // A finding may have an address inside an instruction. In that case, the line of the finding is the
+                // line of that instruction.
                 let line = lines.range(..=finding.pc).next_back().map(|(_, line)| *line);
                 self.findings.push(Located {
                     file: plain(path).display().to_string(),

@@ -64,7 +64,7 @@ pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A column: its heading, and a function that returns the text of its cell for a program.
+/// A column. It has a heading, and a function that returns the text of the column's cell for a program.
 type Column = (&'static str, fn(&ProgramContents) -> Option<String>);
 
 const COLUMNS: [Column; 13] = [
@@ -93,7 +93,7 @@ fn number(value: Option<u32>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// Returns the declared number, and also the number that the program needs if it differs.
+/// Returns the number that the program declares. If the program needs a different number, also returns that number.
 fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
     match (declared, needed) {
         (None, Some(needed)) => Some(format!("- (needs {needed})")),
@@ -171,7 +171,7 @@ fn print(contents: &Contents) {
     }
 }
 
-/// Returns a table without borders, as wide as its content, because programs may also read it.
+/// Returns a table without borders. The table is as wide as its content, because programs may also read it.
 fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = messages::table(header.collect::<Vec<_>>());
     table.set_content_arrangement(ContentArrangement::Disabled);

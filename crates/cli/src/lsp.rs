@@ -1,6 +1,6 @@
 //! `reconverge lsp`: the language server. `server.rs` handles messages in order, `documents.rs` stores the open texts
-//! with their analyses, and `answers.rs` answers requests. `refusal.rs` has the errors of requests, and `convert.rs`
-//! converts positions to the protocol's form.
+//! with their analyses, and `answers.rs` answers requests. `refusal.rs` defines the errors of requests, and
+//! `convert.rs` converts positions to the form that the protocol requires.
 //!
 //! Source: Language Server Protocol 3.17, <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/>.
 
@@ -41,7 +41,8 @@ const MOST_EXPANDED: u64 = 1 << 20;
 
 pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     if EXPANSION.get() == EXPANSION.default {
-        // The limit is low because the server expands a text at each change, while the text may be incorrect.
+        // The limit is low because the server expands a text after each change, even if the text is incorrect at that
+        // time.
         EXPANSION.set(MOST_EXPANDED).map_err(|most| anyhow!("at most {most}"))?;
     }
     let mut output = messages::output().context("standard output")?;
@@ -69,8 +70,8 @@ pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     Ok(if server.ended_well() { Answer::Yes } else { Answer::No })
 }
 
-/// Moves the received messages to the queue. If the queue is empty and the server is not busy, waits for a message.
-/// Returns `false` if the queue is empty and the input has ended.
+/// Moves the received messages to the queue. If the queue is empty and the server is not busy, the function waits for a
+/// message. Returns `false` if the queue is empty and the input has ended.
 fn fill(queue: &mut VecDeque<Incoming>, incoming: &Receiver<Incoming>, is_busy: bool) -> bool {
     loop {
         match incoming.try_recv() {

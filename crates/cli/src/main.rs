@@ -1,7 +1,7 @@
-//! The command line, a thin layer over the other crates. This package reads the input files and prints the results.
+//! The command line. It is a thin layer over the other crates: it reads the input files and prints the results.
 //!
-//! Exit status: 0 success; 1 negative answer (a case failed, a rule is broken, the program trapped); 2 wrong input or
-//! usage. `drm` exits with the status of the program that it runs.
+//! The exit status is 0 for success, 1 for a negative answer (a case failed, a rule is broken, the program trapped),
+//! and 2 for wrong input or usage. `drm` exits with the status of the program that it runs.
 //!
 //! `lib.rs` describes the features of this package.
 
@@ -179,13 +179,15 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
 
-/// Returns the message about wrong arguments. The message quotes arguments between colour codes, which escaping of the
-/// whole message would destroy. The arguments are therefore escaped first and parsed again.
+/// Returns the message about wrong arguments, with the arguments in it escaped. The message quotes the arguments
+/// between colour codes. Escaping the whole message would destroy these codes. So the function first escapes the
+/// arguments and then parses them again, which creates the same message with escaped arguments.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Err(shown) => shown,
-        // The escaped arguments are correct, so only the characters that were escaped were wrong.
+        // The escaped arguments are correct. So the only mistake in the original arguments was a character that the
+        // function has escaped.
         Ok(_) => Cli::command().error(error.kind(), shown::name(&error.render().to_string())),
     }
 }

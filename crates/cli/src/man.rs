@@ -87,7 +87,7 @@ fn reference(mut cli: Command) -> String {
     page
 }
 
-/// Adds a table of arguments, positional ones first.
+/// Adds a table of arguments. Positional arguments come first.
 fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     let mut shown: Vec<&Arg> =
         arguments.filter(|argument| !argument.is_hide_set() && argument.get_id() != "help").collect();
@@ -99,7 +99,7 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     for argument in shown {
         let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
         let mut said = vec![cell(&help.unwrap_or_default())];
-        // Hidden values are not available on this host.
+        // Hidden values are those that are not available on this host.
         let values: Vec<String> =
             argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
         if argument.get_action().takes_values() && !values.is_empty() {
@@ -117,7 +117,7 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     }
 }
 
-/// Returns an argument in its typed form: `-o`, `--output FILE`.
+/// Returns an argument in the form in which the user types it: `-o`, `--output FILE`.
 fn spelled(argument: &Arg) -> String {
     let values = argument.get_value_names().unwrap_or_default().join(" ");
     let names = [
@@ -140,8 +140,8 @@ fn cell(help: &str) -> String {
     text
 }
 
-/// Returns a help text in Markdown. Escapes placeholders that look like tags, and names that look like emphasis. Leaves
-/// code unchanged.
+/// Returns a help text in Markdown. Placeholders that look like tags, and names that look like emphasis, are escaped.
+/// Code is unchanged.
 fn prose(help: &str) -> String {
     let parts = help.split('`').enumerate().map(|(number, part)| match number % 2 {
         0 => part.replace('<', "&lt;").replace('*', "\\*"),

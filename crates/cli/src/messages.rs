@@ -65,13 +65,13 @@ pub(crate) fn tell(text: fmt::Arguments<'_>) {
     let _ = std::io::stderr().write_all(shown::lines(&text.to_string()).as_bytes());
 }
 
-/// Writes to standard error like [`tell`], with colours if the terminal supports them.
+/// Writes to standard error like [`tell`]. If the terminal supports colours, the text has colours.
 pub(crate) fn tell_coloured(text: &str) {
     let _ = anstream::stderr().write_all(shown::styled(text).as_bytes());
 }
 
-/// Reports the error of a command on standard error. If the answer would be JSON, also writes the error as an object
-/// to standard output.
+/// Reports the error of a command on standard error. If `as_json` is set, also writes the error as a JSON object to
+/// standard output.
 pub(crate) fn error(error: &Error, as_json: bool) {
     let source = error.downcast_ref::<SourceErrors>();
     match source {
@@ -93,7 +93,7 @@ pub(crate) fn error(error: &Error, as_json: bool) {
 
 /// Returns standard output, the destination of every answer.
 pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
-    // Rust's runtime has opened `/dev/null` instead of the closed standard output.
+    // If the caller has closed standard output, Rust's runtime has opened `/dev/null` in its place.
     match standard_output_was_closed() {
         true => Err(std::io::Error::other("it was closed at the start")),
         false => Ok(std::io::stdout()),
@@ -130,7 +130,7 @@ pub(crate) fn finish() {
     written(std::io::stdout().flush());
 }
 
-/// Writes an object to standard output while it is serialized. Handles errors like [`answer`].
+/// Serializes an object directly to standard output. Handles errors like [`answer`].
 pub(crate) fn answer_json(object: &impl Serialize) {
     written(output().and_then(|out| {
         let mut out = std::io::BufWriter::new(out.lock());
@@ -140,7 +140,7 @@ pub(crate) fn answer_json(object: &impl Serialize) {
     }));
 }
 
-/// Writes an answer to standard output, as JSON or with `print`.
+/// Writes an answer to standard output: as JSON if `as_json` is set, otherwise with `print`.
 pub(crate) fn answer_as<T: Serialize>(as_json: bool, answer: &T, print: impl FnOnce(&T)) {
     match as_json {
         true => answer_json(answer),
@@ -154,12 +154,12 @@ pub(crate) fn executed(groups: u64, lanes: u64, divergent: u64) -> String {
     format!("{groups}, {}, {}", counted(lanes, "lane instruction"), counted(divergent, "divergent branch"))
 }
 
-/// Returns a spinner with a text and the elapsed time. It appears on a terminal after one second.
+/// Returns a spinner with a text and the elapsed time. The spinner appears on a terminal after one second.
 pub(crate) fn spinner(what: &'static str) -> ProgressBar {
     bar(None, "{spinner} {msg} {elapsed}").with_message(what)
 }
 
-/// Returns a progress bar of this form. It appears only on a terminal, and only after one second.
+/// Returns a progress bar of this form. The bar appears only on a terminal, and only after one second.
 pub(crate) fn bar(length: Option<u64>, form: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template(form) {
@@ -223,8 +223,8 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
 /// Maximum number of diagnostics that are shown.
 const SHOWN: usize = 50;
 
-/// Returns diagnostics with their source lines. Passes only these lines to the renderer, because the renderer reads its
-/// whole input once per diagnostic.
+/// Returns diagnostics with their source lines. Only these lines are passed to the renderer, because the renderer reads
+/// its whole input once per diagnostic.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let renderer = Renderer::styled();
     let starts_of = |text: &str| -> Vec<usize> {
@@ -233,7 +233,7 @@ fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let own_starts = starts_of(text);
     let mut out = String::new();
     for diagnostic in diagnostics.iter().take(SHOWN) {
-        // Passes the whole text of an included file to the renderer, because included files are short.
+        // For an included file, the whole text is passed to the renderer, because included files are short.
         let (path, text, starts) = match &diagnostic.file {
             Some(file) => (&*file.name, &*file.text, &starts_of(&file.text)),
             None => (path, text, &own_starts),

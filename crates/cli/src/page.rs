@@ -1,4 +1,4 @@
-//! The HTML page of a run, for `run` and `trace`. It can show several runs next to each other.
+//! The HTML page of a run, for `run` and `trace`. The page can show several runs next to each other.
 
 use std::path::PathBuf;
 
@@ -47,8 +47,8 @@ impl PageArgs {
         }
     }
 
-    /// Records the launches and writes the page, unless Ctrl-C interrupts it. Returns the trap of the first launch.
-    /// `mismatches` are the expectations that the first launch did not meet.
+    /// Records the launches and writes the page. If Ctrl-C interrupts the recording, the page is not written. Returns
+    /// the trap of the first launch. `mismatches` are the expectations that the first launch did not meet.
     pub(crate) fn write(&self, ready: &Ready, mismatches: &[String]) -> Result<Option<String>> {
         let Some(file) = &self.html else { return Ok(None) };
         if self.beside.len() >= RUNS {

@@ -1,12 +1,12 @@
 //! `reconverge piglit`
 //!
-//! Runs piglit's shader tests on Mesa's driver and an emulated chip. In a second run, the control, the chip does not
-//! execute shaders. A test that also passes in the control does not depend on the chip. With a profile of piglit, the
-//! command runs all tests of the profile.
+//! Runs piglit's shader tests on Mesa's driver and an emulated chip. A second run is the *control*, in which the chip
+//! does not execute shaders. If a test also passes in the control, the result of the test does not depend on the chip.
+//! If the user names a profile of piglit, the command runs all tests of the profile.
 //!
-//! Start at [`runner`], the command. [`choice`] and [`profile`] list the tests. [`groups`] divides them among
-//! processes, and [`process`] runs one process. [`against`] compares the results with a list of results from a real
-//! chip.
+//! A reader should start at [`runner`], the command. [`choice`] and [`profile`] list the tests. [`groups`] divides the
+//! tests among processes, and [`process`] runs one process. [`against`] compares the results with a list of results
+//! from a real chip.
 
 #[cfg(target_os = "linux")]
 mod against;

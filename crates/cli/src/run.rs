@@ -89,8 +89,8 @@ impl FromStr for Rows {
 
 /// The result of a run.
 enum Ended {
-    /// The run ended without a trap, or with a trap that the launch does not state. The fields are the results and the
-    /// mismatches.
+    /// The run ended without a trap, or with a trap that the launch does not state. The first field contains the
+    /// results, and the second field contains the mismatches.
     Judged(Box<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
     /// The run ended with the trap that the launch states.
@@ -164,8 +164,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Prepares and runs the launch of the arguments. If the arguments request exactness, runs the launch again to track
-/// the exactness of values. Also returns the path of the program's file.
+/// Prepares and runs the launch that the arguments describe. If the arguments request exactness, runs the launch again
+/// to track the exactness of its values. Also returns the path of the program's file.
 fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>, PathBuf)> {
     let options = args.launch.options();
     let mut followed = None;
@@ -252,7 +252,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     }
 }
 
-/// Outputs by name, written as one JSON object without a copy in memory.
+/// Outputs by name. They are written as one JSON object without a copy in memory.
 struct Outputs<'a>(&'a [(String, Array)]);
 
 impl Serialize for Outputs<'_> {
@@ -271,7 +271,7 @@ struct Answered<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
     group_instructions: u64,
-    /// Same number as `group_instructions`, under the name that `bench` uses.
+    /// The same number as `group_instructions`, under the name that the output of `bench` uses.
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
@@ -284,7 +284,7 @@ struct Answered<'a> {
     mismatches: &'a [String],
 }
 
-/// Prints the results. For an interrupted run, prints the results so far.
+/// Prints the results. If the run was interrupted, prints the results up to the interruption.
 fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupted: bool) -> Result<()> {
     let statistics = result.statistics;
     if args.json {
@@ -338,7 +338,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
     Ok(())
 }
 
-/// Number of rows that are formatted at a time. Columns are as wide as the widest number among these rows.
+/// Number of rows that are formatted together. Columns are as wide as the widest number in these rows.
 const PIECE: usize = 1024;
 /// Maximum number of values that are printed per row, unless all rows are printed.
 const COLUMNS: usize = 16;

@@ -1,11 +1,12 @@
-//! Text from input, in answers and messages. Characters are escaped if they control a terminal or are invisible.
+//! Text from input, as it appears in answers and messages. Characters that control a terminal or are invisible are
+//! escaped.
 //!
-//! Names, source lines and messages about them may contain anything, such as sequences that clear a terminal or set its
-//! title. [`is_hidden`] decides which characters the functions of this module escape:
+//! Names, source lines and messages about names and source lines may contain anything, such as sequences that clear a
+//! terminal or set its title. [`is_hidden`] decides which characters the functions of this module escape:
 //!
 //! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
-//! * [`lines`], [`styled`]: a whole answer or message. `messages` applies them to all output to a terminal or to
-//!   standard error, so that commands cannot omit them.
+//! * [`lines`], [`styled`]: a whole answer or message. The module `messages` applies these functions to all output to a
+//!   terminal or to standard error, so that no command can omit them.
 //! * [`Json`]: JSON strings, with JSON escapes.
 //! * [`listed`], [`unlisted`]: write and read a name in a list that has one name per line.
 
@@ -22,14 +23,15 @@ pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
     }
-    // The character is tested after a letter, because combining marks are visible there. `escape_debug` uses the
-    // standard library's table of printable characters.
+    // The character is tested after a letter, because a combining mark is visible only after a letter. `escape_debug`
+    // uses the standard library's table of printable characters.
     let mut text = [b'a'; 5];
     let length = 1 + character.encode_utf8(&mut text[1..]).len();
     std::str::from_utf8(&text[..length]).is_ok_and(|text| text.escape_debug().nth(2).is_some())
 }
 
-/// Escapes the hidden characters for which `keep` returns `false`, in Rust's notation: `\n`, `\t`, `\r`, `\u{1b}`.
+/// Escapes hidden characters in Rust's notation: `\n`, `\t`, `\r`, `\u{1b}`. Characters for which `keep` returns `true`
+/// are not escaped.
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |character| is_hidden(character) && !keep(character);
     if !text.chars().any(is_escaped) {
@@ -55,8 +57,8 @@ pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
-/// Returns the name of a program in the form in which it was given. The form matters, because `./name` is a file in the
-/// folder, but `name` is found with `PATH`.
+/// Returns the name of a program in the form in which the user gave it. The form matters, because `./name` is a file in
+/// the folder, but `name` is found with `PATH`.
 pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
@@ -66,8 +68,8 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Returns text of several lines with colours. The caller must escape the names in the text, because this function
-/// cannot distinguish their colour sequences.
+/// Returns text of several lines with its colours. The caller must escape the names in the text beforehand, because
+/// this function cannot distinguish colour sequences in names from those of the caller.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -116,8 +118,9 @@ impl serde_json::ser::Formatter for Json {
     }
 }
 
-/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses the conversion. Unlike in
-/// messages, backslashes are also escaped. So are characters that readers of lists remove or treat as a comment.
+/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses the conversion. In contrast to
+/// messages, the entry also has escapes for backslashes, and for characters that readers of lists remove or treat as a
+/// comment.
 pub(crate) fn listed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let last = name.chars().count().saturating_sub(1);
@@ -136,8 +139,8 @@ pub(crate) fn listed(name: &str) -> String {
     out
 }
 
-/// Returns the name in an entry that [`listed`] wrote. A backslash that does not start an escape is part of the name,
-/// because other tools write such entries.
+/// Returns the name in an entry that [`listed`] wrote. Other tools write backslashes without escaping them. So a
+/// backslash that does not start an escape is part of the name.
 pub(crate) fn unlisted(entry: &str) -> String {
     let mut out = String::with_capacity(entry.len());
     let mut rest = entry;
@@ -151,7 +154,7 @@ pub(crate) fn unlisted(entry: &str) -> String {
     out + rest
 }
 
-/// Returns the character of the escape sequence at the start of a text, and the length of the sequence.
+/// Returns the character that the escape sequence at the start of a text represents, and the length of the sequence.
 fn unescaped(text: &str) -> Option<(char, usize)> {
     match text.get(1..2)? {
         "\\" => Some(('\\', 2)),
@@ -228,7 +231,7 @@ mod tests {
             assert!(!entry.chars().any(is_hidden), "{entry}");
             assert_eq!(unlisted(&entry), name);
         }
-        // Tests an entry of another tool.
+        // Tests an entry that another tool has written.
         assert_eq!(unlisted("dir\\file \\u{zz} \\u{110000} \\"), "dir\\file \\u{zz} \\u{110000} \\");
     }
 }

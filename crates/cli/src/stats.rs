@@ -169,7 +169,7 @@ fn of_trace(args: &Stats) -> Result<Answer> {
     }
 }
 
-/// Passes the records of a trace to a sink.
+/// Reads the records of a trace and passes them to a sink.
 pub(crate) fn replay<R: Read + Seek>(reader: &mut Reader<R>, sink: &mut impl Sink) -> Result<()> {
     for number in 0..reader.blocks().len() {
         for record in reader.block(number)? {
@@ -190,7 +190,8 @@ struct Counts<'a> {
     lines: &'a Lines,
     /// Whether accesses to memory were counted.
     memory: bool,
-    /// Rule by which accesses to memory coalesce. If the manual does not state a rule, the reason.
+    /// Rule by which accesses to memory coalesce. If the manual does not state a rule, the text states the reason why
+    /// there is no rule.
     rule: &'a str,
     /// Number of groups in a block, if the launch has blocks.
     groups_per_block: Option<usize>,
@@ -210,7 +211,8 @@ impl Counts<'_> {
         }
     }
 
-    /// Prints the counts of groups or blocks, one per line. Accesses to memory are listed if they were counted.
+    /// Prints the counts of groups or blocks, one per line. If accesses to memory were counted, the lines also contain
+    /// these accesses.
     fn listed(&self, form: Form, name: &str, all: &[(usize, GroupCounts)]) {
         let width = self.profile.width();
         let share = |counts: &GroupCounts| counts.simd_efficiency(width);

@@ -18,8 +18,8 @@ impl FromStr for Seconds {
     }
 }
 
-/// A timer that ends the process with exit status 1 after the time limit. A running program cannot be stopped from
-/// outside, so the whole process ends.
+/// A timer that ends the process with exit status 1 when the time limit is reached. The whole process ends, because a
+/// running program cannot be stopped from outside.
 pub(crate) struct Timeout(Option<Sender<()>>);
 
 impl Timeout {
@@ -44,7 +44,7 @@ impl Timeout {
     /// Stops the timer.
     pub(crate) fn end(self) {
         if let Some(sender) = self.0 {
-            // Sending fails if the time limit has just been reached. The process then ends.
+            // If the time limit has just been reached, sending fails, and the process ends anyway.
             let _ = sender.send(());
         }
     }

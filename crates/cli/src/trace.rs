@@ -147,8 +147,8 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     Ok(ended.answer(&ready.title))
 }
 
-/// Checks that the name of an output file has a known extension. If the input is a trace (`of_file`), the output cannot
-/// be a trace.
+/// Checks that the name of an output file has a known extension. If `of_file` is set, the input is a trace. In that
+/// case, the output cannot be a trace.
 fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     let place = crate::shown::path(&output);
     match output.extension().and_then(|extension| extension.to_str()) {
@@ -165,7 +165,7 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     }
 }
 
-/// Whether a file is a trace, according to its first bytes.
+/// Whether a file is a trace. The first bytes of the file decide this.
 pub(crate) fn is_trace(path: &Path) -> bool {
     let mut start = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"RTRACE"
@@ -187,7 +187,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reports records that are missing because of the limit on bytes or because of an interruption.
+/// Reports whether records are missing in a trace, because of the limit on its size or because of an interruption.
 ///
 /// # Errors
 /// Fails if the trace is truncated or damaged.
@@ -251,13 +251,13 @@ impl<W: Write> Sink for Recorder<W> {
 /// Records the launch into a file. The bytes of the file do not depend on the engine.
 ///
 /// The packed form of a trace depends on the number of instructions that an engine reports at a time. The fast engine
-/// reports many consecutive instructions, and the reference interpreter reports one. Files always have the form of the
-/// fast engine. A launch on another engine is therefore recorded twice: on that engine and on the fast engine. If both
-/// recordings have the same records, the recording of the fast engine is written. Otherwise one engine is wrong, and
-/// the recording of the requested engine is written.
+/// reports many consecutive instructions at a time, and the reference interpreter reports one. Files always have the
+/// form that the fast engine produces. A launch on another engine is therefore recorded twice: on that engine and on
+/// the fast engine. If both recordings have the same records, the recording of the fast engine is written. Otherwise
+/// one engine is wrong, and the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
     // A recording with data always comes from the reference interpreter. The compiled engine does not run launches with
-    // observers; the fast engine runs them instead.
+    // observers. If it is requested, the fast engine runs such a launch instead.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
         return record(ready, what, out);
     }
@@ -277,8 +277,8 @@ fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Resu
     Ok((out, ended))
 }
 
-/// Whether two traces have the same records. If the limit on bytes ends a trace, compares only the records up to that
-/// point.
+/// Whether two traces have the same records. If the limit on bytes has ended a trace, the function compares only the
+/// records up to that point.
 fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     let (mut a, mut b) = (Reader::new(std::io::Cursor::new(a))?, Reader::new(std::io::Cursor::new(b))?);
     let is_bounded = [a.end(), b.end()].iter().flatten().any(|end| end.bound_at.is_some());
@@ -288,15 +288,15 @@ fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     })
 }
 
-/// Runs the launch and records it. Returns the output, and how the run ended. After Ctrl-C, the trace has all records
-/// up to the interruption.
+/// Runs the launch and records it. Returns the output, and the way in which the run ended. After Ctrl-C, the trace
+/// contains all records up to the interruption.
 pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended)> {
     let (out, ended, notes) = recorded(ready, what, out)?;
     notes.iter().for_each(|text| messages::note(text));
     Ok((out, ended))
 }
 
-/// Like [`record`], but returns the notes for the user instead of printing them.
+/// Records a launch like [`record`], but returns the notes for the user instead of printing them.
 fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended, Vec<String>)> {
     let mut notes = Vec::new();
     let (target, program) = (&ready.opened.target, ready.program());
@@ -310,7 +310,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
         let address = line.address?;
         let naming::Accessed { loads, stores } = accessed.get(&address).cloned().unwrap_or_default();
         let (text, label, depth) = (line.code(), line.label.clone(), line.depth);
-        // Only recorded accesses need the names of memories.
+        // The names of memories are needed only if accesses are recorded.
         let (loads, stores) = if what.data { (loads, stores) } else { (Vec::new(), None) };
         Some(Line { address, text, label, depth, loads, stores })
     };
@@ -382,15 +382,15 @@ fn show<R: Read + Seek>(
     Ok(())
 }
 
-/// Prints one line per instruction and one line per event. If the launch is available, each inactive lane has the
-/// letter of the reason.
+/// Prints one line per instruction and one line per event. If the launch is available, the line shows for each inactive
+/// lane the letter of the reason.
 fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option<&Ready>) -> Result<()> {
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
     let mut following = Following::default();
     let mut replay = launch.and_then(Replay::of);
     let mut damaged = None;
     for number in 0..reader.blocks().len() {
-        // Other blocks can be read even if one block is damaged.
+        // If one block is damaged, the other blocks can still be read.
         let records = match reader.block(number) {
             Ok(records) => records,
             Err(error @ TraceError::Damaged { .. }) => {
@@ -428,8 +428,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. The colours are removed later if the output does not
-/// support them.
+/// Returns the letters of lanes in the colours of their states. If the output does not support colours, other code
+/// removes them later.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";
@@ -452,7 +452,7 @@ fn coloured(letters: impl Iterator<Item = char>) -> String {
     text + "\x1b[0m"
 }
 
-/// The launch of a trace, which is stepped in parallel with the trace.
+/// The launch of a trace. It is stepped in parallel with the trace.
 struct Replay {
     stepping: Stepping,
     /// Number of instructions issued so far.
@@ -464,8 +464,8 @@ impl Replay {
         Some(Replay { stepping: ready.session.start(&ready.options).ok()?, issued: 0 })
     }
 
-    /// Returns the letters of a group's lanes before the instruction at `step` of the trace, or `None` if the launch
-    /// does not reach that instruction.
+    /// Returns the letters of a group's lanes before the instruction at `step` of the trace. Returns `None` if the
+    /// launch does not reach that instruction.
     fn at(&mut self, step: u64, group: usize) -> Option<Vec<char>> {
         loop {
             let current = self.stepping.current()?;

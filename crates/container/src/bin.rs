@@ -1,5 +1,5 @@
-//! Raw words without a header. They are little endian unless the caller states otherwise. The caller also states the
-//! machine.
+//! Raw words without a header. The words are little endian unless the caller states another byte order. The caller also
+//! states the machine.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::CodeAt;

@@ -8,7 +8,7 @@ use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
 use crate::Error;
 
-/// The bytes of a file or of a member of a container, which are read by offset.
+/// The bytes of a file or of a member of a container. The functions read these bytes by offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     bytes: &'a [u8],
@@ -93,7 +93,7 @@ pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32
     Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
-/// Splits `words`, which start at offset `at`, into rows of `N`.
+/// Splits `words` into rows of `N` words. The words start at offset `at`.
 pub(crate) fn rows<'a, const N: usize>(
     what: &'static str,
     at: u64,
@@ -111,7 +111,7 @@ pub(crate) fn little_endian(words: Vec<u32>, at: u64) -> Program {
     Program { code_at, ..Program::from_words(words) }
 }
 
-/// Returns the location of words that are numbers in a text, one number per word.
+/// Returns the location of words that a text spells as numbers, one number per word.
 pub(crate) fn numbers(places: Vec<Range<usize>>, digits: Digits) -> CodeAt {
     let numbers = Numbers { start: 0, places: Arc::new(places), digits, width: 4, big_endian: false };
     CodeAt::Numbers(numbers, Box::new(CodeAt::Bytes { start: 0, big_endian: false }))

@@ -3,8 +3,8 @@
 //! The notes that the guide defines are named "ATI DPP". They contain the program information, the inputs and outputs,
 //! the conditional output, the float and integer constants in use, and the early exit. Only the first two words of the
 //! program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and constant values are
-//! therefore in separate notes, which this project defines and names "Reconverge"; `docs/ctm-elf.md` describes them.
-//! Types 2 to 5 of the guide's notes are inferred from the order of its list.
+//! therefore in separate notes. This project defines these notes and names them "Reconverge"; `docs/ctm-elf.md`
+//! describes them. Types 2 to 5 of the guide's notes are inferred from the order of the list in the guide.
 
 use object::Endianness;
 use object::elf as raw;
@@ -44,10 +44,11 @@ mod own {
     pub(super) const CONSTANTS: u32 = 2;
 }
 
-/// Consecutive registers: name, address of the first, and count. A single register has no number in its name.
+/// Consecutive registers: name, address of the first register, and number of registers. If there is only one register,
+/// its name has no number.
 struct Registers(&'static str, u32, u32);
 
-// R5xx acceleration guide, register reference; RS_*: addresses in Mesa's r300 driver.
+// Sources: the register reference of the R5xx acceleration guide and, for the addresses of RS_*, Mesa's r300 driver.
 #[rustfmt::skip]
 const REGISTERS: [Registers; 14] = [
     Registers("US_CONFIG",       0x4600, 1),
@@ -79,8 +80,8 @@ fn registers() -> impl Iterator<Item = (String, u32)> {
     })
 }
 
-/// Returns the MMIO address of a state register. `name` is its name in the manual, or `0x…` for a register that the
-/// table does not have.
+/// Returns the MMIO address of a state register. `name` is the register's name in the manual, or `0x…` for a register
+/// that the table does not contain.
 fn register_address(name: &str) -> Option<u32> {
     let known = registers().find(|(known, _)| known == name).map(|(_, address)| address);
     known.or_else(|| name.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()))
@@ -93,7 +94,7 @@ fn register_name(address: u32) -> String {
 
 /// Reads an executable, which contains one program.
 ///
-/// A file without this project's state note is also loaded. A note of the image then names the missing data.
+/// A file without this project's state note is also loaded. In this case, a note of the image names the missing data.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_R5XX)?;
     if elf.wide {
@@ -140,8 +141,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // A file with a state note lists all state. If the list does not have this register, the zero in the program
-        // information only fills the field that the guide requires.
+        // A file with a state note lists all state. If this register is not in the list, the zero in the program
+        // information is not state. It only fills the field that the guide requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }
@@ -161,7 +162,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Contents of the notes.
+/// The facts that the notes of a file contain.
 #[derive(Default)]
 struct Found {
     depth_source: Option<u32>,
@@ -193,8 +194,8 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     Ok((text.offset, text.data))
 }
 
-/// Rejects note segments that share bytes. Without this check, a small file could request many times its own size in
-/// memory.
+/// Rejects note segments that share bytes. Without this check, reading a small file could require many times the size
+/// of the file in memory.
 fn note_segments_apart(elf: &elf::Elf<'_>) -> Result<(), Error> {
     let mut segments: Vec<_> = elf.segments.iter().filter(|segment| segment.kind == elf::PT_NOTE).collect();
     segments.sort_by_key(|segment| segment.offset);
@@ -289,7 +290,8 @@ const VECTOR_BYTES: u32 = 16;
 /// Number of float constants of the chip.
 const CONSTANTS: u32 = 256;
 
-/// Adds the entries of a note: an index and four words each. Entries with ascending indices form one block.
+/// Adds the entries of a note. Each entry consists of an index and four words. Entries with consecutive indices form
+/// one block.
 fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error> {
     let mut block: Option<ConstantBlock> = None;
     for [index, vector @ ..] in rows::<5>("the constants note", at, values)? {
@@ -314,8 +316,8 @@ fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error
 
 /// Writes a program as an executable that [`load`] reads back as the same program.
 ///
-/// Notes report data that the format cannot represent. State that is not a register of the R500 is an error, and so are
-/// constants that are not whole vectors of bank 0.
+/// The returned notes report data that the format cannot represent. Two kinds of data are errors: state that is not a
+/// register of the R500, and constants that are not whole vectors of bank 0.
 pub fn write(program: &Program) -> Result<Written<Vec<u8>>, Error> {
     let unwritable = |what: String, remedy| Error::Unwritable { format: Format::CtmElf.name(), what, remedy };
     if let Some(name) = program.name.as_deref().filter(|name| name.contains('\0') || name.len() > 4096) {
@@ -398,7 +400,7 @@ fn note(notes: &mut Vec<u8>, name: &[u8], kind: u32, values: &[u32]) {
     notes.extend(to_bytes(values));
 }
 
-/// Writes the file header, two segments, their contents, a symbol if there is a name, and section headers.
+/// Writes the file header, two segments, their contents, a symbol if the program has a name, and section headers.
 fn file(text: &[u8], notes: &[u8], name: Option<&str>) -> Result<Vec<u8>, object::write::Error> {
     let mut buffer = Vec::new();
     let mut writer = Writer::new(Endianness::Little, false, &mut buffer);

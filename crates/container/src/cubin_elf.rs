@@ -1,8 +1,8 @@
-//! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, 32 and 64 bits.
+//! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, in 32-bit and 64-bit files.
 //!
 //! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes the
 //! layout of sections for later chips. This layout agrees with twelve files of nvcc 3.0 to 6.5. Relocations,
-//! `.nv.global` and `.nv.local` do not occur in these files, so their layout is inferred.
+//! `.nv.global` and `.nv.local` do not occur in these twelve files, so their layout is inferred.
 
 mod write;
 
@@ -17,10 +17,11 @@ use crate::{Error, Format, limits};
 
 pub use write::write;
 
-/// The relocation that writes a 32-bit address. It is the only one with a known meaning.
+/// The relocation that writes a 32-bit address. No other relocation has a known meaning.
 const ABSOLUTE_32: u32 = 2;
 
-/// Attributes whose value is a number. They become state of the program, with the name that `cuobjdump` prints.
+/// Attributes whose value is a number. These attributes become state of the program, with the names that `cuobjdump`
+/// prints.
 #[rustfmt::skip]
 const NUMBERS: [(u8, &str); 8] = [
     (0x04, "EIATTR_CTAIDZ_USED"),
@@ -43,7 +44,7 @@ const INFO: &str = ".nv.info.";
 
 /// Reads an ELF cubin of either width.
 ///
-/// The image has one module; its programs are the `.text.NAME` sections in the file's order.
+/// The image has one module. Its programs are the `.text.NAME` sections, in the order of the file.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_CUDA)?;
     let format = if elf.wide { Format::CubinElf64 } else { Format::CubinElf32 };
@@ -132,7 +133,8 @@ fn is_debug(name: &str) -> bool {
     [".debug", ".nv_debug"].iter().any(|start| name.starts_with(start))
 }
 
-/// Returns whether a section needs no message: it is read by other code, or has no data of a program.
+/// Returns whether no message is needed if this code skips a section, because other code reads the section or because
+/// the section contains no data of a program.
 fn is_plumbing(section: &Section<'_>) -> bool {
     let name = section.name;
     name.is_empty()
@@ -169,8 +171,8 @@ fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
     Ok(program)
 }
 
-/// Reads a list of attribute records. A record has a format and an attribute, then a value (formats 1 to 3) or the
-/// length of a value that follows (format 4).
+/// Reads a list of attribute records. A record consists of a format, an attribute and a value (formats 1 to 3). In
+/// format 4, the record contains the length of a value that follows the record.
 fn attributes(
     elf: &Elf<'_>,
     section: &Section<'_>,
@@ -225,8 +227,8 @@ fn attributes(
 }
 
 /// Returns the parameters of a kernel for which the file states only the offsets and the total size. Each parameter
-/// ends at the start of the next parameter, so it includes any padding. Returns an empty list if the end of the last
-/// parameter is unknown.
+/// ends at the start of the next parameter, so its size includes any padding. Returns an empty list if the end of the
+/// last parameter is unknown.
 fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
     offsets.sort_unstable();
     let ends = offsets.iter().copied().skip(1).chain(all);
@@ -239,7 +241,7 @@ fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> 
     if params.len() == offsets.len() { params } else { Vec::new() }
 }
 
-/// Adds an attribute to the program. Returns whether it is known.
+/// Adds an attribute to the program. Returns whether the attribute is known.
 fn attribute_of_kernel(
     elf: &Elf<'_>,
     program: &mut Program,
@@ -251,7 +253,7 @@ fn attribute_of_kernel(
     let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let number = match value {
         [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
-        // In the value of a frame size, the index of the function comes first.
+        // In the value of a frame size, the first word is the index of the function.
         _ if words.len() <= 2 && value.len() == 4 * words.len() => words.last().copied(),
         _ => None,
     };
@@ -265,8 +267,8 @@ fn attribute_of_kernel(
             };
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
         }
-        // EIATTR_SMEM_PARAM_OFFSETS: one word per parameter, with the offset in the low half. Tools of CUDA 3.0 and
-        // 3.1 write nothing else about parameters; later ones also write KPARAM_INFO. See `parameters_of_offsets`.
+        // EIATTR_SMEM_PARAM_OFFSETS: one word per parameter, with the offset in the low half. Tools of CUDA 3.0 and 3.1
+        // write nothing else about parameters. Later tools also write KPARAM_INFO. See `parameters_of_offsets`.
         0x0b => {
             if words.is_empty() || value.len() != 4 * words.len() || words.iter().any(|word| *word >> 16 != 0)
             {
@@ -301,13 +303,13 @@ fn attribute_of_kernel(
     Ok(true)
 }
 
-/// Returns the variables of the module: named objects in constant banks and in global memory. A variable in global
-/// memory has the constant words that hold its address.
+/// Returns the variables of the module: named objects in constant banks and in global memory. For a variable in global
+/// memory, the result also contains the constant words that hold the address of the variable.
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
     let mut variables = Vec::new();
-    // Contents are copied, so their total size is limited to the size of the sections. In a file that exceeds this
-    // limit, objects overlap, so the file is damaged.
+    // Contents are copied, so the total size of the copies is limited to the size of the sections. A file exceeds this
+    // limit only if objects overlap, so such a file is damaged.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
@@ -343,10 +345,10 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     Ok(variables)
 }
 
-/// Returns the words of constant banks that hold a symbol's address, by the symbol's index.
+/// Returns the words of constant banks that contain the address of a symbol. The index of the symbol is the key.
 ///
-/// The word that a relocation writes must be in a constant section, and its symbol must be in global memory. The result
-/// of a relocation then cannot depend on another relocation.
+/// The word that a relocation writes must be in a constant section, and the relocation's symbol must be in global
+/// memory. So the result of a relocation cannot depend on another relocation.
 fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
     let mut slots: HashMap<usize, Vec<Slot>> = HashMap::new();
     let objects: BTreeMap<(u16, u64), usize> = elf
@@ -412,7 +414,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                     record.offset, target.name, target.size
                 ));
             }
-            // In a record without an addend, the existing word is the addend.
+            // If a record has no addend, the word to be relocated contains the addend.
             let there = Bytes::of(target.data).u32("a relocated word", record.offset).unwrap_or(0);
             let addend = record.addend.map_or(there, |addend| addend as u32);
             let mut slot = Slot { bank, offset: record.offset as u32, addend };

@@ -10,8 +10,8 @@
 //! ```
 //! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. Comments from
 //! `#` or `//` to the end of the line are also accepted, which is an extension of the format. A block with an unknown
-//! name is skipped with a note. An unknown `key = number` of a `code` block becomes a state entry of the program with
-//! the name of the key, and [`write()`] writes it back.
+//! name is skipped with a note. If a `code` block contains `key = number` with an unknown key, the pair becomes a state
+//! entry of the program with the name of the key, and [`write()`] writes the pair back.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ use crate::{Error, Format, Written, limits};
 /// Maximum nesting of skipped blocks. Files have three levels.
 const DEEPEST: usize = 16;
 
-/// Top-level keys. A text that starts with one of them and `{` is a text cubin.
+/// Top-level keys. A text that starts with one of these keys and `{` is a text cubin.
 const KEYS: [&str; 7] = ["architecture", "abiversion", "modname", "code", "consts", "sampler", "reloc"];
 
 /// Architectures with Tesla code.
@@ -40,7 +40,7 @@ const CODE_KEYS: [&str; 7] = ["name", "lmem", "smem", "reg", "bar", "bincode", "
 
 /// Reads a text cubin.
 ///
-/// The image has one module; its programs are the `code` blocks in order.
+/// The image has one module. Its programs are the `code` blocks, in order.
 pub fn load(text: &str) -> Result<Image, Error> {
     let mut reader = Reader { text, at: 0 };
     let mut image = Image { format: Format::CubinText.name(), isa: Some(Isa::Tesla), ..Image::default() };
@@ -140,7 +140,8 @@ impl Segment<'_> {
     }
 }
 
-/// A member of a block: `key = value`, or `key { … }` without a value, whose opening brace has been read.
+/// A member of a block: `key = value`, or `key { … }`. A member with braces has no value, and its opening brace has
+/// been read.
 type Member<'a> = (Token<'a>, Option<Token<'a>>);
 
 struct Reader<'a> {
@@ -296,7 +297,7 @@ impl<'a> Reader<'a> {
         while let Some((key, value)) = self.member()? {
             match (key.text, value) {
                 ("name", Some(value)) => segment.name = Some(value.text),
-                // `segname` repeats the kind of the block, so it is ignored.
+                // `segname` repeats the kind of the block, so the reader ignores it.
                 ("segname", Some(_)) => {}
                 ("segnum", Some(value)) => segment.bank = self.number(value, limits::LAST_BANK)?,
                 ("offset", Some(value)) => segment.offset = self.number(value, limits::BANK_BYTES)?,
@@ -377,8 +378,8 @@ impl<'a> Reader<'a> {
 
 /// Writes a text cubin that [`load`] reads back as the same programs and module.
 ///
-/// Notes report data that the format cannot represent: parameters, usage, and unknown resources. These are errors: an
-/// image with several modules or for another machine, and a kernel without a name.
+/// The returned notes report data that the format cannot represent: parameters, usage, and unknown resources. An image
+/// with several modules, an image for another machine, and a kernel without a name are errors.
 pub fn write(image: &Image) -> Result<Written<String>, Error> {
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {
         return unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead");
@@ -428,7 +429,8 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.field(1, "texunit", sampler.unit);
         lines.line(0, "}");
     }
-    // Contents belong to the first variable at their offset. Contents without a variable are separate.
+    // If several variables start at the same offset, the contents belong to the first of them. Contents at an offset
+    // without a variable are written separately.
     let mut named = vec![false; module.constants.len()];
     for variable in &module.variables {
         check("the variable name", &variable.name)?;

@@ -1,5 +1,5 @@
-//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side, or
-//! the old side if [`Hints::old`] is set.
+//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side of
+//! the diff. If [`Hints::old`] is set, it reads the old side.
 //!
 //! ```text
 //! --- a/shaders.h
@@ -10,8 +10,8 @@
 //! +    0x0000203c, 0x94200688,
 //!  };
 //! ```
-//! Each file of a diff is read separately. The characters that belong to the diff are replaced by white space. Lines
-//! that the diff omits are replaced by the mark of a gap, so that no item is read across a gap.
+//! Each file of a diff is read separately. The characters that belong to the diff itself are replaced by white space.
+//! Lines that the diff omits are replaced by a character that marks a gap, so that no item is read across a gap.
 
 use reconverge_isa::Image;
 
@@ -22,7 +22,7 @@ use crate::{Error, Format, Hints, load_as, merge, recognise};
 /// Maximum number of files in a diff.
 const MOST_FILES: usize = 1000;
 
-/// Returns whether the text has a hunk after the names of its files.
+/// Returns whether the text contains the names of two files and a hunk after these names.
 pub(crate) fn looks_like(text: &str) -> bool {
     let mut before = "";
     let mut named = false;
@@ -37,14 +37,14 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// The selected side of a changed file.
 struct ChangedFile {
     name: String,
-    /// Offset of the line of the first hunk, and number of lines before it.
+    /// Offset of the first hunk's line, and number of lines before this line.
     start: usize,
     lines_before: usize,
-    /// The text of the selected side. Everything else is replaced by white space.
+    /// The text of the selected side. All other characters are replaced by white space.
     text: String,
 }
 
-/// Reads the new side of each file, or the old side if the hints select it.
+/// Reads the new side of each file. If the hints select the old side, reads the old side.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let files = files(text, hints.old)?;
     let mut image = Image { format: Format::Diff.name(), ..Image::default() };
@@ -96,7 +96,7 @@ fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
             } else if let Some(name) = line.strip_prefix("+++ ") {
                 names[1] = name;
                 let name = if old { names[0] } else { names[1] };
-                // A time may follow the name.
+                // In a diff, a time may follow the name of a file.
                 let name = name.split('\t').next().unwrap_or(name);
                 let name = name.strip_prefix(["a/", "b/"][usize::from(!old)]).unwrap_or(name).to_owned();
                 files.push(ChangedFile {

@@ -9,10 +9,10 @@
 //! 00000000  05 42 00 10 80 07 00 00 |.B..…|  hexdump -C, xxd, od, with bytes, halves or words
 //! 0x10004205, 0x00000780,                    numbers alone
 //! ```
-//! The addresses determine the positions of the words. The reader tries units of addresses and uses the first unit with
-//! which the addresses are consistent. Lines without words are skipped and counted in a note. If a number is next to
-//! words or among lines of numbers, but is not a word of the dump, it is an error. Each `Function : NAME` of cuobjdump
-//! begins a program, for the chip of the preceding `code for sm_NN` line.
+//! The addresses determine the positions of the words. The reader tries several units of addresses and uses the first
+//! unit with which the addresses are consistent. Lines without words are skipped and counted in a note. If a number is
+//! next to words or among lines of numbers, but is not a word of the dump, it is an error. Each `Function : NAME` of
+//! cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of the program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,13 +37,13 @@ struct Line<'a> {
     units: Vec<Range<usize>>,
     /// Number of bytes in a unit.
     width: usize,
-    /// Whether the bytes of a unit are in memory order, as in the 16-bit groups of xxd.
+    /// Whether the bytes of a unit are printed in memory order, as in the 16-bit groups of xxd.
     in_order: bool,
-    /// Whether lines may have gaps and any order, because the address has no mark such as a colon, as in Mesa's dumps.
-    /// A first number without such a mark is possibly not an address.
+    /// Whether lines may have gaps and any order. This is the case if the address has no mark such as a colon, as in
+    /// Mesa's dumps. Without such a mark, the first number of a line is possibly not an address.
     loose: bool,
-    /// Whether the number follows the text of the instruction, if the units are the two halves of one number; otherwise
-    /// `None`.
+    /// If the units are the two halves of one number, whether this number follows the text of the instruction.
+    /// Otherwise `None`.
     halves: Option<bool>,
     /// A number in the line that is not one of the units.
     extra: Option<&'a str>,
@@ -77,7 +77,8 @@ struct ListedFunction<'a> {
 fn parts(text: &str) -> Vec<ListedFunction<'_>> {
     let mut parts: Vec<ListedFunction<'_>> = Vec::new();
     let mut chip = None;
-    // Most texts are not listings. Skipping their lines saves 5 % of the time to open a text of words.
+    // Most texts are not listings of cuobjdump. For these texts, the code skips the search for functions, which saves 5
+    // % of the time to open a text of words.
     let lines = if text.contains("code for ") || text.contains("Function :") { text } else { "" };
     let mut start = 0;
     let after = |line: &'_ str, mark: &str| line.trim().strip_prefix(mark).map(str::trim_ascii).map(str::len);
@@ -110,14 +111,14 @@ struct Dump {
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// Whether the last line of a dump of Mesa's r600 lacks its last word, which is 0: the fourth word of a fetch, or
-    /// the word after an odd number of literals.
+    /// Whether the last line of a dump of Mesa's r600 lacks its last word. The missing word is 0: it is the fourth word
+    /// of a fetch, or the word after an odd number of literals.
     lacks_word: bool,
     notes: Vec<String>,
 }
 
-/// Reads the words of a dump as one program without a name, or as one program per `Function :` of cuobjdump. If the
-/// words are the dump of another container, reads that container.
+/// Reads the words of a dump as one program without a name. In a listing of cuobjdump, each `Function :` becomes a
+/// separate program. If the words are the dump of another container, the function reads that container.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let parts = parts(text);
     if let [part @ ListedFunction { name: None, .. }] = &parts[..] {
@@ -207,7 +208,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
                 let mut tokens =
                     line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
                 if let Some(first) = tokens.next().filter(|first| log::is_number(first)) {
-                    // A line of a dump begins with an address and a number. Prose has only one number at this position.
+                    // A line of a dump begins with an address and a number. In prose, a second number does not follow
+                    // the first.
                     let second = tokens.next().filter(|second| first.len() >= 4 && log::is_number(second));
                     stray.get_or_insert((number, line, first));
                     if let Some(second) = second {
@@ -284,9 +286,9 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
 }
 
 /// Puts the words of each long instruction into memory order. Bit 0 of the first word of an instruction is set. In the
-/// second word, bit 0 marks the end of the program. If both words have bit 0 set, another line determines the order. If
-/// no line determines the order, the form of the listing does: CUDA 5 and later print the number after the text, with
-/// the second word first.
+/// second word, bit 0 marks the end of the program. If bit 0 is set in both words, another line determines the order.
+/// If no line determines the order, the form of the listing determines it: CUDA 5 and later print the number after the
+/// text, with the second word first.
 fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
     let mut second_first = None;
     let mut after_text = None;
@@ -392,15 +394,16 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     Some(Line { number, address, units, width, in_order, loose, halves: None, extra, has_text })
 }
 
-/// Returns the positions of the numbers in the order of their addresses. Uses the first unit of addresses with which
-/// all lines are contiguous, or else the first unit with which there are only small gaps between lines (clauses).
+/// Returns the positions of the numbers in the order of their addresses. The function tries several units of addresses.
+/// It uses the first unit with which all lines are contiguous. Otherwise, it uses the first unit with
+/// which there are only small gaps between lines (clauses).
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
         return Ok(all());
     }
-    // The base, and the number of bytes per address unit: bytes, words, slots of two words (R700) and of six words
-    // (R500).
+    // The base of the digits, and the number of bytes per address unit: bytes, words, slots of two words (R700) and
+    // slots of six words (R500).
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
@@ -408,7 +411,8 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
-    // Returns the number of lines, from the first on, whose words are contiguous if addresses have this base and unit.
+    // Assumes that addresses have this base and unit. Returns the number of lines, from the first line on, whose words
+    // are then contiguous.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
         let follows = |line: &&Line<'_>| {
@@ -557,7 +561,8 @@ mod tests {
         let [first, second] = &image.programs[..] else { panic!("{:?}", image.programs) };
         assert_eq!(first.name.as_deref(), Some("first"));
         assert_eq!(first.words, [0xa000_0001, 0x0400_0780, 0x1000_8008, 0xf000_0001, 0xe000_0001]);
-        // The listing has only one instruction, which does not determine the order. The form of the listing decides.
+        // The listing has only one instruction, which does not determine the order. So the form of the listing
+        // determines the order.
         assert_eq!(
             (second.name.as_deref(), &second.words[..]),
             (Some("_Z6secondPf"), &[0xf000_0001, 0xe000_0001][..])
@@ -635,7 +640,7 @@ mod tests {
                 .starts_with("line 2, column 1: found `*`")
         );
         assert!(refused("nothing here").contains("no line has words"));
-        // No address follows the last 64-bit address.
+        // After the last 64-bit address, no further address is possible.
         let last = format!("{} 4205 1000\n", u64::MAX);
         assert!(load(&last, &Hints::default()).is_ok());
         assert!(refused(&format!("{last}0003 4205 1000\n")).starts_with("line 2, "));

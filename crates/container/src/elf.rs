@@ -1,8 +1,8 @@
 //! The parts of an ELF file that shader containers use, each checked against the file's length.
 //!
-//! Cubins of CUDA 3.x have tables and sections at unaligned offsets, and the errors of this crate name the byte offset.
-//! The views of the crate `object` support neither, so this module reads each field of a record separately. Layouts:
-//! System V ABI, "Object Files". Only little-endian files occur.
+//! Cubins of CUDA 3.x have tables and sections at unaligned offsets, and the errors of this crate name byte offsets.
+//! The views of the crate `object` support neither unaligned tables nor such errors, so this module reads each field of
+//! a record separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
 
 use object::elf;
 
@@ -18,7 +18,7 @@ pub(crate) const MACHINE_CAL: u16 = 125;
 /// `e_machine` of LLVM's R600 and AMDGPU objects.
 pub(crate) const MACHINE_AMDGPU: u16 = elf::EM_AMDGPU.0;
 
-/// Value of the byte order field for big-endian files, which are for other processors.
+/// Value of the byte order field in big-endian files. Such files are for other processors.
 const BIG_ENDIAN: u8 = 2;
 
 /// Section types.
@@ -91,12 +91,12 @@ pub(crate) struct Elf<'a> {
     pub(crate) flags: u32,
     pub(crate) sections: Vec<Section<'a>>,
     pub(crate) segments: Vec<Segment<'a>>,
-    /// Symbols of the first symbol table; empty if the file does not have one.
+    /// Symbols of the first symbol table. The list is empty if the file does not have a symbol table.
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 
-/// Returns the format of an ELF file. A file for another machine is [`Format::Embedded`], because it may contain
-/// images.
+/// Returns the format of an ELF file. For a file of another machine, the format is [`Format::Embedded`], because the
+/// file may contain images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     let file = Bytes::of(bytes);
     if file.u8("the ELF header", 5)? == BIG_ENDIAN {
@@ -113,7 +113,7 @@ pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     }
 }
 
-/// Returns whether the file is 64-bit, and its machine.
+/// Returns whether the file is a 64-bit file, and the machine of the file.
 fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
     const HEADER: &str = "the ELF header";
     if file.slice(HEADER, 0, 4)? != b"\x7fELF" {
@@ -181,7 +181,8 @@ impl<'a> Reader<'a> {
         if self.wide { self.file.u64(what, at) } else { Ok(u64::from(self.file.u32(what, at)?)) }
     }
 
-    /// Returns the offsets of `count` records of `size` bytes from `at` on, after checking that all are in the file.
+    /// Returns the offsets of `count` records of `size` bytes from `at` on. The function first checks that all records
+    /// are in the file.
     fn records(
         &self,
         what: &'static str,
@@ -289,8 +290,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Limits the total length of names in a file. Names may share bytes of a string table, so without a limit, each
-/// record of a small file could request a copy of one long name.
+/// Limits the total length of names in a file. Names may share bytes of a string table. So without a limit, each record
+/// of a small file could request a copy of the same long name.
 struct Total {
     left: u64,
 }

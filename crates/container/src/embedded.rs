@@ -1,9 +1,10 @@
 //! Images inside other files: executables, objects, libraries, archives, memory dumps, and compressed sections of the
 //! Wii U's programs.
 //!
-//! An image is found by its header: ELF of a supported machine, the header of a fat binary, `Gfx2`, or the first
-//! words of a text cubin. Each image that loads becomes one or more modules. Their names contain the offset of the
-//! image, and the member of the archive that contains it. A note names each image that does not load.
+//! The search finds an image by its header: ELF of a supported machine, the header of a fat binary, `Gfx2`, or the
+//! first words of a text cubin. Each image that loads becomes one or more modules. The names of these modules contain
+//! the offset of the image and, in an archive, the name of the member that contains the image. A note names each image
+//! that does not load.
 
 use memchr::memmem;
 use reconverge_isa::Image;
@@ -12,8 +13,8 @@ use reconverge_isa::program::CodeAt;
 use crate::error::Unread;
 use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
-/// Maximum number of images that do not load, after which the search ends. Without this limit, a damaged or crafted
-/// file with many headers would take long.
+/// Maximum number of images that do not load. After this number, the search ends. Without this limit, the search would
+/// take long in a damaged or crafted file with many headers.
 const MOST_UNREAD: usize = 1000;
 
 /// The first bytes of each kind of header.
@@ -24,7 +25,7 @@ pub(crate) fn has_image(bytes: &[u8]) -> bool {
     places(bytes).into_iter().any(|at| image_at(bytes, at).is_some())
 }
 
-/// Reads all images in a file. Images for another machine than `hints` name are skipped with a note.
+/// Reads all images in a file. If `hints` name a machine, images for other machines are skipped with a note.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let mut image = Image { format: Format::Embedded.name(), ..Image::default() };
     let mut unread = Unread::default();
@@ -54,7 +55,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Adds all images in `bytes`. `before` is a prefix of their names.
+/// Adds all images in `bytes`. `before` is a prefix for the names of the images.
 fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: &mut Unread) {
     let members = members(bytes);
     let kernels = opencl_kernels(bytes);
@@ -102,11 +103,12 @@ fn places(bytes: &[u8]) -> Vec<usize> {
     places
 }
 
-/// Returns the format of the image at an offset, and the maximum number of bytes that can belong to it.
+/// Returns the format of the image at an offset, and the maximum number of bytes that can belong to the image.
 fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     let rest = &bytes[at..];
     if rest.starts_with(MARKS[0]) {
-        // An ELF header of another machine belongs to the searched file itself, or to an object in an archive.
+        // If an ELF header is for another machine, it is the header of the searched file itself, or of an object in an
+        // archive.
         return elf::recognise(rest)
             .ok()
             .filter(|format| *format != Format::Embedded)
@@ -116,7 +118,7 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
         return fatbin::length(rest).map(|length| (Format::Fatbin, length.min(rest.len())));
     }
     if rest.starts_with(gsh::MAGIC) {
-        // The header has 32 bytes, and a block follows.
+        // The file has a header of 32 bytes, and a block follows this header.
         return (rest.get(32..36) == Some(b"BLK{")).then_some((Format::Gsh, rest.len()));
     }
     let plain = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
@@ -179,7 +181,8 @@ fn members(bytes: &[u8]) -> Vec<Member> {
     members
 }
 
-/// Returns the kernels of an AMD OpenCL binary: ranges of their images, and names. (Symbols `__OpenCL_NAME_kernel`.)
+/// Returns the kernels of an AMD OpenCL binary. For each kernel, the result contains the range of its image and its
+/// name. (Symbols `__OpenCL_NAME_kernel`.)
 fn opencl_kernels(bytes: &[u8]) -> Vec<(usize, usize, String)> {
     let Ok(elf) = elf::read_any(bytes) else { return Vec::new() };
     let kernels = elf.symbols.iter().filter_map(|symbol| {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// The reason why a file could not be read or written.
 ///
-/// Each message names the position (line and column of a text, byte offset of a binary), the value found, the
+/// Each message names the position (line and column of a text, byte offset of a binary), the value found there, the
 /// expected value, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum Error {
         "byte {at:#x}: {what} is {bytes} bytes long, expected a multiple of {multiple}; the file may be truncated, or not contain raw words"
     )]
     Uneven {
-        /// The part with this length.
+        /// The part that has this length.
         what: &'static str,
         /// Offset of the first byte.
         at: u64,
@@ -112,7 +112,7 @@ pub enum Error {
     Relocation {
         /// Offset of the record.
         at: u64,
-        /// The problem, and the expected value.
+        /// The problem with the relocation, and the expected value.
         why: String,
     },
     /// A required item is missing from the file.
@@ -120,7 +120,7 @@ pub enum Error {
     Missing {
         /// The missing item.
         what: &'static str,
-        /// The reason why it is required, or its expected location.
+        /// The reason why the item is required, or its expected location.
         remedy: String,
     },
     /// A member is compressed.
@@ -153,7 +153,7 @@ pub enum Error {
         /// Chip as the log names it.
         chip: String,
     },
-    /// The file has another format than the stated one.
+    /// The format of the file differs from the format that the hints state.
     #[error("the file is {found}, not {asked}")]
     OtherFormat {
         /// The format of its content.
@@ -178,7 +178,7 @@ pub enum Error {
         name: String,
         /// Offset of the member in the container.
         at: u64,
-        /// The error. Its offsets count from the start of the member.
+        /// The error in the member. The offsets of this error count from the start of the member.
         source: Box<Error>,
     },
     /// A program has a property that the format to be written cannot represent.
@@ -196,7 +196,7 @@ pub enum Error {
     Unpatchable {
         /// The item that was to be changed.
         what: String,
-        /// The reason, and the remedy.
+        /// The reason why the words cannot be changed, and the remedy.
         remedy: String,
     },
     /// A macro definition does not have the expected form.
@@ -223,7 +223,7 @@ impl Error {
         Error::Missing { what, remedy: remedy.into() }
     }
 
-    /// Returns an error for two parts that contain the same bytes from `at` on.
+    /// Returns an error for two parts that contain the same bytes. `at` is the offset of the first of these bytes.
     pub(crate) fn overlap(first: impl Into<String>, second: impl Into<String>, at: u64) -> Error {
         Error::Overlap { first: first.into(), second: second.into(), at }
     }
@@ -267,7 +267,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Members of a container that could not be read. The other members are read nevertheless.
+/// Members of a container that could not be read. The readable members are loaded nevertheless.
 #[derive(Default)]
 pub(crate) struct Unread {
     /// The first errors, up to [`MOST_NAMED`].
@@ -291,8 +291,9 @@ impl Unread {
         self.count
     }
 
-    /// Adds a note for each unreadable member to the image. If the image has no programs, returns the error of the
-    /// first unreadable member. If all members were readable, the error is that `what` is missing.
+    /// Adds a note for each unreadable member to the image. If the image has no programs, the function returns an error
+    /// instead. This is the error of the first unreadable member. If all members were readable, the error states that
+    /// `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

@@ -6,8 +6,8 @@
 //! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
 //! ```
 //! (cuobjdump's output; gdev.) The older format of CUDA 1.x and 2.x, with the magic number 0x1ee55a01, is a structure
-//! of host pointers, which cannot be followed in a file. In this format, the cubins are in separate arrays of a C
-//! source, see [`c`](crate::c).
+//! of host pointers. A reader of a file cannot follow these pointers. In the older format, the cubins are in separate
+//! arrays of a C source, see [`c`](crate::c).
 
 use reconverge_isa::Image;
 
@@ -36,10 +36,11 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(members).ok()?.checked_add(usize::from(header))
 }
 
-/// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged ones)
-/// are skipped, each with a note. If no member can be read, returns the error of the first member.
+/// Reads all cubins of a fat binary. Members that cannot be read are skipped, each with a note. Such members are PTX,
+/// code of later chips, compressed members, or damaged members. If no member can be read, returns the error of the
+/// first member.
 ///
-/// Each member is a module of the image, named by its number and architecture.
+/// Each member becomes a module of the image. The name of the module consists of the member's number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let file = Bytes::of(bytes);
     let start = match file.u32("the magic number", 0)? {
@@ -83,8 +84,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 }
 
 fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
-    // The wrapper has a pointer to the header of the fat binary. In a linked file, this pointer is an address of the
-    // host. In a dump, the pointer is an offset, or the header directly follows the wrapper.
+    // The wrapper contains a pointer to the header of the fat binary. In a linked file, this pointer is an address of
+    // the host. In a dump, the pointer is an offset, or the header directly follows the wrapper.
     let pointer = file.u64("the wrapper", 8)?;
     let found = [pointer, 24, 16].into_iter().find(|at| file.u32("the header", *at) == Ok(HEADER));
     found.ok_or(Error::Unsupported {
@@ -94,7 +95,7 @@ fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
     })
 }
 
-/// Reads one member and returns the offset of the next.
+/// Reads one member and returns the offset of the next member.
 fn member(
     file: Bytes<'_>,
     at: u64,

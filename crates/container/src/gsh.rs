@@ -30,7 +30,7 @@ struct Layout {
     counted: &'static [(u64, u64, &'static str, u32)],
     /// Index of the program's size in bytes.
     size: u64,
-    /// Fields that are ignored. A note reports a value other than 0.
+    /// Fields that the reader ignores. A note reports an ignored field whose value is not 0.
     unread: &'static [(u64, &'static str)],
     /// Number of words in the structure.
     words: usize,
@@ -116,10 +116,10 @@ const GEOMETRY: Layout = Layout {
     words: 48,
 };
 
-/// Index of the word in the geometry header that has the size of the copy program.
+/// Index of the word in the geometry header that contains the size of the copy program.
 const COPY_SIZE: usize = 21;
 
-/// Registers of the last header block. They belong to the program block that follows.
+/// Registers of the last header block. They belong to the program block after this header block.
 struct Pending {
     stage: Stage,
     state: Vec<(String, u32)>,
@@ -180,8 +180,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Returns names for a file's programs, because the format does not store names. A name is the program type, with a
-/// number from 0 if several programs have that type.
+/// Returns names for a file's programs, because the format does not store names. A name is the program type. If several
+/// programs have the same type, a number from 0 on follows the type.
 fn names(programs: &[Program]) -> Vec<Option<String>> {
     let is = |stage: Stage| move |program: &&Program| program.stage == Some(stage);
     let name = |(index, program): (usize, &Program)| {
@@ -263,7 +263,8 @@ fn add(
 ) -> Result<(), Error> {
     let mut program = little_endian(words("a program block", at, data)?, at);
     program.stage = Some(stage);
-    // The copy program follows its geometry program, whose header contains the registers of both.
+    // The copy program follows its geometry program. The header of the geometry program contains the registers of both
+    // programs.
     let header = match stage {
         Stage::GsCopy => None,
         Stage::Compute | Stage::Vertex | Stage::Geometry | Stage::Pixel | Stage::Fragment | Stage::Fetch => {
@@ -294,14 +295,14 @@ fn add(
 
 // ---- Writing
 
-/// Writes the file for an image of programs, each with all registers of its header. [`load`] returns the same
-/// programs.
+/// Writes the file for an image. Each program of the image must state all registers of its header. [`load`] returns the
+/// same programs.
 ///
-/// The tables of names (uniforms, attributes, samplers) are empty, because programs do not have them.
+/// The tables of names (uniforms, attributes, samplers) are empty, because programs do not contain these names.
 ///
 /// # Errors
-/// Returns an error that names the first item that a header cannot represent, or a register that a header requires and
-/// the program does not state.
+/// Returns an error that names the first item that a header cannot represent, or the first register that a header
+/// requires but the program does not state.
 pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
     let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];
     let mut file: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -401,7 +402,7 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[COPY_SIZE] = copy.words.len() as u32 * 4;
     }
     let bytes = 4 * layout.words as u32;
-    // The directory has these words: mark, size of the directory, unknown, size and start of the structure, size and
+    // The words of the directory are: mark, size of the directory, unknown, size and start of the structure, size and
     // start of the names, unknown, number of pointers, offset of the pointers.
     let data = 0xd060_0000;
     words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);

@@ -1,4 +1,4 @@
-//! One of the other formats, compressed with gzip.
+//! A file in another format of this crate, compressed with gzip.
 
 use std::io::Read;
 

@@ -1,8 +1,8 @@
 //! `hex32`: words as text, eight hexadecimal digits each, in memory order.
 //!
 //! Files have one word per line, in lower case. The reader also accepts several words per line, upper case, a `0x`
-//! before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. A first comment such as `#
-//! isa tesla, chip sm_11, stage fragment` states the target of the words.
+//! before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. If the first comment has a
+//! form such as `# isa tesla, chip sm_11, stage fragment`, it states the target of the words.
 
 use std::fmt::Write as _;
 

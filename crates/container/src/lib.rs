@@ -1,13 +1,13 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! Start with [`load`], which detects the format of a file from its contents and calls the module for this format. Each
-//! module has a `load`, and a `write` if the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]).
-//! [`formats`] lists the formats for help texts. [`patch`] changes words of a program and keeps every other byte of its
-//! file.
+//! A reader should start with [`load`], which detects the format of a file from its contents and calls the module for
+//! this format. Each module has a function `load`. If the format can be written, the module also has a function `write`
+//! ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`] lists the formats for help texts. [`patch`] changes
+//! words of a program and keeps every other byte of its file.
 //!
-//! All input is treated as hostile. Every length and offset is checked against the actual data, and nothing panics.
-//! Memory use is limited to a small multiple of the file's size, or to a fixed bound for compressed data. Data
-//! without a known meaning is skipped with a note in [`Image::notes`].
+//! All input is treated as hostile. Every length and offset is checked against the actual data, and no input causes a
+//! panic. Memory use is limited to a small multiple of the file's size. For compressed data, it is limited to a fixed
+//! number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
 //!
 //! The crate does not access files: it takes bytes and returns values.
 
@@ -74,7 +74,7 @@ reconverge_isa::choices! {
         CalElf = "cal-elf",
         /// A file of another kind that contains images.
         Embedded = "embedded",
-        /// A compressed file of one of the other formats.
+        /// A compressed file. The contents have one of the other formats.
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
@@ -140,18 +140,19 @@ pub struct Hints {
     pub isa: Option<Isa>,
     /// The chip, for formats that do not name it.
     pub chip: Option<String>,
-    /// The byte order, for raw words and arrays whose contents do not show it. The default is little endian.
+    /// The byte order, for raw words and for arrays whose contents do not show their byte order. The default is little
+    /// endian.
     pub endian: Option<Endian>,
     /// Macros that are defined for a C source: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Read the old side of a diff instead of the new one.
+    /// Read the old side of a diff instead of the new side.
     pub old: bool,
 }
 
 reconverge_isa::choices! {
     /// The byte order of a word, or of an array's element.
     ///
-    /// The enum is exhaustive, so that callers can match both orders. There will not be a third order.
+    /// The enum is exhaustive, so that callers can match both byte orders. There will not be a third byte order.
     #[derive(Hash)]
     pub enum Endian {
         /// Least significant byte first.
@@ -170,11 +171,12 @@ pub struct Written<T> {
     pub notes: Vec<String>,
 }
 
-/// Returns the format of a file, which its content determines.
+/// Returns the format of a file. The content of the file determines the format.
 ///
-/// Magic numbers and first tokens are checked first. A file of a known other kind is [`Format::Embedded`] if it
-/// contains an image, and otherwise an error that names the kind. Any other text is [`Format::Hex32`], and any other
-/// data is [`Format::Bin`]. Loading then accepts or rejects the file.
+/// Magic numbers and first tokens are checked first. If the file is of a known kind that is not shader code, its format
+/// is [`Format::Embedded`] if it contains an image. If it contains no image, the result is an error that names the
+/// kind. Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects
+/// the file.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -182,9 +184,9 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
-    // The order of these checks matters. A diff can change a file of any format, so it is checked first. A driver's
-    // dump can have any text around it, so it is checked next. The lines of a C declaration can look like a dump, so C
-    // is checked before dumps.
+    // The order of these checks matters. A diff can change a file of any format, so diffs are checked first. A driver's
+    // dump can have any text around it, so dumps of drivers are checked next. The lines of a C declaration can look
+    // like a hex dump, so C sources are checked before hex dumps.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
         Some(text) if diff::looks_like(text) => Format::Diff,
@@ -201,7 +203,7 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     })
 }
 
-/// Returns the format if a magic number or the first tokens of a cubin determine it.
+/// Returns the format if a magic number or the first tokens of a cubin determine the format.
 fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     if bytes.starts_with(b"\x7fELF") {
         return elf::recognise(bytes).map(Some);
@@ -221,7 +223,7 @@ fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     Ok(as_text(bytes).filter(|text| cubin_text::starts_like(text)).map(|_| Format::CubinText))
 }
 
-/// Returns the bytes as text, without trailing zero bytes (arrays of a C dump are padded with them).
+/// Returns the bytes as text, without the zero bytes at the end. (Arrays of a C dump are padded with zero bytes.)
 fn as_text(bytes: &[u8]) -> Option<&str> {
     let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let text = std::str::from_utf8(&bytes[..len]).ok().filter(|text| !text.is_empty())?;
@@ -263,8 +265,8 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
 }
 
 /// Renames programs so that their names are unique. Programs with the same name get the name of their module as a
-/// prefix. If that is not sufficient, they get a number as a suffix. (Text cubins have modules; names in a module are
-/// unique.)
+/// prefix. If their names are still not unique, they get a number as a suffix. (Text cubins have modules, and the names
+/// in a module are unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
@@ -285,8 +287,8 @@ fn tell_apart(image: &mut Image) {
     }
 }
 
-/// Keeps only the last value of a register that a program states several times. A driver that writes these values in
-/// order has the same effect.
+/// If a program states a register several times, keeps only the last value. A driver that writes all values in order
+/// has the same effect.
 fn settle(image: &mut Image) {
     for program in &mut image.programs {
         let mut places: HashMap<String, (usize, bool)> = HashMap::new();
@@ -333,7 +335,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            // A log may contain both a C declaration and a dump with addresses.
+            // A log may contain a C declaration, and also a dump with addresses.
             if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }

@@ -1,4 +1,4 @@
-//! Maximum amounts of resources that a Tesla program can request. Larger values show that a file is damaged.
+//! Maximum amounts of resources that a Tesla program can request. A file with a larger value is damaged.
 
 use crate::Error;
 

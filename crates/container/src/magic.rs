@@ -1,4 +1,4 @@
-//! Recognises files that are not shader code by their first bytes. Any bytes are valid raw words, so without this
+//! Recognises files that are not shader code by their first bytes. Raw words may consist of any bytes, so without this
 //! check, every file would be read as a program.
 
 use crate::Error;
@@ -7,8 +7,8 @@ use crate::bytes::Bytes;
 const NO_CODE: &str = "such a file does not contain shader code";
 const PACKED: &str = "unpack it first";
 
-/// Magic numbers of at least four bytes, the kind of the file, and the remedy. Shorter magic numbers are not listed,
-/// because a program may begin with the same two or three bytes.
+/// Magic numbers of at least four bytes, each with the kind of the file and the remedy. Shorter magic numbers are not
+/// listed, because a program may begin with the same two or three bytes.
 #[rustfmt::skip]
 const MARKS: [(&[u8], &str, &str); 30] = [
     (b"\x89PNG",              "a PNG image",                NO_CODE),
@@ -43,7 +43,7 @@ const MARKS: [(&[u8], &str, &str); 30] = [
     (b"Rar!",                 "a RAR archive",              PACKED),
 ];
 
-/// Returns an error that names the kind of the file, if files of this kind are known not to be shader code.
+/// Returns an error that names the kind of the file, if this kind is known not to be shader code.
 pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
     match MARKS.iter().find(|(mark, _, _)| bytes.starts_with(mark)) {
         Some((_, what, remedy)) => Err(Error::Unsupported { at: 0, what, remedy }),
@@ -54,7 +54,7 @@ pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
 /// First bytes of a gzip file: its magic number and the only defined method.
 pub(crate) const GZIP: &[u8] = b"\x1f\x8b\x08";
 
-/// Returns the kind of the file, if files of this kind contain other files uncompressed.
+/// Returns the kind of the file, if files of this kind can contain other files in uncompressed form.
 pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
     let windows = || {
         let at = Bytes::of(bytes).u32("", 0x3c).ok()?;

@@ -11,13 +11,14 @@ use crate::{Error, Hints, load};
 
 /// Replaces words of a program by `words`, from the word with index `first` on. Returns the bytes of the new file.
 ///
-/// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, a
-/// replaced number keeps its style, such as base and case. The number becomes longer only if the new value does not fit
-/// into its width.
+/// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, the new
+/// number keeps the style of the number that it replaces, such as base and case. The new number is longer only if the
+/// new value does not fit into the width of the old number.
 ///
 /// # Errors
-/// Errors are a file that cannot be read, words that the program does not have, words that the file contains only in
-/// compressed or computed form, and changes that would also change other data, such as the words of another program.
+/// Four situations are errors. The file cannot be read. The program does not have the words. The file contains the
+/// words only in compressed or computed form. The change would also change other data, such as the words of another
+/// program.
 pub fn patch(
     bytes: &[u8],
     hints: &Hints,
@@ -58,7 +59,7 @@ struct Edit {
     with: Vec<u8>,
 }
 
-/// Applies edits, which are sorted by offset, and returns the new bytes.
+/// Applies edits and returns the new bytes. The edits are sorted by offset.
 fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut kept = 0;
@@ -132,8 +133,8 @@ fn value(element: &[u8], numbers: &Numbers) -> u64 {
     }
 }
 
-/// Returns a value in the style of the number that it replaces: base, prefix, case, suffix, and width if it fits. The
-/// replacement for an expression is hexadecimal.
+/// Returns the text of a value. The text has the style of the number that it replaces: base, prefix, case, suffix, and
+/// width if the value fits. If the text replaces an expression, it is hexadecimal.
 fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
     let (sign, unsigned) = match old.strip_prefix('-') {
         Some(rest) => ("-", rest.trim_start()),

@@ -1,7 +1,7 @@
 //! Objects of LLVM's R600 target (`llc -march=r600 -filetype=obj`): 32-bit ELF, machine 224.
 //!
-//! `.text` contains the words of all functions. `.AMDGPU.config` contains pairs of register address and value, with
-//! the resource register of each function first. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
+//! `.text` contains the words of all functions. `.AMDGPU.config` contains pairs of a register address and a value. The
+//! pairs of each function begin with its resource register. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -10,7 +10,7 @@ use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
-/// Machine numbers in `e_flags` bits 7:0 and their chips. Chips after RV770 have another instruction set.
+/// Machine numbers in `e_flags` bits 7:0, each with its chip. Chips after RV770 have a different instruction set.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (1, "r600"), (2, "rv630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
@@ -94,8 +94,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Returns the functions of `.text`, which symbols delimit. Without symbols, returns the whole section as one program
-/// without a name.
+/// Returns the functions of `.text`. Symbols mark the start and the end of each function. If there are no symbols,
+/// returns the whole section as one program without a name.
 fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result<Vec<Program>, Error> {
     let mut functions: Vec<&Symbol<'_>> = symbols
         .iter()
@@ -137,7 +137,8 @@ fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, 
     Ok(groups)
 }
 
-/// Adds registers and their values to a program. They determine its program type and resources.
+/// Adds registers and their values to a program. These registers determine the program type and the resources of the
+/// program.
 pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
     for (register, value) in group {
         let name = register_name(*register);
@@ -150,8 +151,8 @@ pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut
         }
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);
-    // For kernels, LLVM uses the resource register of the vertex stage and also writes a data share size, which it does
-    // not write for vertex programs.
+    // For kernels, LLVM uses the resource register of the vertex stage. It also writes a data share size for kernels,
+    // which it does not write for vertex programs.
     program.stage = if has(RESOURCES_PS) {
         Some(Stage::Pixel)
     } else if has(LDS_ALLOC) {

@@ -5,7 +5,8 @@
 //! sh_flags        0x08000000                 the section is compressed:
 //! section data    u32 size, then zlib data   the size is that of the contents, big endian
 //! ```
-//! (wut, `elf.h` and `elf2rpl`.) The contents of sections are searched for images, see [`embedded`](crate::embedded).
+//! (wut, `elf.h` and `elf2rpl`.) The search for images examines the contents of sections, see
+//! [`embedded`](crate::embedded).
 
 use std::io::Read;
 
@@ -24,11 +25,11 @@ const NOBITS: u32 = 8;
 pub(crate) struct Inflated {
     /// Number of the section.
     pub(crate) number: u16,
-    /// Name of the section, empty if the file does not have one.
+    /// Name of the section. The text is empty if the file does not contain the name.
     pub(crate) name: String,
     /// Offset of the compressed data in the file.
     pub(crate) at: u64,
-    /// Decompressed contents, or the reason why they cannot be read.
+    /// Decompressed contents of the section, or the reason why they cannot be read.
     pub(crate) content: Result<Vec<u8>, Error>,
 }
 
@@ -121,7 +122,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Format, Hints, gsh};
 
-    /// Returns a file with sections of these names and contents, compressed or not. The last section has the names.
+    /// Returns a file with sections of these names and contents. The third value of a section is whether it is
+    /// compressed. The last section contains the names of all sections.
     fn file(sections: &[(&str, &[u8], bool)]) -> Vec<u8> {
         let names: Vec<u8> =
             sections.iter().flat_map(|(name, ..)| name.bytes().chain([0])).chain(*b".shstrtab\0").collect();

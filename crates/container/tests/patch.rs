@@ -5,7 +5,7 @@ use reconverge_isa::{Isa, Program};
 use reconverge_testkit::containers::{self, cubin, fatbin, gsh, r600, words};
 use reconverge_testkit::shared;
 
-/// Changes each word of a file in turn. Returns the number of words.
+/// Changes each word of a file, one after another. Returns the number of words.
 fn patch_each(name: &str, file: &[u8], step: usize) -> usize {
     let hints = Hints::default();
     let image = load(file, &hints).unwrap_or_else(|error| panic!("{name}: {error}"));

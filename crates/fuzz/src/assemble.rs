@@ -1,5 +1,5 @@
-//! Targets for any text: the assembler returns a program whose printed text assembles to the same program, or errors
-//! with positions in the text.
+//! Targets for any text. The assembler must return either a program or errors with positions in the text. The printed
+//! text of the program must assemble to the same program.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -60,8 +60,8 @@ fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Returns the text of random words, with some changes. In one of eight cases, returns random printable characters
-/// instead.
+/// Returns the text of random words, with some changes. In one of eight cases, the text consists of random printable
+/// characters instead.
 fn text(random: &mut Random, words: &str) -> Vec<u8> {
     if random.once_in(8) {
         let length = random.below(400);

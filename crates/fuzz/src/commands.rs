@@ -1,7 +1,8 @@
-//! Targets for command streams of the chips: any words are executed, reported as unknown, or rejected.
+//! Targets for command streams of the chips. Any words must be executed, reported as unknown, or rejected.
 //!
-//! An input is a head (which chooses the board), a word with the number of command words, these words, and then the
-//! contents of memory: a byte address, a number of words, the words, and so on.
+//! An input consists of a head, which selects the board, a word with the number of command words, the command words,
+//! and the contents of memory. The contents are blocks. Each block has a byte address, a number of words, and the
+//! words.
 
 use std::io::Read;
 use std::ops::Range;
@@ -15,7 +16,7 @@ use reconverge_simt::vram::Vram;
 use crate::Target;
 use crate::input::{chosen, head, input, words};
 
-/// The targets, one per decoder of commands.
+/// The targets: one target per decoder of commands.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "commands-r300",
@@ -63,7 +64,7 @@ const fn memory(driver: Driver) -> usize {
     }
 }
 
-/// Returns the streams of a file. Each is a number of bytes, followed by these bytes.
+/// Returns the streams of a file. For each stream, the file contains the number of its bytes, followed by the bytes.
 fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
     let mut bytes = Vec::new();
     // Errors are ignored here, because the files are part of the repository and a test reads them completely.
@@ -86,7 +87,7 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
         let count = 1 + random.below(6);
         commands.push(match driver {
             _ if random.once_in(16) => random.next(),
-            // A packet of type 0; all other packets are of type 3.
+            // A packet of type 0. In all other cases, the packet is of type 3.
             Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
             Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
             Driver::Nv50 => {
@@ -103,9 +104,9 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
     input(head, &[&[commands.len() as u32], &commands[..]].concat())
 }
 
-/// Returns the commands with large values reduced, because a command that takes long is not a bug. An R600 draws at
-/// most a few instances and vertices. The scissor of an R500 chip is at most 1024 by 1024 pixels, because without
-/// buffers only the scissor bounds a primitive.
+/// Returns the commands with large values reduced, because a command that takes long is not a bug. With the reduced
+/// values, an R600 draws at most a few instances and vertices. The scissor of an R500 chip is at most 1024 by 1024
+/// pixels, because without buffers only the scissor limits the size of a primitive.
 fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
     const DRAW_INDEX: u32 = 0x2b;
     const DRAW_INDEX_AUTO: u32 = 0x2d;
@@ -186,7 +187,7 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    /// Each seed stream draws on the board that it chooses, and contains only known commands.
+    /// Each seed stream draws on the board that its head selects, and contains only known commands.
     #[test]
     fn every_seed_is_a_whole_stream() {
         for target in TARGETS {

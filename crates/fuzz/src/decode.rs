@@ -1,4 +1,4 @@
-//! Targets for any words: the words that are decoded, printed, parsed and encoded are unchanged.
+//! Targets for any words. Words that are decoded, printed, parsed and encoded must be unchanged at the end.
 
 use reconverge_isa::{Diagnostic, Isa, Program};
 use reconverge_r500::pvs;
@@ -54,22 +54,22 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Bits of the second byte of the head, which choose the form of the text.
+/// Bits of the second byte of the head. They select the form of the text.
 const HEX: u8 = 1;
 const STRUCTURE: u8 = 2;
 const IDIOMS: u8 = 4;
 const NUMBERS: u8 = 8;
-/// The lower of two bits that choose the stage of a Tesla program.
+/// The lower of the two bits that select the stage of a Tesla program.
 const STAGE: u8 = 16;
 
-/// Returns a random head. In most cases, it chooses the plain form of the text.
+/// Returns a random head. In most cases, the head selects the plain form of the text.
 fn any_head(random: &mut Random) -> [u8; 4] {
     let form = if random.once_in(8) { random.below(u32::from(STAGE)) as u8 } else { 0 };
     [random.next() as u8, form | (random.below(4) as u8 * STAGE), 0, 0]
 }
 
-/// Returns the text of an input in its plain form, or `None` if the target does not belong to this module. Does not
-/// check the property.
+/// Returns the text of an input in its plain form, or `None` if the target does not belong to this module. The function
+/// does not check the property of the target.
 pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     let words = words(bytes);
     let program = Program::from_words(words.clone());
@@ -88,7 +88,7 @@ pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Checks that the words are equal. The error names the first difference.
+/// Checks that the words `back` are equal to `words`. The error names the first difference.
 fn same(words: &[u32], back: &[u32], text: &str) -> Result<(), String> {
     if words == back {
         return Ok(());
@@ -112,7 +112,7 @@ fn make_r500(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(6 * 32);
     for _ in 0..32 {
         let kind = random.one_of(&TYPES);
-        // In most cases, only documented bits are set. In one of 16 cases, any bits are.
+        // In most cases, only documented bits are set. In one of 16 cases, any bits may be set.
         let any = random.once_in(16);
         let mut record: [u32; 6] = std::array::from_fn(|_| random.next());
         for (word, info) in record.iter_mut().zip(layout(kind)) {
@@ -195,8 +195,8 @@ fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
 fn make_tesla(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(64);
     while words.len() < 64 {
-        // In most cases, the word is an encoding of a random table row, with random other bits. Otherwise, the word is
-        // random.
+        // In most cases, the word has the fixed bits of a random table row, and its other bits are random. Otherwise,
+        // all bits of the word are random.
         let word = random.next_u64();
         let row = random.one_of(TABLE.rows());
         let (word, long) = match random.once_in(8) {

@@ -1,7 +1,8 @@
 //! Runs numbered cases on threads, with a watchdog.
 //!
-//! Case `n` of a random seed has the same bytes on every thread, so target, seed and number identify a finding. The
-//! file of a finding also has the bytes, because the generators and the seed inputs can change later.
+//! Case `n` of a random seed has the same bytes on every thread. So the target, the seed and the number of a case
+//! identify a finding. The file of a finding also contains the bytes, because the generators and the seed inputs can
+//! change later.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -22,11 +23,11 @@ use crate::mutate::mutated;
 /// The condition for the end of a run without a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Ends after this many cases.
+    /// The run ends after this many cases.
     Cases(u64),
-    /// Ends after this amount was checked, in the unit of [`Target::counts`].
+    /// The run ends after it has checked this amount, in the unit of [`Target::counts`].
     Counted(u64),
-    /// Ends after this time.
+    /// The run ends after this time.
     Time(Duration),
 }
 
@@ -41,7 +42,8 @@ pub struct Plan {
     pub jobs: usize,
     /// Maximum duration of one case.
     pub limit: Duration,
-    /// A folder in which each thread records the case that it runs, so that the case is known if it ends the process.
+    /// A folder in which each thread records the case that it runs. If a case ends the process, the record shows which
+    /// case it was.
     pub marks: Option<PathBuf>,
 }
 
@@ -52,7 +54,7 @@ pub struct Outcome {
     pub cases: u64,
     /// Amount that was checked, in the unit of [`Target::counts`].
     pub counted: u64,
-    /// The first case for which the property does not hold.
+    /// The first case that violates the property.
     pub finding: Option<Finding>,
 }
 
@@ -65,10 +67,11 @@ pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec
     }
 }
 
-/// Checks the property for some bytes. Returns the amount that was checked.
+/// Checks the property for some bytes. Returns the checked amount.
 ///
 /// # Errors
-/// Returns a description of the violation. A panic is a violation; its description includes the source location.
+/// Returns a description of the violation. A panic is also a violation, and the description then contains the source
+/// location of the panic.
 pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
     caught(|| (target.check)(bytes)).and_then(|result| result)
 }
@@ -76,7 +79,7 @@ pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
 /// State of a thread.
 #[derive(Default)]
 struct Worker {
-    /// Number of the current case plus one, or 0 if no case runs.
+    /// Number of the current case plus 1, or 0 if no case is running.
     case: AtomicU64,
     /// Start of the case, in milliseconds since the start of the run.
     began: AtomicU64,
@@ -96,10 +99,9 @@ struct Shared {
     workers: Vec<Worker>,
 }
 
-/// Runs a target. `progress` is called several times per second with the number of cases and the amount that was
-/// checked.
+/// Runs a target. Several times per second, calls `progress` with the number of cases and the checked amount so far.
 ///
-/// A case that takes longer than the limit is a finding. The run does not wait for its thread.
+/// A case that takes longer than the limit is a finding. The run does not wait for the thread of this case.
 pub fn run(target: &'static Target, plan: &Plan, mut progress: impl FnMut(u64, u64)) -> Outcome {
     let jobs = plan.jobs.max(1);
     let shared = Arc::new(Shared {
@@ -170,7 +172,7 @@ impl Shared {
                 Err(why) => {
                     self.stop.store(true, Ordering::Relaxed);
                     let mut finding = self.finding.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Stores the finding with the smallest number, whichever thread is first.
+                    // If several threads have a finding, the finding with the smallest case number is stored.
                     if finding.as_ref().is_none_or(|known| case < known.case) {
                         *finding = Some(self.found(case, why));
                     }
@@ -212,7 +214,7 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Returns the result of a function, or its panic with the source location.
+/// Returns the result of a function. If the function panics, returns the panic with its source location.
 fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,7 +1,8 @@
 //! Targets that execute arbitrary words and random programs on every engine, in strict and in lenient mode.
 //!
-//! An input is a head, a seed of two words for the launch, and the program's words. The first two bytes of the head are
-//! the mode and the level of vector instructions. The third byte chooses the launch, the fourth the chip.
+//! An input consists of a head, a seed of two words for the launch, and the program's words. The first byte of the head
+//! is the mode, and the second byte is the level of vector instructions. The third byte selects the launch, and the
+//! fourth byte selects the chip.
 
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
@@ -58,7 +59,8 @@ const fn target(
 }
 
 /// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles all code
-/// that it can, and is compared while it runs. Otherwise, it compiles only code that then runs faster.
+/// that it can, and its results are compared while it runs. Otherwise, the compiled engine compiles only code that runs
+/// faster when compiled.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
 /// Returns the options for the mode and the level in an input's head, with one thread of the host.
@@ -71,7 +73,7 @@ pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
 /// Runs on every engine and returns the result of the reference interpreter.
 ///
 /// # Errors
-/// Returns a description of the difference if an engine has another result.
+/// If an engine has a different result, returns a description of the difference.
 pub fn same_on_every_engine<T: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> T,
@@ -86,7 +88,8 @@ pub fn same_on_every_engine<T: PartialEq + Debug>(
     Ok(expected)
 }
 
-/// Describes the difference between two results: the parts of their texts from the first difference on.
+/// Describes the difference between two results. The description contains the texts of both results, from the first
+/// difference on.
 fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: &T) -> String {
     let [found, expected] = [found, expected].map(|result| format!("{result:x?}"));
     let same = found.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
@@ -107,7 +110,8 @@ fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     Ok(u64::from(!matches!(left, Err(RunError::Launch(_)))))
 }
 
-/// Returns a seed and a program: the words of an input, truncated to whole instructions and to the maximum `most`.
+/// Returns a seed and a program. The program consists of the words of an input, truncated to whole instructions and to
+/// at most `most` instructions.
 fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
     let words = words_from(bytes, HEAD);
     let seed = words.iter().take(2).fold(0, |seed, word| seed << 32 | u64::from(*word));
@@ -116,7 +120,7 @@ fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
     (Random::new(seed), program)
 }
 
-/// Returns an input with a program, a random mode, level and seed, and this launch.
+/// Returns an input that consists of a program, a random mode, level and seed, and this launch.
 fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u8> {
     let seeded: Vec<u32> = [random.next(), random.next()].into_iter().chain(words.iter().copied()).collect();
     input([random.next() as u8, random.next() as u8, launch, chip], &seeded)
@@ -124,7 +128,8 @@ fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u
 
 // ---- R500
 
-/// Maximum number of instructions in an input. An OUT is appended, and the program memory has room for all of them.
+/// Maximum number of instructions in an input. An OUT is appended, and the program memory has room for all instructions
+/// and the OUT.
 const MOST_SLOTS: usize = 200;
 
 fn words_r500(random: &mut Random) -> Vec<u8> {
@@ -166,7 +171,7 @@ fn programs_vertex(random: &mut Random) -> Vec<u8> {
 fn vertices(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, ..] = head(bytes);
     let (mut random, words) = parts(bytes, 4, MOST_SLOTS);
-    // The state of a random program, which makes it loop and call.
+    // State with which a random program contains loops and calls.
     let state = vertex::state(&mut random, words.len() / 4);
     let program = Program { words, state, ..Program::default() };
     let Ok(setup) = pvs::setup::Setup::new(&program) else { return Ok(0) };
@@ -178,8 +183,8 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- R700
 
-/// Values of the launch byte for [`wavefronts`]: a launch with memory, and one for registers relative to AR and aL. The
-/// value 0 is a launch with four registers.
+/// Values of the launch byte for [`wavefronts`]: one for a launch with memory, and one for a launch with registers
+/// relative to AR and aL. The value 0 is a launch with four registers.
 const MEMORY: u8 = 1;
 const INDEXED: u8 = 2;
 
@@ -231,7 +236,7 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
         MEMORY => r700_programs::memory::launch(&mut random),
         _ => r700_programs::launch(&mut random),
     };
-    // 0 is the chip of the launch.
+    // The value 0 means the chip of the launch.
     if chip != 0 {
         launch.environment_mut().chip = chosen(chip, CHIPS);
     }
@@ -245,16 +250,16 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
 /// Number of bytes that loads and stores of graphics programs can access.
 const LOCAL_BYTES: u32 = 0x100;
 
-/// Index of [`Stage::Compute`] in [`Stage::ALL`]: the low bits of the launch byte.
+/// Index of [`Stage::Compute`] in [`Stage::ALL`]. The low bits of the launch byte contain this index.
 const COMPUTE: u8 = 3;
 
-/// Bit of the launch byte: the program has all registers of the chip instead of 16.
+/// A bit of the launch byte. If the bit is set, the program has all registers of the chip instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
-/// Bit of the launch byte: s[] has one of several sizes.
+/// A bit of the launch byte. If the bit is set, s[] has one of several sizes.
 const SHARED: u8 = 8;
 
-/// Returns code that sets the first registers to numbers, some of which differ between lanes.
+/// Returns code that sets the first registers to numbers. Some of these numbers differ between lanes.
 fn prologue(random: &mut Random) -> String {
     (2..8).fold(String::new(), |text, register| {
         let number = tesla_programs::value(random);
@@ -304,7 +309,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
-    // Compute programs run on chip number 4, for which they are generated.
+    // Compute programs run on chip number 4, because they are generated for this chip.
     of_program(random, COMPUTE, 4, &words)
 }
 

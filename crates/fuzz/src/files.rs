@@ -1,4 +1,5 @@
-//! Targets for any file: containers, case files, launch files and campaign files are read, or rejected with a message.
+//! Targets for any file. Containers, case files, launch files and campaign files must be read, or rejected with a
+//! message.
 
 use std::io::Read;
 use std::path::Path;
@@ -57,7 +58,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Returns random bytes. In half of the cases, all of them are printable.
+/// Returns random bytes. In half of the cases, all bytes are printable.
 fn make(random: &mut Random) -> Vec<u8> {
     let length = random.below(300);
     let printable = random.once_in(2);
@@ -80,7 +81,7 @@ fn container_seeds() -> Vec<Vec<u8>> {
     others.chain([ctm]).map(|bytes| [&[0; input::HEAD][..], &bytes].concat()).collect()
 }
 
-/// Reads the bytes in a format that the head chooses, with the machine that the head states.
+/// Reads the bytes in a format that the head selects, for the machine that the head states.
 fn check_container(bytes: &[u8]) -> Result<u64, String> {
     let [format, isa, ..] = input::head(bytes);
     let bytes = bytes.get(input::HEAD..).unwrap_or_default();
@@ -109,7 +110,7 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
     unpacked
 }
 
-/// A run manifest, in the form of the collections.
+/// A run manifest, in the format that the collections use.
 const MANIFEST: &str = r#"{"schema": 1, "id": "m", "isa": "tesla", "arch": "sm_12", "binary": "m.cubin", "what": "w",
  "launches": [{"kernel": "k", "grid": [1, 1], "block": [8, 1, 1], "dynamic_shared_bytes": 0, "params": [
   {"name": "out", "kind": "buffer", "offset": 0, "bytes": 8, "buffer": "out"},
@@ -126,7 +127,7 @@ fn case_seeds() -> Vec<Vec<u8>> {
     }
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tesla/tests/vectors-sample.csv.gz");
     let text = String::from_utf8(unpacked(&std::fs::read(vectors).unwrap_or_default())).unwrap_or_default();
-    // One table per family, each preceded by its name.
+    // The text has one table per family. The name of the family precedes the table.
     for table in text.split("# ") {
         let lines = table.lines().skip(1).take(20).flat_map(|line| [line, "\n"]);
         seeds.push(lines.collect::<String>().into_bytes());

@@ -22,8 +22,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Writes the finding atomically into a folder, which is created if needed. The file is named after the target, the
-    /// seed and the case. Returns its path.
+    /// Writes the finding atomically into a folder. If the folder does not exist, it is created. The name of the file
+    /// consists of the target, the seed and the case. Returns the path of the file.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -46,7 +46,7 @@ impl Finding {
     /// Reads a finding that [`Finding::write`] has written.
     ///
     /// # Errors
-    /// Returns the problem with the text.
+    /// Returns a description of the mistake in the text.
     pub fn parse(text: &str) -> Result<Finding, String> {
         let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let text = |name: &str| json[name].as_str().ok_or(format!("missing text `{name}`"));

@@ -1,8 +1,8 @@
 //! Reads the bytes of an input.
 //!
-//! The input of a target that reads words begins with a head of four bytes. Each byte makes a choice (a chip, a form of
-//! the text, a mode). The words follow, least significant byte first. Missing bytes are 0, so any bytes are a valid
-//! input.
+//! The input of a target that reads words begins with a head of four bytes. Each byte of the head selects something (a
+//! chip, a form of the text, a mode). The words follow, least significant byte first. Missing bytes are 0, so any bytes
+//! are a valid input.
 
 /// Number of bytes before the words.
 pub const HEAD: usize = 4;
@@ -28,7 +28,7 @@ pub fn input(head: [u8; HEAD], words: &[u32]) -> Vec<u8> {
     head.into_iter().chain(words.iter().flat_map(|word| word.to_le_bytes())).collect()
 }
 
-/// Returns one of the choices, by a byte.
+/// Returns the choice that a byte selects.
 pub fn chosen<T: Copy>(byte: u8, choices: &[T]) -> T {
     choices[usize::from(byte) % choices.len()]
 }

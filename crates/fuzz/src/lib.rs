@@ -1,10 +1,10 @@
-//! Properties that hold for any bytes, and the driver that searches for bytes that violate them.
+//! Properties that must be true for any bytes, and the driver that searches for bytes that violate them.
 //!
 //! A [`Target`] is one property: a function of bytes that returns the amount it checked, or a description of the
-//! violation. It reads its bytes as [`input`] describes. [`TARGETS`] lists all targets: [`decode`] (words to text and
-//! back), [`assemble`] (texts), [`files`] (containers and case schemas), [`execute`] (arbitrary words and random
-//! programs on every pair of engines), [`real`] (mutated programs of the corpora on every pair of engines),
-//! [`commands`] (command streams of the chips).
+//! violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. They are in six
+//! modules: [`decode`] (words to text and back), [`assemble`] (texts), [`files`] (containers and case schemas),
+//! [`execute`] (arbitrary words and random programs on every pair of engines), [`real`] (mutated programs of the
+//! corpora on every pair of engines), [`commands`] (command streams of the chips).
 //!
 //! [`driver`] creates numbered cases and runs them on threads. [`mutate`] creates half of the cases from a target's
 //! seeds. [`finding`] writes findings into files. The folder `fuzz/` passes the same functions to libFuzzer.
@@ -31,7 +31,7 @@ use reconverge_simt::random::Random;
 pub struct Target {
     /// Name on the command line.
     pub name: &'static str,
-    /// The machine, if the property belongs to one.
+    /// The machine, if the property is about one machine.
     pub isa: Option<Isa>,
     /// The property, in one sentence.
     pub about: &'static str,
@@ -42,9 +42,9 @@ pub struct Target {
     /// Returns the inputs from which mutation creates cases. Without such inputs, [`Target::make`] generates every
     /// case.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Checks the property. A panic of the code under test is also a finding. The check itself does not panic.
+    /// Checks the property. If the code under test panics, that is also a finding. The check itself does not panic.
     ///
-    /// Returns the amount that was checked, in the unit of [`Target::counts`], or a description of the violation.
+    /// Returns the checked amount, in the unit of [`Target::counts`], or a description of the violation.
     pub check: fn(&[u8]) -> Result<u64, String>,
 }
 

@@ -1,8 +1,8 @@
 //! Targets that execute mutated programs of the corpora, with the launches of these programs, on every engine.
 //!
-//! An input is a head (mode, level), a word that is the hash of a case's name, and the words of the program. The hash
-//! selects the case whose launch runs the program. Cases come from the corpus in the repository, from the collections
-//! in `shared/` if they exist, and from the kernels of `bench`.
+//! An input consists of a head (mode, level), a word that is the hash of a case's name, and the words of the program.
+//! The hash selects a case, and the launch of this case runs the program. Cases come from the corpus in the repository,
+//! from the collections in `shared/` if they exist, and from the kernels of `bench`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -48,13 +48,13 @@ struct Real {
     beside: Option<Beside>,
 }
 
-/// The programs of a machine by the hashes of their names, and the hashes in order.
+/// The programs of a machine by the hashes of their names, and a list of the hashes.
 struct Reals {
     by_hash: HashMap<u32, Real>,
     hashes: Vec<u32>,
 }
 
-/// Number of lanes in a launch of a kernel, which make a few groups.
+/// Number of lanes in a launch of a kernel. This number results in a few groups.
 const KERNEL_LANES: u32 = 256;
 
 fn reals(isa: Isa) -> &'static Reals {
@@ -139,7 +139,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
     let Ok(session) = prepared else { return Ok(0) };
     same_on_every_engine(&options(mode, level, 3000), |options| {
         let outcome = session.copy().run(options)?;
-        // Only lockstep sets the shares of the engine's paths, so they are not compared.
+        // The shares of the engine's paths are not compared, because only lockstep sets them.
         Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
     })
     .map(|_| 1)

@@ -9,7 +9,7 @@ use reconverge_cases::{Case, Folder, read};
 use reconverge_testkit::shared;
 use reconverge_workbench::values::Files;
 
-/// Returns the files of `corpus/` by their path in it, or none if the sources are not available.
+/// Returns the files of `corpus/` by their path in this folder. If the sources are not available, returns no files.
 pub fn corpus() -> &'static BTreeMap<String, Vec<u8>> {
     static CORPUS: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
     CORPUS.get_or_init(|| {
@@ -34,7 +34,8 @@ pub fn sources(machine: &str) -> impl Iterator<Item = &'static [u8]> {
     files.map(|(_, bytes)| bytes.as_slice())
 }
 
-/// Access to the files of the corpus that are in the same folder as one of its files. Other files cannot be read.
+/// Access to the files of the corpus that are in the same folder as a given file of the corpus. Files in other folders
+/// cannot be read.
 #[derive(Clone, Debug)]
 pub struct Beside(pub String);
 
@@ -63,7 +64,7 @@ impl Files for Beside {
 }
 
 /// Returns the cases of a machine: those of the corpus, and those of the collections in `shared/` if they exist. Each
-/// case has a path: the files that its launches name are in the folder of this path.
+/// case has a path. The folder of this path contains the files that the launches of the case name.
 pub fn cases(machine: &str) -> Vec<(String, Case)> {
     let of = format!("{machine}/");
     let mut cases = Vec::new();

@@ -1,8 +1,9 @@
 //! Enums whose values have names in files, options and messages.
 
-/// Declares an enum with the name of each value next to the value.
+/// Declares an enum. The declaration contains the name of each value next to the value.
 ///
-/// Generates `ALL` (all values, in the order of their declaration), `name`, and `Display`, which writes the name.
+/// Generates three items: `ALL` (all values, in the order of their declaration), `name`, and an implementation of
+/// `Display` that writes the name.
 ///
 /// ```
 /// reconverge_isa::choices! {

@@ -1,4 +1,4 @@
-//! The legal forms of a mnemonic, with an example of each, from the rows of a table.
+//! The legal forms of a mnemonic, with an example of each form. The forms are computed from the rows of a table.
 
 use crate::read::Table;
 use crate::row::{Draft, Memory, Number, Part, Row, Scope, Style};
@@ -12,18 +12,19 @@ pub struct Form {
     pub example: String,
     /// Meanings of the names in angle brackets.
     pub places: Vec<(String, String)>,
-    /// Purpose of the form, and the chips and program types that have it, unless all have it. The text may be empty.
+    /// Purpose of the form. If only some chips or program types have the form, the text names them. The text may be
+    /// empty.
     pub about: String,
     /// Document and section that describe the form.
     pub source: String,
 }
 
-/// Maximum number of characters of alternatives that are listed in the text itself. Longer lists get a name in angle
-/// brackets.
+/// Maximum number of characters for a list of alternatives in the text itself. A longer list is replaced by a name in
+/// angle brackets.
 const SPELLED: usize = 40;
 
 /// Returns the text of a row in the circumstance `here`, and the meanings of the names in the text, as in [`Form`]. If
-/// the row has several mnemonics, the text has the mnemonic `name`.
+/// the row has several mnemonics, the text contains only the mnemonic `name`.
 pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(String, String)>) {
     let (mut out, mut places) = (String::new(), Vec::new());
     parts(row.parts, here, &mut out, &mut places);
@@ -33,8 +34,8 @@ pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(St
     }
 }
 
-/// Returns an example instruction of a row with the mnemonic `name`, in the circumstance `here`. Returns `None` if
-/// neither of two simple operand choices has a text that belongs to this row.
+/// Returns an example instruction of a row with the mnemonic `name`, in the circumstance `here`. The function tries two
+/// simple choices of operands. Returns `None` if neither choice results in a text that belongs to this row.
 pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, here: Scope) -> Option<String> {
     let mut plain = row.fixed | row.default & !row.mask;
     for part in row.parts {
@@ -115,7 +116,7 @@ fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
     for text in texts.iter().filter(|text| !text.is_empty()) {
-        // An alternative that consists of alternatives itself is split into them.
+        // If an alternative consists of further alternatives, it is split into them.
         let plain = !text.contains([' ', '[', '(', '{', '<']);
         for piece in text.split(|c| c == '|' && plain) {
             if !kept.iter().any(|known| known == piece) {

@@ -37,7 +37,7 @@ pub struct Edge {
 pub struct Node {
     /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
-    /// Successors of the instruction; empty at the end of the program.
+    /// Successors of the instruction. The list is empty at the end of the program.
     pub next: Vec<Edge>,
     /// Whether lanes of one group may leave the instruction by different edges.
     pub diverges: bool,

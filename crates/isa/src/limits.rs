@@ -1,12 +1,12 @@
 //! Limits on the host resources that input may request, in one table.
 //!
-//! A launch file, a container or a listing may come from anywhere, and a few bytes of it can request any amount of
-//! memory and time. Each [`Limit`] applies to the whole process. Its default is far above the needs of real programs,
-//! and [`Limit::set`] changes it. A request above a limit is an error ([`Exceeded`]) that names the limit, its value
-//! and the option that raises it. [`room`] tests whether the host can provide an allocation whose size comes from
-//! input. If the host cannot provide it, that is also an error.
+//! A launch file, a container or a listing may come from anywhere, and a few bytes in it can request any amount of
+//! memory and time. Each [`Limit`] applies to the whole process. The default of a limit is far above the needs of real
+//! programs, and [`Limit::set`] changes the limit. A request above a limit is an error ([`Exceeded`]) that names the
+//! limit, its value and the option that raises it. [`room`] tests whether the host can provide an allocation whose size
+//! comes from input. If the host cannot provide the allocation, that is also an error.
 //!
-//! Limits of the hardware are not in this module. Each machine defines its own.
+//! Limits of the hardware are not in this module. Each machine defines the limits of its hardware.
 //!
 //! ```
 //! use reconverge_isa::limits::LANES;
@@ -96,8 +96,8 @@ pub static NESTING: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Maximum size in bytes of a program, a launch file or a file of cases, before and after decompression. [`MEMORY`]
-/// limits files of numbers.
+/// Maximum size in bytes of a program, a launch file or a file of cases. The limit applies both before and after
+/// decompression. For files of numbers, [`MEMORY`] is the limit.
 pub static FILE: Limit = Limit {
     name: "file",
     unit: "bytes",
@@ -144,7 +144,7 @@ impl Limit {
     /// Sets the limit for the process.
     ///
     /// # Errors
-    /// Returns [`Limit::most`] if the value is 0 or larger than [`Limit::most`]. The limit is then unchanged.
+    /// Returns [`Limit::most`] if the value is 0 or larger than [`Limit::most`]. In both cases, the limit is unchanged.
     pub fn set(&self, value: u64) -> Result<(), u64> {
         if value == 0 || value > self.most {
             return Err(self.most);
@@ -214,8 +214,8 @@ pub enum NoRoom {
     Host(u64),
 }
 
-/// Checks that [`MEMORY`] allows this number of bytes, and that the host can now provide `times` times this number. A
-/// factor above 1 is for copies: a launch copies and converts its input.
+/// Checks that [`MEMORY`] allows this number of bytes, and that the host can now provide `times` times this number of
+/// bytes. A factor above 1 is for copies: a launch copies and converts its input.
 ///
 /// Call this function before an allocation whose size comes from input, because a failure of the allocator itself ends
 /// the process. The function allocates all bytes as one block and frees it. The host provides no memory for pages that
@@ -233,7 +233,7 @@ pub fn room(bytes: u64, times: u64) -> Result<(), NoRoom> {
 /// # Errors
 /// Returns [`NoRoom::Host`] if the host cannot provide the bytes.
 pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
-    /// Requests of fewer bytes than this are not tested.
+    /// Requests of fewer than this number of bytes are not tested.
     const SMALL: u64 = 1 << 24;
     if bytes < SMALL {
         return Ok(());

@@ -6,7 +6,7 @@ crate::choices! {
     /// The enum is exhaustive, because callers that count findings or colour them must handle every severity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Severity {
-        /// The code is allowed, but probably not intended.
+        /// The code is allowed, but its author probably meant a different effect.
         Note = "note",
         /// The behaviour is undefined, or it depends on facts outside the program.
         Warning = "warning",
@@ -24,7 +24,7 @@ pub struct Rule {
     pub severity: Severity,
     /// Requirement of the rule.
     pub demands: &'static str,
-    /// The document and page, or the software that is known to follow the rule.
+    /// The document and page that state the rule, or the software that is known to follow the rule.
     pub source: &'static str,
     /// Way to fix a program that breaks the rule.
     pub fix: &'static str,
@@ -58,7 +58,7 @@ pub const MALFORMED: Rule = Rule {
 };
 
 /// Defines the rules of a machine. Each rule is a constant with a name, a severity, a requirement, a source and a fix.
-/// `RULES` contains all of them.
+/// `RULES` contains all rules.
 #[macro_export]
 macro_rules! rules {
     ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {

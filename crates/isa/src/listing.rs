@@ -1,18 +1,18 @@
-//! Marks that a disassembler returns together with its text. Front ends use them to show lines with their addresses and
-//! words.
+//! Marks that a disassembler returns together with its text. With these marks, front ends show lines with their
+//! addresses and words.
 
 use std::ops::Range;
 
 /// The end of an instruction in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Offset in the text after the instruction, in bytes. The text between the previous mark and this one belongs to
-    /// the instruction.
+    /// Offset in bytes of the end of the instruction in the text. The text between the previous mark and this mark
+    /// belongs to the instruction.
     pub end: usize,
     /// Address of the instruction, in the machine's own unit.
     pub address: u32,
     /// Indices of the program's words that the instruction occupies.
     pub words: Range<usize>,
-    /// Number of control-flow constructs around the instruction, if the listing shows structure.
+    /// Number of control-flow constructs that enclose the instruction, if the listing shows structure.
     pub depth: usize,
 }

@@ -1,7 +1,7 @@
 //! Machine code with the facts that its container states.
 //!
-//! Containers produce an [`Image`], and machines run its [`Program`]s. All three machines use the same types. A fact
-//! that a container does not state is `None` or empty, never a guess.
+//! Readers of containers produce an [`Image`], and machines run its [`Program`]s. All three machines use the same
+//! types. If a container does not state a fact, the field is `None` or empty, never a guess.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -107,7 +107,7 @@ crate::choices! {
         GsCopy = "gs-copy",
         /// Pixel program, in the terms of ATI and AMD.
         Pixel = "pixel",
-        /// Fragment program: the same stage, in the terms of NVIDIA and OpenGL.
+        /// Fragment program. NVIDIA and OpenGL use this term for a pixel program.
         Fragment = "fragment",
         /// Vertex fetch program (R600, R700).
         Fetch = "fetch",
@@ -136,8 +136,8 @@ pub struct Sampler {
     pub unit: u32,
 }
 
-/// Inputs, outputs and constants that a program uses according to its container. For example, the notes of a CTM
-/// executable declare them. A field is `None` if the container does not state it.
+/// Inputs, outputs and constants that a program uses, as its container states them. For example, the notes of a CTM
+/// executable declare them. A field is `None` if the container does not state its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Indices of the inputs that the program reads.
@@ -169,7 +169,7 @@ pub enum CodeAt {
         /// Whether the bytes of each word are in big-endian order.
         big_endian: bool,
     },
-    /// The file contains a text that spells bytes as numbers, and those bytes contain the program. The inner value is
+    /// The file contains a text that spells bytes as numbers, and those bytes contain the program. The second value is
     /// the position of the program within those bytes.
     Numbers(Numbers, Box<CodeAt>),
 }
@@ -209,7 +209,7 @@ impl PartialEq for CodeAt {
 impl Eq for CodeAt {}
 
 impl CodeAt {
-    /// Adapts the position to a larger file that contains the earlier file from byte `by` on.
+    /// Adapts the position to a larger file. The larger file contains the original file from byte `by` on.
     pub fn shift(&mut self, by: usize) {
         match self {
             CodeAt::Nowhere => {}
@@ -280,11 +280,12 @@ pub enum Place {
         /// Offset of the variable's first byte in the bank.
         offset: u32,
     },
-    /// The variable is in global memory. The loader chooses its address and writes it into the slots.
+    /// The variable is in global memory. The loader selects the address of the variable and writes this address into
+    /// the slots.
     Global {
         /// The words that receive the address.
         slots: Vec<Slot>,
-        /// Initial contents. If they are shorter than the variable, its other bytes are zero.
+        /// Initial contents of the variable. If they are shorter than the variable, its remaining bytes are zero.
         init: Vec<u8>,
     },
 }
@@ -311,7 +312,7 @@ pub struct Module {
     pub abi_version: Option<u32>,
     /// Size in bytes of a pointer in the parameter area, if the container states it (the class of an ELF cubin).
     pub pointer_bytes: Option<u32>,
-    /// Constants that all programs of the module can access.
+    /// Constants of the module, which all its programs can access.
     pub constants: Vec<ConstantBlock>,
     /// Textures declared for all programs of the module.
     pub samplers: Vec<Sampler>,
@@ -328,7 +329,7 @@ pub struct Image {
     pub isa: Option<Isa>,
     /// The chip or architecture name, if the container states it and all modules agree.
     pub chip: Option<String>,
-    /// Modules of the programs; [`Program::module`] is an index into this list. The list is empty for formats without
+    /// Modules of the programs. [`Program::module`] is an index into this list. The list is empty for formats without
     /// modules.
     pub modules: Vec<Module>,
     /// The programs, in the file's order.
@@ -355,7 +356,8 @@ impl Image {
         }
     }
 
-    /// Returns all constants for a run of `program`: those of its module, then its own.
+    /// Returns all constants for a run of `program`: first the constants of its module, then those of the program
+    /// itself.
     pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
         self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)
     }

@@ -64,7 +64,7 @@ fn needs<D: Draft>(row: &Row<D>) -> u64 {
 /// Maximum number of fields in the key of a table.
 const KEY_FIELDS: usize = 4;
 
-/// One field of the key: a run of bits that helps to select a bucket.
+/// One field of the key: a run of bits. The fields of the key together select a bucket.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyField {
     /// Lowest bit of the field in the word.
@@ -74,8 +74,8 @@ struct KeyField {
     place: u32,
 }
 
-/// The fields of a row that decide whether it matches a word. They are copied, so that the candidates of a bucket are
-/// close together in memory.
+/// The fields of a row that decide whether the row matches a word. These fields are copied, so that the candidates of a
+/// bucket are close together in memory.
 #[derive(Debug)]
 struct Candidate<D: Draft> {
     mask: u64,
@@ -92,16 +92,17 @@ pub struct Table<D: Draft> {
     /// Index in `list` of the first candidate of each bucket.
     starts: Vec<u32>,
     list: Vec<Candidate<D>>,
-    /// Rows by name. Each is stored with the tokens that its texts need.
+    /// Rows by name. Each row is stored together with the tokens that all its texts contain.
     names: HashMap<&'static str, Vec<Named<D>>, NameHash>,
 }
 
 impl<D: Draft> Table<D> {
-    /// Builds the index over the rows of all groups. Rows keep the order of the groups and of the rows in them.
+    /// Builds the index over the rows of all groups. The rows have the order of the groups and, within a group, the
+    /// order of the group.
     ///
-    /// The fields `key` together select a bucket. There are at most four fields, and each is one run of bits. Choose
-    /// bits that distinguish many rows. If a word matches several rows, [`Table::find`] returns the first in the
-    /// table's order.
+    /// The bit fields `key` together select a bucket. There are at most four fields, and each field is one run of bits.
+    /// The caller should select bits that distinguish many rows. If a word matches several rows, [`Table::find`]
+    /// returns the first of them in the table's order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
         let mut fields = [KeyField::default(); KEY_FIELDS];
@@ -153,7 +154,7 @@ impl<D: Draft> Table<D> {
         self.names.keys().copied()
     }
 
-    /// Returns the rows that `word` could match: those in the bucket of its key.
+    /// Returns the rows that `word` could match: the candidates in the bucket that the key of the word selects.
     #[inline(always)]
     fn bucket(&self, word: u64) -> &[Candidate<D>] {
         let bucket = self
@@ -194,8 +195,8 @@ impl<D: Draft> Table<D> {
         }
     }
 
-    /// Appends the text of a word to `out`. If bits that no part claims differ from the row's default, `bits` and these
-    /// bits follow.
+    /// Appends the text of a word to `out`. If bits that no part claims differ from the row's default, the function
+    /// also appends `bits` and the values of these bits.
     ///
     /// # Errors
     /// Returns the errors of [`Table::decode`]. `out` is then unchanged.
@@ -220,11 +221,12 @@ impl<D: Draft> Table<D> {
         Ok(row)
     }
 
-    /// Returns the meaning of every bit of a word. The bits that select the row come first, then those of the parts in
-    /// the order of the text, then those that no part claims. Several parts may claim the same bits.
+    /// Returns the meaning of every bit of a word. The bits that select the row come first. They are followed by the
+    /// bits of the parts, in the order of the text, and by the bits that no part claims. Several parts may claim the
+    /// same bits.
     ///
     /// # Errors
-    /// Returns the errors of [`Table::decode`].
+    /// The errors are those of [`Table::decode`].
     pub fn describe(&self, word: u64, here: Scope) -> Result<Vec<Described>, NoReading> {
         let row = self.find(word, here)?;
         let mut described = vec![Described { bits: row.mask, name: "opcode", text: row.id.to_owned() }];
@@ -268,11 +270,12 @@ pub struct Described {
     pub bits: u64,
     /// Name of the part or field that the bits belong to.
     pub name: &'static str,
-    /// Text of the bits' value in this word; may be empty.
+    /// Text of the bits' value in this word. The text may be empty.
     pub text: String,
 }
 
-/// Adds the values of the parts to the draft. The error is the name of a part that is not defined for this word.
+/// Adds the values of the parts to the draft. If a part is not defined for this word, the error is the name of the
+/// part.
 #[inline]
 fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> Result<(), &'static str> {
     for part in parts {
@@ -299,8 +302,8 @@ fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> R
 }
 
 impl<D> Number<D> {
-    /// Returns the number's value in a word: sign-extended for [`Style::Signed`], an address for [`Style::Code`],
-    /// otherwise the value of the field.
+    /// Returns the value of the number in a word. For [`Style::Signed`], the value is sign-extended. For
+    /// [`Style::Code`], it is an address. For other styles, it is the value of the field.
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {
@@ -534,7 +537,7 @@ fn describe<D>(
     Ok(())
 }
 
-/// Returns the text of some parts without the text around them.
+/// Returns the text of some parts, without text before or after it.
 fn alone<D>(parts: &[Part<D>], word: u64, here: Scope) -> Result<String, &'static str> {
     let mut text = String::new();
     Printer { word, here, labels: None, out: &mut text, space: false, claimed: 0 }.parts(parts)?;

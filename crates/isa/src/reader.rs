@@ -100,7 +100,8 @@ impl<'a, 't> Reader<'a, 't> {
         self.peek_at(0)
     }
 
-    /// Returns the text of the token `ahead` positions after the next one, or an empty text beyond the end of the line.
+    /// Returns the text of the token that is `ahead` tokens after the next token. Returns an empty text beyond the end
+    /// of the line.
     #[inline(always)]
     pub fn peek_at(&self, ahead: usize) -> &'a str {
         match self.tokens.get(self.at + ahead) {
@@ -124,7 +125,7 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
-    /// Returns the first byte of the token `ahead` positions after the next one.
+    /// Returns the first byte of the token that is `ahead` tokens after the next token.
     #[inline(always)]
     pub(crate) fn byte_at(&self, ahead: usize) -> Option<u8> {
         self.tokens.get(self.at + ahead).map(|token| self.line.as_bytes()[token.start as usize])
@@ -187,7 +188,7 @@ impl<'a, 't> Reader<'a, 't> {
         &self.line[start..end]
     }
 
-    /// Returns the text of the number at token number `place`, with its sign.
+    /// Returns the text of the number that begins at token number `place`, with its sign.
     pub(crate) fn text_from(&self, place: usize) -> &'a str {
         let start = self.span_of(place).start;
         let last = if self.text_at(place) == "-" { place + 1 } else { place };
@@ -217,7 +218,8 @@ impl<'a, 't> Reader<'a, 't> {
     }
 }
 
-/// Returns whether a token has this text. The loop is fast because most tokens differ in length or in the first bytes.
+/// Returns whether a token has this text. The loop ends early in most cases, because most tokens differ in length or in
+/// the first bytes.
 #[inline(always)]
 pub(crate) fn same(token: &[u8], text: &str) -> bool {
     let text = text.as_bytes();
@@ -242,7 +244,7 @@ pub(crate) fn strip<'a>(token: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
 }
 
 /// Parses a number of at most 32 bits. Hexadecimal numbers without `_` have a fast path; [`parse_number`] parses all
-/// others.
+/// other numbers.
 #[inline(always)]
 fn number(text: &str) -> Option<u32> {
     let bytes = text.as_bytes();
@@ -278,8 +280,8 @@ pub(crate) fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((value, &bytes[digits..]))
 }
 
-/// Returns a mask with one of 64 bits, selected by a hash of the token. A line cannot match a row if the row needs a
-/// bit that no token of the line has.
+/// Returns a mask with one of 64 bits set. A hash of the token selects this bit. A line cannot match a row if the row
+/// needs a bit that no token of the line has.
 #[inline(always)]
 pub(crate) fn token_bit(token: &[u8]) -> u64 {
     match *token {

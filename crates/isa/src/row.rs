@@ -1,13 +1,13 @@
 //! Rows, parts and cases: the data types of an instruction table.
 //!
 //! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in order.
-//! A part has bits *and* a spelling, and a function that adds its value to the decoded instruction. The rows serve five
+//! A part has bits, a spelling, and a function that adds its value to the decoded instruction. The rows serve five
 //! operations: [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
 //!
-//! The type parameter `D` is the machine's draft, which decode fills while it visits the parts.
+//! The type parameter `D` is the machine's draft. Decoding fills the draft while it visits the parts.
 //!
-//! A row claims its fixed bits and those of the parts that its text uses. All other bits that differ from the row's
-//! default are printed after the instruction as `bits 0x...`. So the text represents every bit of a word.
+//! A row claims its fixed bits and the bits of the parts that its text uses. If other bits differ from the row's
+//! default, they are printed after the instruction as `bits 0x...`. So the text represents every bit of a word.
 
 /// One or two runs of bits that form one number. The first run contains the number's lower bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Bits {
 
 /// A set of circumstances (chips and program types) in which an encoding is valid. Each machine assigns the bits.
 ///
-/// A circumstance, such as the `here` of functions, is also a `Scope`: it has one bit set of each kind (chip, program
-/// type). A set contains the circumstance if it has all these bits.
+/// A single circumstance, such as the argument `here` of functions, is also a `Scope`. It has one bit set for the chip
+/// and one bit set for the program type. A set contains the circumstance if the set has both bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(pub u16);
 
@@ -94,7 +94,7 @@ impl Scope {
     }
 }
 
-/// Data that decode fills from the parts of a row, and the type of the result.
+/// Data that decoding fills from the parts of a row, and the type of the result.
 pub trait Draft: Default + std::fmt::Debug + 'static {
     /// Meaning of a row, computed from the filled draft.
     type Meaning: std::fmt::Debug;
@@ -118,17 +118,17 @@ pub struct Words<D: 'static> {
 pub enum Style {
     /// A prefix, the decimal number, and a suffix: `$r4d`.
     Register(&'static str, &'static str),
-    /// Several registers together, written like `Register`. The number is a multiple of the given count; other numbers
-    /// do not have a text.
+    /// Several registers together, written like `Register`. The number is a multiple of the given count. A number that
+    /// is not a multiple has no text.
     Aligned(&'static str, &'static str, u32),
-    /// A prefix, half of the number in decimal, and `l` or `h` for its lowest bit: `$r2h`.
+    /// A prefix, half of the number in decimal, and a letter for the lowest bit of the number (`l` or `h`): `$r2h`.
     Half(&'static str),
     /// Hexadecimal: `0x1f`.
     Hex,
     /// Two's complement in hexadecimal: `-0x8`.
     Signed,
-    /// A code address: a label, or a hexadecimal number. The field holds the address shifted right by the given number
-    /// of bits.
+    /// A code address: a label, or a hexadecimal number. The field contains the address, shifted right by the given
+    /// number of bits.
     Code(u8),
 }
 
@@ -141,17 +141,17 @@ pub struct Number<D: 'static> {
     pub field: Bits,
     /// Notation of the value.
     pub style: Style,
-    /// Adds the value to the draft. The value is sign-extended for [`Style::Signed`], and an address for
-    /// [`Style::Code`].
+    /// Adds the value to the draft. For [`Style::Signed`], the value is sign-extended. For [`Style::Code`], the value
+    /// is an address.
     pub set: fn(&mut D, u32),
 }
 
 /// Value of a memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Number of the bank; 0 if the operand does not have one.
+    /// Number of the bank, or 0 if the operand does not have a bank.
     pub bank: u8,
-    /// Number of the base register; 0 if the operand does not have one.
+    /// Number of the base register, or 0 if the operand does not have a base register.
     pub base: u8,
     /// Offset in bytes.
     pub offset: i32,
@@ -196,14 +196,14 @@ pub struct Case<D: 'static> {
 }
 
 impl<D> Case<D> {
-    /// Returns whether a word is this case in the circumstance `here`.
+    /// Returns whether this case applies to a word in the circumstance `here`.
     #[inline(always)]
     pub const fn holds(&self, word: u64, here: Scope) -> bool {
         word & self.mask == self.fixed && self.scope.admits(here)
     }
 }
 
-/// A choice among cases. A word has the first case that holds.
+/// A choice among cases. The first case that applies to a word determines its text.
 #[derive(Debug)]
 pub struct Cases<D: 'static> {
     /// Name in the bit picture and in messages.
@@ -223,8 +223,8 @@ pub struct Custom<D: 'static> {
     pub claims: fn(u64) -> u64,
     /// Appends the text of the part.
     pub print: fn(u64, &mut String),
-    /// Reads the text and returns the bits that it determines. Afterwards, the reader is after the last token of the
-    /// text.
+    /// Reads the text and returns the bits that the text determines. Afterwards, the reader is after the last token of
+    /// the text.
     pub parse: fn(&mut crate::reader::Reader) -> Option<BitPattern>,
     /// Adds the value to the draft.
     pub set: fn(&mut D, u64),
@@ -233,13 +233,13 @@ pub struct Custom<D: 'static> {
 /// Bits that a piece of text determines, with their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitPattern {
-    /// The bits that are determined.
+    /// The bits that the text determines.
     pub mask: u64,
     /// Values of these bits.
     pub fixed: u64,
 }
 
-/// A piece of an instruction's text with the bits it represents.
+/// A piece of an instruction's text, with the bits that the piece represents.
 #[derive(Debug)]
 pub enum Part<D: 'static> {
     /// A word that is always written and does not represent bits.
@@ -248,7 +248,7 @@ pub enum Part<D: 'static> {
     Open,
     /// The character `)`.
     Close,
-    /// One of several words.
+    /// One of several words. A field selects the word.
     Word(&'static Words<D>),
     /// A register or number.
     Number(&'static Number<D>),
@@ -328,8 +328,8 @@ impl<D: Draft> Row<D> {
         Row { scope, ..self }
     }
 
-    /// Sets the default of these bits of the first and second word to 1. Defaults apply to bits that no text
-    /// determines.
+    /// Sets the default of these bits of the first word and of the second word to 1. Defaults apply to bits that no
+    /// text determines.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }
@@ -340,7 +340,7 @@ impl<D: Draft> Row<D> {
         word & self.mask == self.fixed && self.scope.admits(here)
     }
 
-    /// Returns a mask of all bits of the instruction: 32 bits, or 64 bits if it is long.
+    /// Returns a mask of all bits of the instruction: 64 bits for a long instruction, otherwise 32 bits.
     pub const fn width(&self) -> u64 {
         if self.long { u64::MAX } else { 0xffff_ffff }
     }
@@ -350,8 +350,8 @@ impl<D: Draft> Row<D> {
         self.width() & !self.parts.iter().fold(self.mask, |bits, part| bits | part.bits())
     }
 
-    /// Returns whether some word has the identifying bits of both this row and another one. The scopes of the rows are
-    /// not compared.
+    /// Returns whether some word has the identifying bits of both this row and the other row. The scopes of the rows
+    /// are not compared.
     pub const fn overlaps(&self, other: &Row<D>) -> bool {
         (self.fixed ^ other.fixed) & self.mask & other.mask == 0
     }

@@ -1,17 +1,17 @@
 //! Sets that cost little to compile. [`NumberSet`] is compiled once for all machines; [`SortedSet`] is a sorted list.
 //!
-//! Each `BTreeSet` of another type adds several thousand lines for the compiler to optimise, in each crate that uses
-//! it. For the same reason, maps of few items, and maps that are filled in rising order, are [`LiteMap`]s.
+//! If a crate uses a `BTreeSet` of a further type, the compiler must optimise several thousand more lines in that
+//! crate. For the same reason, maps of few items, and maps that are filled in rising order, are [`LiteMap`]s.
 
 use litemap::LiteMap;
 
 /// A set of numbers, such as addresses.
 ///
-/// Iteration is in rising order. Numbers that are close together share a block, so insertion is cheap in any order,
-/// even for tens of thousands of numbers.
+/// Iteration is in rising order. Numbers that are close together share a block. So adding a number is cheap in any
+/// order, even for tens of thousands of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NumberSet {
-    /// Blocks of 64 numbers, in rising order: the block's index (number / 64), and one bit per number. No block is
+    /// Blocks of 64 numbers, in rising order. A block has an index (number / 64) and one bit per number. No block is
     /// empty.
     blocks: Vec<(u32, u64)>,
 }

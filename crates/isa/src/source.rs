@@ -1,7 +1,7 @@
 //! Parts of an assembler that all machines share: spans of a text, a cursor over a line, and messages as data.
 //!
-//! A [`Diagnostic`] contains the input found, its position, and the text that would fit. Colour and layout belong to
-//! the front end.
+//! A [`Diagnostic`] contains the text found in the input, its position, and the text that would fit there. The front
+//! end is responsible for colour and layout.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Span {
     /// First byte.
     pub start: usize,
-    /// One past the last byte.
+    /// Offset of the byte after the last byte.
     pub end: usize,
 }
 
@@ -33,12 +33,12 @@ impl Span {
 
 /// Severity of a message.
 ///
-/// The enum is exhaustive: a text either has a meaning or does not have one.
+/// The enum is exhaustive, because there are only two cases: a text has a meaning, or it does not have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text does not have a meaning.
     Error,
-    /// The text has a meaning, but probably not the intended one.
+    /// The text has a meaning, but the author probably meant another.
     Warning,
 }
 
@@ -51,13 +51,13 @@ pub struct Diagnostic {
     pub message: String,
     /// The range of the text.
     pub span: Span,
-    /// Short text that is shown at the range, such as the text found there. May be empty.
+    /// Short text that is shown at the range, such as the text found there. The text may be empty.
     pub label: String,
-    /// Advice: the text that would fit, or that was probably intended.
+    /// Advice: the text that would fit, or that the author probably meant.
     pub help: Option<String>,
-    /// Another range in the same text, and its description, such as "the first" in "the first is in line 3".
+    /// A second range in the same text, and its description, such as "the first" in "the first is in line 3".
     pub related: Option<Box<(Span, &'static str)>>,
-    /// The included file that contains the range; `None` if the source itself contains it.
+    /// The included file that contains the range. The value is `None` if the source itself contains the range.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -115,14 +115,15 @@ impl Diagnostic {
         self
     }
 
-    /// Adds another range in the same text and its description. For "the first", the message says "the first is in line
-    /// 3".
+    /// Adds a second range in the same text, and its description. For the description "the first", the message says
+    /// "the first is in line 3".
     pub fn related(mut self, span: Span, what: &'static str) -> Self {
         self.related = Some(Box::new((span, what)));
         self
     }
 
-    /// Moves the related range into the advice, as a line of `source`. `source` is the text that the ranges refer to.
+    /// Moves the related range into the advice, as its line number in `source`. `source` is the text that contains both
+    /// ranges.
     pub fn with_lines(self, source: &str) -> Self {
         match self.related.as_deref().copied() {
             Some((span, what)) => {
@@ -162,7 +163,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Returns the candidate most similar to `word`, if one is close enough to be the intended word.
+/// Returns the candidate most similar to `word`. Returns `None` if no candidate is so similar that the author probably
+/// meant it.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest_of(word, &mut candidates.into_iter())
 }
@@ -170,23 +172,23 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
-    // A short word may have one mistake, a longer word two. Numbers are excluded, because they resemble each other by
-    // chance.
+    // A short word may have one mistake, and a longer word may have two. Numbers are excluded, because they resemble
+    // each other by chance.
     let most = if length <= 4 { 1 } else { 2 };
     let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     let letters = letters(&word);
     candidates
         .filter(|_| !is_number && length <= LONGEST_WORD)
-        // The distance is at least the difference of the lengths, which is cheap to compute.
+        // The difference of the lengths is cheap to compute, and the distance is at least this difference.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
-        // One mistake adds at most one letter and removes at most one.
+        // One mistake adds at most one letter and removes at most one letter.
         .filter(|candidate| {
             let other = self::letters(candidate);
             (letters & !other).count_ones().max((other & !letters).count_ones()) as usize <= most
         })
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
-        // If two candidates have the same distance, a candidate that is a prefix of the word wins.
+        // If two candidates have the same distance, a candidate that is a prefix of the word takes precedence.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(&candidate.to_ascii_lowercase())))
         .map(|(_, candidate)| candidate)
 }
@@ -199,7 +201,8 @@ fn letters(word: &str) -> u64 {
     word.bytes().fold(0, |bits, byte| bits | 1 << (byte.to_ascii_lowercase() % 64))
 }
 
-/// Returns the help text for an unknown `word`: the candidate that was probably meant, and all candidates that fit.
+/// Returns the help text for an unknown `word`: the candidate that the author probably meant, and all candidates that
+/// fit.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     suggest_of(word, &mut candidates.into_iter())
 }
@@ -219,7 +222,7 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
 }
 
 /// Returns the replacement text that the advice of a message proposes, or `None`. The replacement is the quoted text
-/// after `did you mean` or `write`, or the only expected text.
+/// after `did you mean` or `write`. If the advice expects only one text, that text is the replacement.
 ///
 /// ```
 /// use reconverge_isa::source::{proposed, suggest};
@@ -240,7 +243,7 @@ pub fn proposed(help: &str) -> Option<&str> {
 pub struct DirectiveRow {
     /// Name of the directive, with its dot.
     pub name: &'static str,
-    /// Operands in the notation of messages and documentation; may be empty.
+    /// Operands in the notation of messages and documentation. The text may be empty.
     pub operands: &'static str,
     /// Meaning of the directive.
     pub about: &'static str,
@@ -271,7 +274,7 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// A reader over one line or a part of one. The cursor also has the offset of its position in the whole source.
+/// A reader over one line or a part of a line. The cursor also has the offset of its position in the whole source.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -297,8 +300,9 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Returns the offset of the next character after any space. Zero spaces and one space have a fast path. Without
-    /// it, writing and reading an R500 program spent a third of its time on reading words and the space before them.
+    /// Returns the offset of the next character after any space. No space and a single space have a fast path. Without
+    /// this fast path, writing and reading an R500 program spent a third of its time on reading words and the space
+    /// before them.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -319,7 +323,7 @@ impl<'a> Cursor<'a> {
         self.text[self.behind_space()..].chars().next()
     }
 
-    /// Reads `text` if it comes next, after any space. Returns whether it was read.
+    /// Reads `text` if it is the next text after any space. Returns whether the function has read it.
     #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
         let at = self.behind_space();
@@ -330,8 +334,8 @@ impl<'a> Cursor<'a> {
         next
     }
 
-    /// Reads `word` if it comes next as a whole word, that is, without a letter, digit, `_` or `$` after it. Returns
-    /// whether it was read.
+    /// Reads `word` if it is the next whole word. A word is whole if no letter, digit, `_` or `$` follows it. Returns
+    /// whether the function has read it.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let start = self.at;
         if self.word() == word && !word.is_empty() {
@@ -360,8 +364,8 @@ impl<'a> Cursor<'a> {
         &rest[..len]
     }
 
-    /// Reads an unsigned number, decimal or `0x…`, after any space. Returns `None` and reads nothing if no number comes
-    /// next or if it needs more than 64 bits.
+    /// Reads an unsigned number, decimal or `0x…`, after any space. Returns `None` and reads nothing if the next text
+    /// is not a number or if the number needs more than 64 bits.
     pub fn number(&mut self) -> Option<u64> {
         let start = self.at;
         let word = self.word();
@@ -467,7 +471,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the line, with its end of line, that begins a program in a text of several programs.
+/// Returns the line that begins a program in a text of several programs. The line includes its end of line.
 ///
 /// ```
 /// use reconverge_isa::source::program_line;
@@ -493,8 +497,8 @@ pub fn name_text(name: &str) -> String {
     name.bytes().map(byte).collect()
 }
 
-/// Returns the name for a text that [`name_text`] returned. Returns `None` if two digits do not follow a `%`, or if the
-/// bytes are not UTF-8.
+/// Returns the name for a text that [`name_text`] returned. Returns `None` if a `%` is not followed by two digits, or
+/// if the bytes are not UTF-8.
 pub fn name_of(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -540,7 +544,7 @@ mod tests {
         }
     }
 
-    /// The fast path for space returns the same result as skipping all white space.
+    /// The fast path for space returns the same result as code that skips all white space.
     #[test]
     fn white_space_of_any_kind_is_passed_over() {
         for space in ["", " ", "  ", "\t", " \t ", "\u{a0}", " \u{2003}", "\u{7f}"] {

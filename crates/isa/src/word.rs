@@ -1,9 +1,9 @@
-//! A word of named bit fields, written the way a register manual prints it.
+//! A word of named bit fields, written like the table of a register manual.
 //!
-//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`. It
-//! also keeps the lines as data ([`Field`]). Code that iterates over an encoding uses this data: text, bit pictures,
-//! documentation, exhaustive tests. [`names!`](crate::names!) does the same for an enumerated field. Two fields that
-//! share a bit cause a compile error.
+//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
+//! The macro also keeps the lines as data ([`Field`]). Code that works on all fields of an encoding uses this data:
+//! text, bit pictures, documentation, exhaustive tests. [`names!`](crate::names!) does the same for an enumerated
+//! field. Two fields that share a bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};
@@ -34,7 +34,7 @@ use thiserror::Error;
 pub struct Name {
     /// The manual's spelling.
     pub text: &'static str,
-    /// The value's code, right-aligned.
+    /// Code of the value, right-aligned.
     pub value: u32,
     /// Meaning of the value; may be empty.
     pub doc: &'static str,
@@ -49,7 +49,7 @@ pub enum Kind {
     Number,
     /// A two's-complement number.
     Signed,
-    /// One of [`Field::names`].
+    /// One of the values in [`Field::names`].
     Names,
 }
 
@@ -101,12 +101,12 @@ impl Field {
         self.names.iter().find(|name| name.value == value).map(|name| name.text)
     }
 
-    /// Returns the value with this name (in upper or lower case), if one has it.
+    /// Returns the value that has this name (in upper or lower case), or `None` if no value has it.
     pub fn value_of(&self, text: &str) -> Option<u32> {
         self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
 
-    /// Returns `value` as text: its name if one is assigned, otherwise a number.
+    /// Returns `value` as text: the name of the value if it has one, otherwise a number.
     pub fn show(&self, value: u32) -> String {
         match self.kind {
             Kind::Names => self.name_of(value).map_or_else(|| format!("{value} (unassigned)"), str::to_owned),
@@ -127,7 +127,7 @@ pub const fn sign_extend(value: u32, width: u32) -> i32 {
 pub struct WordInfo {
     /// The manual's name of the word format.
     pub name: &'static str,
-    /// Purpose of the word, and the document that describes it.
+    /// Purpose of the word, and the document that describes the word.
     pub doc: &'static str,
     /// The fields in the manual's order.
     pub fields: &'static [Field],
@@ -136,7 +136,7 @@ pub struct WordInfo {
 }
 
 impl WordInfo {
-    /// Returns the format without its last field. No field then contains the bits of that field.
+    /// Returns the format without its last field. The bits of that field then belong to no field.
     pub const fn without_last(&self) -> WordInfo {
         match self.fields.split_last() {
             Some((last, fields)) => WordInfo { fields, owned: self.owned & !last.mask(), ..*self },
@@ -146,8 +146,8 @@ impl WordInfo {
 
     /// Returns the field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        // The exact name is tried first: case-insensitive comparisons took 12 % of the time of writing and reading a
-        // vertex program.
+        // The exact name is compared first, because case-insensitive comparisons took 12 % of the time of writing and
+        // reading a vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
@@ -193,7 +193,7 @@ pub trait FieldValue: Copy {
     /// not assigned.
     fn from_bits(bits: u32, width: u32) -> Option<Self>;
     /// Returns the bits of the value, right-aligned. A negative number may have bits above the field. `pack` checks
-    /// that these are copies of the sign, and drops them.
+    /// that these bits are copies of the sign, and drops them.
     fn to_bits(self) -> u32;
 }
 
@@ -248,7 +248,8 @@ pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     owned
 }
 
-/// Returns a field's name without the prefix `r#`, which Rust requires for names that are keywords, such as `type`.
+/// Returns a field's name without the prefix `r#`. Rust requires this prefix for names that are keywords, such as
+/// `type`.
 pub const fn plain_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -323,7 +324,7 @@ macro_rules! word {
                 Self::unpack_lenient(raw)
             }
 
-            /// Returns the fields of `raw`. Bits outside the fields are ignored, as by hardware.
+            /// Returns the fields of `raw`. Like hardware, the function ignores bits outside the fields.
             ///
             /// # Errors
             /// Returns an error if a code is not assigned.

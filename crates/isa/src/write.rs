@@ -1,8 +1,8 @@
 //! Conversion of text to words: parse and encode.
 //!
-//! The rows are the grammar. A line is split into tokens once. The rows of its mnemonic are tried in order, and each
-//! collects the bits that its text determines. If no row fits, the message points at the furthest token that any row
-//! reached, and lists the texts that would have fitted at that token.
+//! The rows are the grammar. A line is split into tokens once. The rows of the line's mnemonic are tried in order, and
+//! each row collects the bits that its text determines. If no row fits, the message points at the furthest token that
+//! any row reached, and lists the texts that would have fitted at that token.
 
 use crate::forms::example;
 use crate::read::{Named, Table};
@@ -26,7 +26,7 @@ pub struct LabelUse<'a> {
 }
 
 impl LabelUse<'_> {
-    /// Returns the word that contains only the field with this address, or `None` if the address does not fit.
+    /// Returns a word that contains only the address in the field, or `None` if the address does not fit.
     pub fn bits(&self, address: u32) -> Option<u64> {
         fit_code(self.field, self.shift, address)
     }
@@ -63,7 +63,7 @@ pub trait Prefixes {
     fn skip(reader: &mut Reader);
 }
 
-/// Reads lines by the rows of a table. Its buffers are reused from line to line.
+/// Reads lines by the rows of a table. The reader reuses its buffers from line to line.
 #[derive(Debug)]
 pub struct LineReader<'t, D: Draft> {
     table: &'t Table<D>,
@@ -80,7 +80,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
     }
 
     /// Omits operands that begin with these texts from messages. Such operands exist in the encoding, but have no
-    /// meaning for this chip or program type.
+    /// meaning for the reader's chip or program type.
     pub fn hiding(self, hidden: &'static [&'static str]) -> Self {
         LineReader { hidden, ..self }
     }
@@ -88,8 +88,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
     /// Reads one instruction. The spans of an error message count bytes of `line`.
     ///
     /// # Errors
-    /// Returns an error if the text is not an instruction in this circumstance. The message contains the text found at
-    /// the furthest position that any row reached, and the text that would fit.
+    /// Returns an error if the text is not an instruction in the reader's circumstance. The message contains the text
+    /// found at the furthest position that any row reached, and the text that would fit there.
     pub fn read<'a, P: Prefixes>(&mut self, line: &'a str) -> Result<Line<'a, D>, Box<Diagnostic>> {
         let mut tokens = std::mem::take(&mut self.tokens);
         let bits = tokenize(line, &mut tokens);
@@ -113,7 +113,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         }
     }
 
-    /// Returns the line as read by the first row that fits.
+    /// Reads the line by each row, one after another. Returns the result of the first row that fits.
     #[inline(always)]
     fn first<'a>(
         &mut self,
@@ -177,7 +177,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        // If the position is after `[`, the operand in brackets has a wrong value: no word is missing.
+        // If the position is after `[`, no word is missing: the operand in brackets has a wrong value.
         let in_brackets = line[..span.start].trim_end().ends_with('[');
         let missing = match in_brackets {
             true => None,
@@ -206,9 +206,9 @@ impl<'t, D: Draft> LineReader<'t, D> {
 }
 
 impl<D: Draft> LineReader<'_, D> {
-    /// Returns advice about a line with one missing word. The advice names the words with which the line would fit a
-    /// row, at the last position for which such words exist. `words` are the words that rows expected, each with its
-    /// position in the line.
+    /// Returns advice for a line in which one word is missing. The advice names the words with which the line would fit
+    /// a row. If words would fit at several positions, the advice is about the last of these positions. `words` are the
+    /// words that rows expected, each with its position in the line.
     fn missing_word(
         &mut self,
         rows: &[Named<D>],
@@ -221,7 +221,7 @@ impl<D: Draft> LineReader<'_, D> {
             .copied()
             .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .collect();
-        // Positions are tried from the end of the line, because words before the mnemonic only choose between
+        // Positions are tried from the end of the line, because words before the mnemonic only select between
         // encodings. The words of one position keep the order of the table, in which the most common word comes first.
         words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         let reader = Reader::new(line, tokens);
@@ -283,8 +283,8 @@ fn sorted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 #[derive(Default)]
 struct Failure {
     place: Option<usize>,
-    /// `trying` is the number of the row that is being tried. `row` is the number of the first row that reached the
-    /// position.
+    /// `trying` is the number of the row that the reader tries at the moment. `row` is the number of the first row that
+    /// reached the position.
     trying: usize,
     row: usize,
     expected: Vec<String>,
@@ -406,7 +406,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         true
     }
 
-    /// Chooses the first case whose bits and text fit. A case without text is chosen only if no other fits.
+    /// Selects the first case whose bits and text fit. A case without text is selected only if no other case fits.
     fn case(&mut self, cases: &'static Cases<D>, known: &mut Known) -> bool {
         let before = *known;
         let mut silent = None;
@@ -605,7 +605,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         self.reader.eat("]").then_some(pattern)
     }
 
-    /// Returns an offset that never fits, if the text at the reader's position is a number of more than 32 bits.
+    /// If the text at the reader's position is a number of more than 32 bits, returns an offset that never fits.
     #[cold]
     fn long_offset(&self) -> Option<i64> {
         is_long_number(self.reader.peek()).then_some(i64::MAX)
@@ -658,7 +658,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Records that the text at `place` was read but is not possible, and why.
+    /// Records that the text at `place` was read but is not possible, and the reason for this.
     fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);

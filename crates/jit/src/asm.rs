@@ -6,7 +6,7 @@ use iced_x86::{
     Register,
 };
 
-/// A position in the code. Instructions may use the label before it is bound.
+/// A position in the code. Instructions may refer to the label before its position is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
@@ -40,8 +40,8 @@ pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
     at(base, Register::None, displacement)
 }
 
-/// Encodes one instruction with an immediate, so that the library `iced-x86` builds its tables. This takes about 0.7 ms
-/// once per process (AMD EPYC).
+/// Encodes one instruction with an immediate, so that the library `iced-x86` builds its tables. Building them takes
+/// about 0.7 ms once per process (AMD EPYC).
 pub(crate) fn prepare() {
     let mut asm = Assembler::default();
     asm.number(Code::Add_rm64_imm8, Register::RAX, 1);
@@ -93,7 +93,7 @@ impl Assembler {
         self.instructions.push(Instruction::with(code));
     }
 
-    /// Adds an instruction with a destination and one source.
+    /// Adds an instruction with a destination and a single source.
     pub(crate) fn two(&mut self, code: Code, to: Register, from: impl Into<Rm>) {
         self.push(match from.into() {
             Rm::Register(from) => Instruction::with2(code, to, from),
@@ -106,7 +106,7 @@ impl Assembler {
         self.push(Instruction::with2(code, to, from));
     }
 
-    /// Adds an instruction with a register or memory, and an immediate.
+    /// Adds an instruction with two operands: a register or memory, and an immediate.
     pub(crate) fn number(&mut self, code: Code, to: impl Into<Rm>, number: i32) {
         self.push(match to.into() {
             Rm::Register(to) => Instruction::with2(code, to, number),
@@ -122,7 +122,7 @@ impl Assembler {
         });
     }
 
-    /// Inserts instructions before all others.
+    /// Inserts instructions before all earlier instructions.
     pub(crate) fn before(&mut self, first: impl FnOnce(&mut Assembler)) {
         let mut front = Assembler::default();
         first(&mut front);
@@ -133,7 +133,7 @@ impl Assembler {
         self.instructions = front.instructions;
     }
 
-    /// Returns the encoded bytes, which do not depend on their address.
+    /// Returns the encoded bytes. They do not depend on the address at which they are placed.
     ///
     /// # Errors
     /// An instruction cannot be encoded, or a label is not bound.
@@ -141,10 +141,10 @@ impl Assembler {
         Ok(self.encode(&[])?.0)
     }
 
-    /// Returns the encoded bytes and the offsets of labels in them.
+    /// Returns the encoded bytes, and the offsets of the labels in these bytes.
     ///
     /// # Errors
-    /// As for [`Assembler::bytes`].
+    /// The errors are those of [`Assembler::bytes`].
     pub(crate) fn encode(mut self, labels: &[Label]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
         if let Some(error) = self.error {
             return Err(error.into());

@@ -12,7 +12,7 @@ use crate::program::{Code, Node};
 /// Maximum number of bytes of code in the cache. The code of a program has several thousand bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Maximum number of programs in the cache. A lookup compares each of them with the requested one.
+/// Maximum number of programs in the cache. A lookup compares each program in the cache with the requested program.
 const MOST_PROGRAMS: usize = 64;
 
 /// Maximum time that a thread waits for the cache while other threads compile.
@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The compiled programs. The most recently used program is last.
 ///
-/// Threads wait for the lock only for a limited time. In a forked child, the lock stays locked forever if another
-/// thread held it during the fork.
+/// Threads wait for the lock only for a limited time. If another thread holds the lock during a fork, the lock stays
+/// locked forever in the child.
 static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 struct Kept {
@@ -34,10 +34,11 @@ struct Kept {
 }
 
 impl Code {
-    /// Returns the result of [`Code::compile`], from the cache if the same nodes were compiled before.
+    /// Returns the result of [`Code::compile`]. If the same nodes were compiled before, the result comes from the
+    /// cache.
     ///
     /// # Errors
-    /// As for [`Code::compile`].
+    /// The errors are those of [`Code::compile`].
     pub(crate) fn shared(
         nodes: Vec<Node>,
         level: Level,
@@ -65,7 +66,7 @@ impl Code {
     }
 }
 
-/// Returns the cache, or `None` if the cache stays locked for longer than it takes to compile several programs.
+/// Returns the cache. Returns `None` if the cache stays locked for longer than compiling several programs takes.
 fn lock(cache: &Mutex<VecDeque<Kept>>) -> Option<MutexGuard<'_, VecDeque<Kept>>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();

@@ -1,6 +1,7 @@
-//! Functions that generated code calls, in its calling convention.
+//! Functions that generated code calls. They use the calling convention of generated code.
 
-// Generated code calls these functions through raw pointers. Each unsafe block states its assumptions.
+// Generated code calls these functions through raw pointers. A comment at each unsafe block states what the block
+// assumes.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -19,11 +20,11 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that generated code calls: the call of a node, or the machine's flow control. The arguments are the state
-/// and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
+/// A function that generated code calls: either the call of a node, or the machine's flow control. The arguments are
+/// the state and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
 ///
 /// # Safety
-/// The state must be that of the run, and the context in it must have the type that the function expects.
+/// The state must be the state of the current run, and its context must have the type that the function expects.
 pub(crate) type Callee = convention!(fn(*mut State, u32) -> u32);
 
 /// Number of lanes of a [`PerLaneFrame`]. The width of a group is a multiple of this number.
@@ -37,7 +38,7 @@ pub(crate) struct PerLaneFrame {
     sources: [[u32; LANES]; 3],
     /// Mask of the lanes to compute: their sign bits are set.
     mask: [u32; LANES],
-    /// The value. The function replaces it in the lanes of the mask.
+    /// The value before and after the call. The function replaces it in the lanes of the mask.
     value: [u32; LANES],
 }
 
@@ -52,7 +53,7 @@ impl PerLane {
         PerLane(per_lane::<F> as *const () as usize)
     }
 
-    /// Returns the address that code calls.
+    /// Returns the address that generated code calls.
     pub fn address(self) -> usize {
         self.0
     }

@@ -1,7 +1,8 @@
 //! Emits the instructions of a strip and allocates its registers.
 //!
-//! Values stay in registers until their last use. If no register is free, the value with the farthest next use is
-//! evicted. An evicted row or constant is read again from memory. Other evicted values are spilled to the stack.
+//! Values stay in registers until their last use. If no register is free, the value whose next use is farthest away is
+//! evicted. If that value is a row or a constant, it is later read again from memory. Other evicted values are spilled
+//! to the stack.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,23 +15,23 @@ use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 use crate::vectors::Vectors;
 
-/// Registers for the address of the [`State`](crate::State), the address of the group's rows, the number of the strip's
-/// first lane, the active lanes from this lane on, and the address of the constants.
+/// Registers for five values: the address of the [`State`](crate::State), the address of the group's rows, the number
+/// of the strip's first lane, the active lanes from this lane on, and the address of the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const LANE: Register = Register::R13;
 pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
 
-/// Registers in which the strips of a group gather bits of lanes. If each strip stored its part of a word instead, the
-/// load of the whole word would stall.
+/// Registers in which the strips of a group gather bits of lanes. If each strip stored its part of a word in memory
+/// instead, a load of the whole word would stall.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
 /// Scratch register for a few instructions, in addition to RAX, RCX and RDX.
 const WORD: Register = Register::R10D;
 
-/// Mask registers. Truth values use the registers from [`Register::K1`] on. The last two are scratch registers for a
-/// few instructions.
+/// Mask registers. Truth values use the registers from [`Register::K1`] on. The last two constants are scratch
+/// registers for a few instructions.
 const SIGNS: Register = Register::K1;
 const ANY_BITS: Register = Register::K0;
 const ANY_SIGNS: Register = Register::K7;
@@ -38,13 +39,13 @@ const ANY_SIGNS: Register = Register::K7;
 /// Offset of the data of per-lane functions in the frame, in bytes.
 const PER_LANE: i32 = 0;
 
-/// Offsets in the frame, in bytes, after the data of per-lane functions: registers that are saved around a per-lane
-/// function, the caller's stack pointer, then spilled values.
+/// Offsets in the frame, in bytes. After the data of per-lane functions, the frame contains the registers that are
+/// saved around a per-lane function, then the caller's stack pointer, then spilled values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
-    /// The saved registers [`GATHERED`] and the address of the called function, eight bytes each, then saved truth
-    /// values.
+    /// Offset of three areas: the saved registers [`GATHERED`], the address of the called function, and saved truth
+    /// values. A saved register and the address have eight bytes each.
     numbers: i32,
     pub(crate) caller: i32,
     values: i32,
@@ -88,7 +89,8 @@ impl Pool {
         place
     }
 
-    /// Returns the offset of the vector with the distances of contiguous words from the first word, in bytes.
+    /// Returns the offset of a vector in the pool, in bytes. The vector contains the distances of contiguous words from
+    /// the first word.
     fn steps(&mut self) -> i32 {
         let place = self.steps.unwrap_or_else(|| self.push(|lane| 4 * lane as u32));
         self.steps = Some(place);
@@ -96,7 +98,7 @@ impl Pool {
     }
 }
 
-/// Code for a rare case. It is placed after the code that usually runs, and jumps back to that code.
+/// Code for a rare case. It is placed after the code that usually runs, and jumps back to the usual code.
 #[derive(Debug)]
 pub(crate) struct Cold {
     enter: Label,
@@ -106,18 +108,18 @@ pub(crate) struct Cold {
 
 #[derive(Debug)]
 enum Rare {
-    /// A call of a per-lane function. `given` has the sources and the mask, each in a register or in memory. `value` is
-    /// the register of the value before and after the call.
+    /// A call of a per-lane function. `given` contains the sources and the mask, each in a register or in memory.
+    /// `value` is the register that holds the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that are not contiguous in all lanes. `steps` are the distances of contiguous words. `order` is the
-    /// frame slot with the order of the words, if several loads share it.
+    /// A load of words that are not contiguous in all lanes. `steps` contains the distances of contiguous words from
+    /// the first word. If several loads share the order of the words, `order` is the frame slot with this order.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
     /// A store of words that are not contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
 }
 
-/// Access to words of the window. `address` has the offset of the span's first word for each lane, and `distance` is
-/// added to it, in bytes. All lanes of the mask are inside the window.
+/// Access to words of the window. For each lane, `address` contains the offset of the span's first word. `distance`, in
+/// bytes, is added to this offset. All lanes of the mask are inside the window.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
     /// Offset of the field with the memory's address in the state.
@@ -127,9 +129,9 @@ struct Lanes {
     mask: Register,
 }
 
-/// Exits of a strip.
+/// The points to which a strip can exit.
 pub(crate) struct Exits<'a> {
-    /// Target if the guard fails.
+    /// Target of the jump if the guard fails.
     pub(crate) guard: Option<Label>,
     /// Words that are gathered in the registers [`GATHERED`].
     pub(crate) words: &'a [u32],
@@ -146,7 +148,7 @@ enum Form {
 /// Values in registers of one kind, vector registers or mask registers.
 #[derive(Debug)]
 struct Bank {
-    /// Positions of the uses of each value, last first.
+    /// Positions of the uses of each value, the last use first.
     uses: Vec<Vec<usize>>,
     registers: Vec<Option<Value>>,
     held: Vec<Option<usize>>,
@@ -181,7 +183,7 @@ impl Bank {
         self.next_use_from(value, position + 1)
     }
 
-    /// Returns the next use at a position or after it.
+    /// Returns the first use at a position or after it.
     fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
         self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
     }
@@ -204,16 +206,17 @@ struct Emitter<'a> {
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     strip: &'a Strip,
-    /// The vector of the group to which each node belongs, if there are two.
+    /// In a strip for both vectors of a group, the vector to which each node belongs. In other strips, the field is
+    /// empty.
     of: &'a [u8],
-    /// Bytes of a row.
+    /// Number of bytes of a row.
     stride: u32,
     words: Bank,
     signs: Bank,
     /// Whether each value is computed in the form of signs.
     made_as_signs: Vec<bool>,
     frame: i32,
-    /// Values of rows that are about to change, so that they cannot be read from memory again.
+    /// Values of rows that are about to change. These values cannot be read from memory again.
     homeless: HashSet<Value>,
     /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
@@ -221,8 +224,8 @@ struct Emitter<'a> {
     orders: HashMap<(Value, Value), i32>,
 }
 
-/// Emits a strip for the vector at [`LANE`], or one for both vectors of a group. Returns the number of bytes of the frame
-/// that it needs.
+/// Emits a strip for the vector at [`LANE`], or a strip for both vectors of a group. Returns the number of bytes that
+/// the strip needs in the frame.
 pub(crate) fn emit(
     asm: &mut Assembler,
     pool: &mut Pool,
@@ -284,7 +287,7 @@ pub(crate) fn emit(
 }
 
 impl Effect {
-    /// Returns the values that the effect needs, and their forms.
+    /// Returns the values that the effect needs, each with the form in which it is needed.
     fn demands(self) -> impl Iterator<Item = (Value, Form)> {
         let all = match self {
             Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
@@ -314,8 +317,8 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// Determines in which forms each node is needed, and the form in which it is computed. Starts with the last node,
-    /// because the form of a node determines the forms of its sources.
+    /// For each node, determines the forms in which it is needed, and the form in which it is computed. The function
+    /// starts with the last node, because the form of a node determines the forms of its sources.
     fn demand(&mut self) {
         let strip = self.strip;
         let mut truths = vec![false; strip.nodes.len()];
@@ -344,7 +347,7 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            // Range of the sources of which the node needs only the signs.
+            // The node needs only the signs of the sources in this range.
             let signs = match node {
                 Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
                 Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
@@ -362,7 +365,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the vector of the group to which a value belongs, counted from the one at [`LANE`].
+    /// Returns the number of the vector to which a value belongs. The vector at [`LANE`] has number 0.
     fn vector(&self, value: Value) -> i32 {
         self.of.get(value.0 as usize).copied().unwrap_or(0).into()
     }
@@ -451,7 +454,7 @@ impl Emitter<'_> {
             if locked.contains(&value) {
                 return None;
             }
-            // If several values have the same next use, a value that is also in memory is evicted first.
+            // If several values have the same next use, a value that also exists in memory is evicted first.
             Some(bank.next_use_from(value, position).unwrap_or(usize::MAX))
         };
         let number = (0..bank.registers.len()).max_by_key(|number| farthest(number)).unwrap_or(0);
@@ -498,7 +501,7 @@ impl Emitter<'_> {
         bank.held[value.0 as usize] = Some(number);
     }
 
-    /// Returns the register of a value, which is loaded from memory if necessary.
+    /// Returns the register of a value. If necessary, the value is loaded from memory first.
     fn register(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
         if let Some(number) = self.words.held[value.0 as usize] {
             return self.level.register(number);
@@ -542,7 +545,8 @@ impl Emitter<'_> {
         register
     }
 
-    /// Returns the value as an instruction's operand: memory, if this is its last use or if it is a constant.
+    /// Returns the value as an operand of an instruction. The operand is in memory if the value is a constant or if
+    /// this use is its last use.
     fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -562,7 +566,7 @@ impl Emitter<'_> {
         self.signs.release(position);
     }
 
-    /// Emits a node in the form of signs, and also as words if they are needed.
+    /// Emits a node in the form of signs. If the words of the node are also needed, they are emitted as well.
     fn make_signs(&mut self, position: usize) {
         let value = Value(position as u32);
         let node = self.strip.nodes[position];
@@ -623,7 +627,7 @@ impl Emitter<'_> {
         }
         match self.strip.nodes[position] {
             Node::Row(row) if !row.has_words() => self.widen(row, position),
-            // These nodes are read from memory at their uses.
+            // These nodes are not computed: instructions that use them read them from memory.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
@@ -777,13 +781,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the distances of contiguous words from the first one.
+    /// Returns the distances of contiguous words from the first of these words.
     fn steps(&mut self) -> Rm {
         Rm::Memory(at_base(POOL, self.pool.steps()))
     }
 
-    /// Returns the frame slot with the order of the words if several loads have the same address and mask. The first of
-    /// these loads computes the order.
+    /// If several loads have the same address and mask, returns the frame slot with the order of their words. The first
+    /// of these loads computes the order.
     fn order(
         &mut self,
         of: (Value, Value),
@@ -811,15 +815,15 @@ impl Emitter<'_> {
         asm.three(xor, one, one, one);
         all_equal(level, asm, [other, one], mask, Among::Active);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
-        // The order is ROW, ONE, or another number.
+        // The order is ROW, ONE, or a number that means neither.
         asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
         asm.two(Code::Add_rm8_r8, Register::AL, Register::CL);
         asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
         Some(place)
     }
 
-    /// Returns a register with a copy of the value, which may be overwritten. The value itself may stay in another
-    /// register.
+    /// Returns a register with a copy of the value. The caller may overwrite the copy. The value itself may stay in
+    /// another register.
     fn copy(&mut self, value: Value, position: usize, locked: &[Value]) -> usize {
         let words = &mut self.words;
         if let (Some(number), None) = (words.held[value.0 as usize], words.next_use(value, position)) {
@@ -849,7 +853,7 @@ impl Emitter<'_> {
 
     fn effects(&mut self, start: usize, words: &[u32], cold: &mut Vec<Cold>) {
         let strip = self.strip;
-        // In a strip for two vectors, every second effect is that of the second vector.
+        // In a strip for two vectors, every second effect belongs to the second vector.
         let two = !self.of.is_empty();
         let stored: HashSet<Row> = strip
             .effects
@@ -943,7 +947,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Returns the part of a row, at a displacement from a base, that begins at the strip's first lane.
+/// Returns the memory operand for the part of a row that begins at the strip's first lane. The row is at a displacement
+/// from a base.
 fn by_lane(base: Register, bytes: u32, displacement: i32) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(base, LANE, bytes, displacement.into(), 1)
 }
@@ -980,23 +985,24 @@ fn site_place(site: u32) -> i32 {
 const SITE_BOUND: i32 = std::mem::offset_of!(Site, bound) as i32;
 const SITE_BYTES: i32 = std::mem::offset_of!(Site, bytes) as i32;
 
-/// Returns the memory operand of the first lane's word, in the window that begins at RAX. Sets RCX to the offset of
-/// this word.
+/// Returns the memory operand of the first lane's word in the window, whose address is in RAX. Sets RCX to the offset
+/// of this word.
 fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
     asm.two(level.first(), Register::ECX, level.xmm(access.address));
     at(Register::RAX, Register::RCX, access.distance)
 }
 
-/// Orders of the words of an access: contiguous words of all lanes (`ROW`), or one word for all lanes (`ONE`).
+/// Orders of the words of an access: the words of all lanes are contiguous (`ROW`), or all lanes access the same word
+/// (`ONE`).
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 
 /// Lanes that a comparison includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Among {
-    /// All lanes of the vector. It also fails if one of them is not in the mask.
+    /// All lanes of the vector. The comparison also fails if one of them is not in the mask.
     All,
-    /// The lanes of the mask. It also fails if the first lane of the vector is not in the mask.
+    /// The lanes of the mask. The comparison also fails if the first lane of the vector is not in the mask.
     Active,
 }
 
@@ -1008,7 +1014,7 @@ fn in_a_row(level: Level, asm: &mut Assembler, access: Lanes, steps: Rm, free: R
     all_equal(level, asm, [address, free], mask, among);
 }
 
-/// Sets the flags to equal if two values are equal in the lanes. Overwrites the second value.
+/// Sets the flags to equal if two values are equal in all the given lanes. Overwrites the second value.
 fn all_equal(level: Level, asm: &mut Assembler, [a, b]: [Register; 2], mask: Register, among: Among) {
     match level {
         Level::Avx2 => {
@@ -1075,8 +1081,8 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     }
 }
 
-/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. The other lanes of the vector
-/// then have zeros or the same word.
+/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. Lanes of the vector that are
+/// not in the mask get zeros or the same word.
 fn emit_load(
     level: Level,
     asm: &mut Assembler,
@@ -1131,7 +1137,7 @@ fn emit_load(
     }
 }
 
-/// Stores contiguous words of some lanes, or the words lane by lane.
+/// Stores contiguous words of some lanes, or stores the word of each lane separately.
 fn emit_store(
     level: Level,
     asm: &mut Assembler,
@@ -1170,8 +1176,8 @@ fn emit_store(
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
-/// Returns the address of a field of a [`PerLaneFrame`]. The lower and the upper eight lanes each have such a frame;
-/// `half` selects one of them.
+/// Returns the address of a field of a [`PerLaneFrame`]. The lower eight lanes and the upper eight lanes each have such
+/// a frame. `half` selects the frame.
 fn part(half: i32, number: i32) -> MemoryOperand {
     at_base(Register::RSP, PER_LANE + size_of::<PerLaneFrame>() as i32 * half + Level::Avx2.vector() * number)
 }
@@ -1295,7 +1301,7 @@ pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     }
 }
 
-/// Sets the host's floating point modes, and clears the upper halves of registers.
+/// Restores the host's floating point modes, and clears the upper halves of vector registers.
 pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     asm.plain(Code::VEX_Vzeroupper);
     if floats {

@@ -1,4 +1,4 @@
-//! Turns memory faults of generated code into errors. Such a fault is a defect of the generated code, but the process
+//! Turns memory faults of generated code into errors. Such a fault is a defect of the code generator, but the process
 //! continues.
 //!
 //! ```text
@@ -7,13 +7,13 @@
 //!                                      +--> handler ---------------> Err
 //! ```
 //! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and the thread is in
-//! [`call`], the handler makes this call continue at the instructions that restore the registers. All other faults are
-//! passed to the previous handler. Without a previous handler, they end the process. Functions that generated code
-//! calls are not watched.
+//! [`call`], the handler makes this call continue at the instructions that restore the registers. The handler passes
+//! all other faults to the previous handler. Without a previous handler, these faults end the process. Functions that
+//! generated code calls are not watched.
 //!
 //! The handler exists only on Linux on x86-64. On other targets, [`call`] is a plain call.
 
-// The signal handler abandons a stack frame. Each unsafe block states why this is sound.
+// The signal handler abandons a stack frame. A comment at each unsafe block states why abandoning the frame is sound.
 #![allow(unsafe_code)]
 
 #[cfg(debug_assertions)]
@@ -39,8 +39,8 @@ pub(crate) use linux::{Watched, call, install};
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub(crate) use other::{Watched, call, install};
 
-/// Returns `rows`. To test errors after a fault, a build with debug assertions returns an inaccessible address instead
-/// if `RECONVERGE_FAULT` is set.
+/// Returns `rows`. If `RECONVERGE_FAULT` is set, a build with debug assertions returns an inaccessible address instead,
+/// so that errors after a fault can be tested.
 #[inline(always)]
 pub(crate) fn rows(rows: *mut u8) -> *mut u8 {
     #[cfg(debug_assertions)]
@@ -69,7 +69,7 @@ mod other {
     }
 
     /// # Safety
-    /// The requirements are those of the code.
+    /// The requirements are those of the called code.
     #[inline(always)]
     pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
         // SAFETY: guaranteed by the caller.

@@ -1,8 +1,8 @@
 //! Selects vector instructions by level. Only this file names instructions that depend on the level.
 //!
 //! For the emitter, the levels differ in the storage of truth values. With AVX2, truth values are vectors like all
-//! other values. With AVX-512, comparisons return one bit per lane in a mask register. Selects, loads and counts use
-//! these mask registers.
+//! other values. With AVX-512, comparisons return one bit per lane in a mask register, and selects, loads and counts
+//! use these mask registers.
 
 use iced_x86::{Code, Register};
 
@@ -62,8 +62,8 @@ impl Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }
 
-    /// Returns whether code for a group of `lanes` lanes computes both of its vectors at once: it has two, and registers for
-    /// both.
+    /// Returns whether code for a group of `lanes` lanes computes two vectors at once. It does so if the group has two
+    /// vectors and the level has enough registers for both.
     pub const fn has_both(self, lanes: usize) -> bool {
         self.of(false, lanes == 2 * self.lanes())
     }
@@ -73,7 +73,7 @@ impl Level {
         4 * self.lanes() as i32
     }
 
-    /// Returns the number of bytes that hold one bit for each lane of a vector.
+    /// Returns the number of bytes in which one bit for each lane of a vector fits.
     pub(crate) const fn bits(self) -> i32 {
         self.lanes() as i32 / 8
     }
@@ -142,13 +142,13 @@ impl Level {
         self.of(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
     }
 
-    /// Returns the instruction that selects the second operand if the condition holds, otherwise the first.
+    /// Returns the instruction that selects the second operand if the condition is true, otherwise the first operand.
     pub(crate) fn select(self) -> Code {
         self.of(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
     }
 
-    /// Returns the instruction that multiplies the first two operands, adds or subtracts the third, and overwrites the
-    /// first.
+    /// Returns the instruction that multiplies the first two operands and adds or subtracts the third operand. The
+    /// result overwrites the first operand.
     pub(crate) fn fused(self, minus: bool) -> Code {
         match minus {
             true => self

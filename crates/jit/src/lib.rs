@@ -17,12 +17,12 @@
 //! | `called` | functions that code calls |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
-//! A machine traces its program node by node with a [`Linker`]. For each instruction, it adds operations on values of
-//! rows ([`Rows`]). A node consists of straight-line code with conditionals, and of the transition to the [`Next`]
-//! node. [`Linked::new`] generates code for all nodes of a program, and [`Linked::run`] runs the code. While all active
-//! lanes take the same path, generated code jumps from node to node. If lanes diverge, the code calls the machine's own
-//! flow control, [`LinkedMachine::flow`], which returns the next node. The crate does not depend on any machine. It
-//! builds for every target, but generates code only for x86-64.
+//! A machine traces its program node by node with a [`Linker`]. For each instruction, the machine adds operations on
+//! values of rows ([`Rows`]). A node consists of straight-line code with conditionals, and of the transition to the
+//! [`Next`] node. [`Linked::new`] generates code for all nodes of a program, and [`Linked::run`] runs the code. While
+//! all active lanes take the same path, generated code jumps from node to node. If lanes diverge, the code calls the
+//! machine's own flow control, [`LinkedMachine::flow`], which returns the next node. The crate does not depend on any
+//! machine. It builds for every target, but generates code only for x86-64.
 
 mod asm;
 mod cache;

@@ -1,7 +1,7 @@
-//! Linked code of a program: the interface by which a machine traces its program node by node, and by which a group
-//! runs the code.
+//! Linked code of a program. With this interface, a machine traces its program node by node, and a group runs the code.
 
-// Generated code is called, and calls functions. Each unsafe block states its assumptions.
+// Unsafe code is required because generated code is called, and because it calls functions. A comment at each unsafe
+// block states what the block assumes.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 pub trait LinkedMachine: Debug + Sized + 'static {
     /// Operations of the fast engine that a node calls.
     type Call: Debug;
-    /// Data of a node.
+    /// Data of a node, which the machine defines.
     type Own: Debug;
     /// Data that calls and flow control use.
     type Context<'c, 'a, 'w>
@@ -40,17 +40,18 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     const MODE: u32;
     /// Whether the first side of a divergent conditional issues an additional instruction to arrive at the join.
     const JOINS: bool;
-    /// Whether the machine records how many entries its stack has held.
+    /// Whether the machine records the number of entries on its stack.
     const HOLDS: bool;
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
-    /// Executes the operations of a call for the active lanes. If the group cannot execute them here, returns `false`
-    /// and has no effect.
+    /// Executes the operations of a call for the active lanes. If the group cannot execute the operations here, the
+    /// function returns `false` and has no effect.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node, or after the piece at which all lanes have [left](State::leave)
-    /// the node. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if generated code cannot continue.
+    /// Executes the flow control at the end of a node. If all lanes have [left](State::leave) the node after a piece,
+    /// executes the flow control after that piece. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if generated
+    /// code cannot continue.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -82,12 +83,12 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    /// Number of words that the current node gathers (see [`State::words`]), the complete pieces of the node, and the
-    /// current piece.
+    /// Three values: the number of words that the current node gathers (see [`State::words`]), the complete pieces of
+    /// the node, and the current piece.
     words: u32,
     pieces: Vec<Piece>,
     piece: Piece,
-    /// The word of each open conditional, and the side that is being traced.
+    /// For each open conditional, its word and the side that is being traced.
     open: Vec<(u32, usize)>,
     entries: u32,
     needs: u32,
@@ -112,7 +113,7 @@ pub struct Linked<M: LinkedMachine> {
     starts: Vec<u32>,
     /// Number of instructions that the budget must cover at the entry of each node.
     budgets: Vec<u32>,
-    /// Number of entries that the stack must have room for at the entry of each node.
+    /// For each node, the number of entries for which the stack must have room at the entry of the node.
     entries: Vec<u32>,
     /// Bits of [`State::hindered`] that must be zero at the entry of each node.
     needs: Vec<u32>,
@@ -121,11 +122,11 @@ pub struct Linked<M: LinkedMachine> {
 /// A group that is about to run a node, and the memory of the group.
 #[derive(Debug)]
 pub struct Arrived<'a> {
-    /// The node to run.
+    /// The node that the group runs next.
     pub node: u32,
-    /// The group's rows with a word, a byte, and 16 bits per lane.
+    /// The rows of the group: those with a word, those with a byte, and those with 16 bits per lane.
     pub rows: [*mut [u8]; 3],
-    /// Number of runs of each part, followed by other counts. The length is [`Linked::counts`].
+    /// Number of runs of each part, followed by counts for other purposes. The length is [`Linked::counts`].
     pub counts: &'a mut [u64],
 }
 
@@ -165,7 +166,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.parts - 1
     }
 
-    /// Opens a conditional: the following code runs for the lanes whose condition holds. The stack must have room for
+    /// Opens a conditional: the following code runs for the lanes whose condition is true. The stack must have room for
     /// `entries` entries.
     pub fn open(&mut self, entries: u32, condition: impl FnMut(&mut P) -> Value) {
         let parent = self.open.last().copied();
@@ -182,8 +183,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
-    /// Applies `split` to the rows of both paths, with a new word for the lanes whose condition holds. Returns the
-    /// number of the word.
+    /// Applies `split` to the rows of both paths. `split` gets a new word for the lanes whose condition is true.
+    /// Returns the number of that word.
     fn split(
         &mut self,
         mut condition: impl FnMut(&mut P) -> Value,
@@ -208,7 +209,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         !self.pieces.is_empty()
     }
 
-    /// Starts the side of the conditional for the lanes whose condition does not hold.
+    /// Starts the second side of the conditional, for the lanes whose condition is false.
     pub fn other(&mut self) {
         self.both(|path| path.rows().other());
         if let Some((_, side)) = self.open.last_mut() {
@@ -216,8 +217,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Closes the conditional: its lanes reconverge. `sides` describes the side of the lanes whose condition holds, and
-    /// the side of the others.
+    /// Closes the conditional: its lanes reconverge. `sides` describes the side of the lanes whose condition is true,
+    /// then the side of the lanes whose condition is false.
     pub fn close(&mut self, sides: [Branch; 2]) {
         self.both(|path| path.rows().close());
         let word = self.open.pop().map(|(word, _)| word);
@@ -227,29 +228,30 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Lets the lanes whose condition holds leave the node. `size` is the number of instructions since the last piece,
-    /// and the part `count` counts their runs. No conditional may be open.
+    /// Lets the lanes whose condition is true leave the node. `size` is the number of instructions since the last
+    /// piece, and the part `count` counts the runs of these instructions. No conditional may be open.
     pub fn leave(&mut self, [size, count]: [u32; 2], waits: Waits, condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
         let piece = std::mem::take(&mut self.piece);
         self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
     }
 
-    /// States the instructions that run when some lanes have left at the last [`leave`](Self::leave) and others stay:
-    /// their number, and the part that counts them. The lanes that left run the first one, and no lane runs the others.
+    /// Describes the instructions that run if some lanes have left at the last [`leave`](Self::leave) and other lanes
+    /// stay: the number of these instructions, and the part that counts their runs. The lanes that left run the first
+    /// of these instructions, and no lane runs the later ones.
     pub fn apart(&mut self, counts: [u32; 2]) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.apart = Some(counts);
         }
     }
 
-    /// Stores the lanes whose condition holds in a word, which the machine's flow control reads. Returns the number of
-    /// the word.
+    /// Stores a set of lanes in a word, which the machine's flow control reads. The set contains the lanes whose
+    /// condition is true. Returns the number of the word.
     pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
         self.split(condition, |rows, word, held| rows.strip.gather(word, held))
     }
 
-    /// Requires room for `entries` entries on the stack at the entry of the current node.
+    /// States that the stack must have room for `entries` entries at the entry of the current node.
     pub fn reserve(&mut self, entries: u32) {
         self.entries = self.entries.max(entries);
     }
@@ -260,8 +262,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Ends the node. `size` is the number of instructions that all lanes run after the last piece, and `part` counts
-    /// their runs. `condition` is the condition of [`Next::Either`]. With `repeats`, the lanes for which the condition
-    /// holds run the node again, or all lanes if there is no condition.
+    /// the runs of these instructions. `condition` is the condition of [`Next::Either`]. If `repeats` is set, the lanes
+    /// whose condition is true run the node again. If there is no condition, all lanes run it again.
     pub fn end(
         &mut self,
         [size, part]: [u32; 2],
@@ -270,9 +272,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         repeats: bool,
         own: M::Own,
     ) {
-        // While all lanes repeat the node, the fast path does not store rows that the next run writes before it reads
-        // them. Nodes that access the window are excluded: if a lane is outside the window, all rows must have the
-        // machine's values.
+        // While all lanes repeat the node, the fast path does not store rows that the next run of the node writes
+        // before it reads them. This does not apply to nodes that access the window: if a lane is outside the window,
+        // all rows must have the machine's values.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);
@@ -311,8 +313,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.own.push(own);
     }
 
-    /// Ends the node with a call. If the node does not access memory, its code runs first and then the call. If the
-    /// node accesses memory, the call runs instead of the code if a lane is outside the memory.
+    /// Ends the node with a call. If the node does not access memory, its code runs first and the call runs afterwards.
+    /// If the node accesses memory, the call replaces the code if a lane is outside the memory.
     pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
         self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
@@ -338,8 +340,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Returns the traced program. `starts` has, for each place of the program, the node that begins there, if any. A
-    /// [`Target::Outside`] whose place has a node becomes a target in this node.
+    /// Returns the traced program. For each position of the program, `starts` contains the node that begins there, if
+    /// any. If a node begins at the position of a [`Target::Outside`], that node becomes the target.
     pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
         for target in self.nodes.iter_mut().flat_map(|node| node.next.targets_mut()) {
             if let Target::Outside(place) = *target
@@ -354,9 +356,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 }
 
 impl<M: LinkedMachine> Traced<M> {
-    /// Propagates data backward: updates the data of each node from the data of its successors, except for those that
-    /// flow control chooses. `change` updates its second argument from the first, and returns whether the second has
-    /// changed.
+    /// Propagates data backward: the data of each node is updated from the data of the nodes after it. Nodes that only
+    /// flow control selects are left out. `change` updates its second argument from its first argument, and returns
+    /// whether the second argument has changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -426,12 +428,12 @@ impl<M: LinkedMachine> Linked<M> {
         self.needs[node as usize]
     }
 
-    /// Returns the number of counts that a run needs: a count for each part, and other counts.
+    /// Returns the number of counts that a run needs: one count for each part, and further counts for other purposes.
     pub fn counts(&self) -> usize {
         self.code.counts()
     }
 
-    /// Returns the data of a node.
+    /// Returns the machine's data of a node.
     pub fn own(&self, node: u32) -> &M::Own {
         &self.own[node as usize]
     }
@@ -445,13 +447,13 @@ impl<M: LinkedMachine> Linked<M> {
         self.code.rebind(state, rows, [byte_rows.cast(), half_rows.cast()]);
     }
 
-    /// Runs the code from a node on, for the active lanes of the state and within the state's budget. `pc` is the
-    /// address of the instruction, for messages.
+    /// Runs the code, starting with a node, for the active lanes of the state and within the state's budget. `pc` is
+    /// the address of the instruction, for messages.
     ///
     /// # Safety
     /// The processor must have the level for which the nodes were compiled. The rows must have the layout for which the
-    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, only
-    /// calls may use the rows and the state's window.
+    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, no
+    /// code except calls may use the rows and the state's window.
     #[inline]
     pub unsafe fn run(
         &self,

@@ -18,7 +18,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Returns executable pages with these bytes, which are no longer writable.
+    /// Returns executable pages that contain these bytes. The pages are no longer writable.
     ///
     /// # Errors
     /// Fails if the system does not provide memory, or does not make the memory executable.

@@ -1,15 +1,15 @@
 //! Compiles the nodes of a program to linked code, in which nodes jump to each other. A node consists of a segment and
-//! the control flow after it.
+//! the control flow after the segment.
 //!
 //! ```text
 //!   enter --> node --> all lanes go the same way --> node ...
 //!              |                                      ^
 //!              +--> lanes diverge --> Flow: the machine decides
 //! ```
-//! A [`Node`] has a [`Segment`] of straight-line code with conditionals. After the segment, generated code jumps to
-//! another node as long as all active lanes take the same path. Otherwise, the code calls the machine's own flow
-//! control, which changes the stack and the active lanes, and returns the next node. Between two nodes, the group's
-//! state is completely in its rows, so that a run can start and end at each node.
+//! A [`Node`] has a [`Segment`] of straight-line code with conditionals. If all active lanes take the same path after
+//! the segment, generated code jumps to another node. Otherwise, the code calls the machine's own flow control, which
+//! changes the stack and the active lanes, and returns the next node. Between two nodes, the rows of the group hold its
+//! complete state, so a run can start and end at each node.
 
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
@@ -33,20 +33,20 @@ use crate::verify::{self, Rejected};
 /// Straight-line code with conditionals, and the transition to the next node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    /// The code. A call, if any, comes last.
+    /// The code. If the segment has a call, the call comes last.
     pub(crate) segment: Segment,
-    /// The instructions, in pieces. Lanes leave the node after each piece except for the last.
+    /// The instructions, in pieces. Lanes may leave the node after each piece except the last.
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
-    /// Number of instructions that the budget must cover at entry, or 0 if an earlier node checks the budget for this
-    /// node.
+    /// Number of instructions that the budget must cover at entry. The number is 0 if an earlier node checks the budget
+    /// for this node.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
     pub(crate) entries: u32,
     pub(crate) next: Next,
-    /// Whether the fast path omits stores of rows that the next run of the node overwrites. The last run before the
-    /// budget ends takes the slow path, which stores all rows.
+    /// Whether the fast path omits stores of rows that the next run of the node overwrites. The last run that the
+    /// budget allows takes the slow path, which stores all rows.
     pub(crate) lazy: bool,
     /// The row of the active lanes.
     pub(crate) mask: Row,
@@ -59,31 +59,31 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The number of the word with the lanes that leave after the piece, and how these lanes wait.
+    /// The number of the word with the lanes that leave after the piece, and the way in which these lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
     /// Number of instructions that run if some lanes leave and others stay, and the part that counts these runs. The
-    /// leaving lanes run the first one, and no lane runs the others.
+    /// lanes that leave run the first of these instructions, and no lane runs the later ones.
     pub(crate) apart: Option<[u32; 2]>,
 }
 
-/// The way in which lanes wait that leave a node while other lanes stay.
+/// The way in which lanes wait after they have left a node in which other lanes stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control handles the lanes later. [`State::gone`] collects them by this kind.
+    /// The machine's flow control handles the lanes later. [`State::gone`] collects the lanes by this number.
     For(u8),
 }
 
-/// A conditional in a node: the lanes of a word run one side, and the other active lanes run the other side.
+/// A conditional in a node: the lanes of a word run the first side, and the other active lanes run the second side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditional {
     pub(crate) word: u32,
-    /// The word of the enclosing conditional, and the side of it that contains this conditional.
+    /// The word of the enclosing conditional, and the side of the enclosing conditional that contains this conditional.
     pub(crate) parent: Option<(u32, usize)>,
     /// The side that the lanes of the word run, and the side of the other lanes.
     pub(crate) sides: [Branch; 2],
-    /// Number of entries that the stack holds inside the conditional, or 0 if the machine does not record this number.
+    /// Number of entries on the stack inside the conditional, or 0 if the machine does not record this number.
     pub(crate) held: u32,
     /// Whether the first side issues an additional instruction to arrive at the join.
     pub(crate) joins: bool,
@@ -96,7 +96,7 @@ pub struct Branch {
     pub size: u32,
     /// The number of the part that counts these runs.
     pub count: u32,
-    /// Number of instructions for the lanes of this side that are issued even if the side has no lanes.
+    /// Number of instructions of this side that are issued even if no lane takes the side.
     pub always: u32,
 }
 
@@ -105,22 +105,22 @@ pub struct Branch {
 pub enum Next {
     /// All active lanes continue at the target.
     To(Target),
-    /// The lanes of the word [`EXIT`] continue at the first target, and the others at the second. If both targets have
-    /// lanes, the machine's flow control decides.
+    /// The lanes of the word [`EXIT`] continue at the first target, and the other lanes at the second target. If both
+    /// targets have lanes, the machine's flow control decides which lanes run first.
     Either([Target; 2]),
     /// All active lanes continue at the node with which an iteration of the innermost loop begins, if the state's
-    /// [`rounds`](State::rounds) allow another iteration. Otherwise, the machine's flow control decides.
+    /// [`rounds`](State::rounds) allow another iteration. Otherwise, the machine's flow control selects the next node.
     Again(Target),
 }
 
-/// The target of active lanes.
+/// The place at which active lanes continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A node.
     Node(u32),
     /// A position in the program, in the machine's unit, at which no node begins.
     Outside(u32),
-    /// The machine's flow control decides.
+    /// The machine's flow control selects the target.
     Flow,
 }
 
@@ -130,12 +130,12 @@ pub enum Left {
     /// The budget does not cover the node with this number.
     Budget(u32),
     /// The node cannot run, because a lane accesses memory outside the window, the stack is too full, or a bit of
-    /// [`State::hindered`] is set. The node has had no effect, with one exception: a node whose only effect is one
-    /// store may already have stored for lower lanes than the lane outside.
+    /// [`State::hindered`] is set. The node has had no effect, with one exception. If the only effect of the node is
+    /// one store, the node may already have stored for lower lanes than the lane outside the window.
     Refused(u32),
     /// The call of the node returned `false`, without an effect.
     Stopped(u32),
-    /// The lanes continue at this position of the program, which is not compiled.
+    /// The lanes continue at this position of the program. The code at this position is not compiled.
     Outside(u32),
     /// The machine's flow control has ended the run.
     Ended,
@@ -157,8 +157,8 @@ pub(crate) struct Code {
     pool: Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
-    /// Number of nodes, and number of counts. The counts are the runs of each part and, for each node, the number of
-    /// its next runs that take the slow path.
+    /// Number of nodes, and number of counts. There is a count for the runs of each part. For each node, another count
+    /// is the number of its next runs that take the slow path.
     nodes: usize,
     counts: usize,
     /// Minimum number of bytes of a group's rows, and of the window.
@@ -185,14 +185,15 @@ impl Next {
 }
 
 impl Conditional {
-    /// Returns the number of instructions of both sides that are issued even if a side has no lanes.
+    /// Returns the number of instructions of both sides that are issued even if one side has no lanes.
     fn always(&self) -> u32 {
         self.sides.iter().map(|side| side.always).sum()
     }
 }
 
 impl Node {
-    /// Returns whether some runs start with the slow path after a guard has failed or a lane has left the node.
+    /// Returns whether later runs of the node may start with the slow path after a guard has failed or a lane has left
+    /// the node.
     fn learns(&self) -> bool {
         self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
@@ -225,7 +226,7 @@ impl Node {
         self.pieces.iter().filter_map(|piece| piece.leave.map(|(word, _)| word))
     }
 
-    /// Returns the maximum number of instructions of a run, if all sides of conditionals run.
+    /// Returns the maximum number of instructions of a run, which is reached if all sides of conditionals run.
     pub(crate) fn instructions(&self) -> u32 {
         let sides = self.conditionals().flat_map(|conditional| conditional.sides);
         let inside: u32 = sides.map(|side| side.size + side.always).sum();
@@ -245,8 +246,8 @@ impl Node {
 }
 
 impl Code {
-    /// Compiles nodes for groups of `lanes` lanes, which is a multiple of [`LANES`](crate::LANES) up to 64. Uses
-    /// [`Level::Avx2`] if `lanes` is not a multiple of the vector size of the level.
+    /// Compiles nodes for groups of `lanes` lanes. `lanes` is a multiple of [`LANES`](crate::LANES), up to 64. If
+    /// `lanes` is not a multiple of the vector size of the level, the function uses [`Level::Avx2`].
     ///
     /// # Errors
     /// Fails if memory for code cannot be allocated, a node cannot be encoded, or the verifier rejects a node.
@@ -319,7 +320,7 @@ impl Code {
         self.pages.bytes().len()
     }
 
-    /// Sets the addresses of the rows with a word, a byte, and 16 bits per lane.
+    /// Sets the addresses of the rows: those with a word, those with a byte, and those with 16 bits per lane.
     #[inline]
     pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
@@ -327,21 +328,22 @@ impl Code {
         [state.byte_rows, state.half_rows] = narrow;
     }
 
-    /// Runs the code from a node until it returns, for the state's [`active`](State::active) lanes and within the
-    /// state's budget.
+    /// Runs the code from a node on, until the code returns. The run is limited to the state's
+    /// [`active`](State::active) lanes and to the state's budget.
     ///
     /// # Panics
-    /// Panics if there are fewer counts or nodes than the code needs, or if the window has fewer bytes.
+    /// Panics if there are fewer counts or nodes than the code needs, or if the window is smaller than the code needs.
     ///
     /// # Errors
-    /// Returns an error if the code accesses memory that it must not access, because of a defect of this crate or of
-    /// the node.
+    /// Returns an error if the code accesses memory that it must not access. Such an access is a defect of this crate
+    /// or of the node.
     ///
     /// # Safety
     /// The processor must have the level. During the call, only the functions that generated code calls may use the
     /// group's memory and the window. The rows must be aligned to 32 bytes, and the row of the mask must contain the
-    /// active lanes. There must be [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows with a byte and with 16 bits per
-    /// lane, unless no node uses them. The state's context must have the type that the functions expect.
+    /// active lanes. If a node uses rows with a byte or with 16 bits per lane, there must be
+    /// [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of each kind. The state's context must have the type that the
+    /// functions expect.
     #[inline]
     pub(crate) unsafe fn run(
         &self,
@@ -373,9 +375,10 @@ impl Code {
     }
 }
 
-/// Returns for each node whether its code computes both vectors of a group at once, if code can. In loops, lanes often leave
-/// until all active lanes are in one vector, and a loop over the vectors skips the other (bfs and nested lose a tenth, an AMD
-/// EPYC).
+/// Returns for each node whether its code computes both vectors of a group at once. `can` states whether this is
+/// possible at all. A node in a program loop computes one vector at a time, unless the node requires both vectors. The
+/// reason is that lanes often leave a loop until all active lanes are in one vector, and the code then skips the empty
+/// vector. If nodes in loops computed both vectors, bfs and nested would lose a tenth (an AMD EPYC).
 fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     let mut loops = vec![false; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {
@@ -405,10 +408,12 @@ struct Leaving {
 }
 
 /// Number of runs that start with the slow path after a guard has failed. In the kernel matmul, products of zero make
-/// the guards of its sums fail repeatedly. Without this number, all strips were then computed twice.
+/// the guards of its sums fail repeatedly. If no runs started with the slow path, all strips of this kernel would be
+/// computed twice.
 const SLOW_RUNS: i32 = 4;
 
-/// Number of runs that take the slow path at once after a lane has left. With 1, nested takes 1.1 times the time.
+/// Number of runs that directly take the slow path after a lane has left. With 1 instead of 2, nested takes 1.1 times
+/// the time.
 const LEFT_RUNS: i32 = 2;
 
 /// Number of runs that start with the call after a lane has accessed an address outside the memory.
@@ -428,7 +433,7 @@ struct Compiler<'a> {
     leaving: Vec<Leaving>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
-    /// Whether the strips of each node are for both vectors of a group at once.
+    /// For each node, whether its strips are for both vectors of a group at once.
     both: &'a [bool],
     lanes: i32,
     frame: i32,
@@ -499,7 +504,7 @@ impl Compiler<'_> {
         }
         let guards = node.learns();
         if guards {
-            // After failed guards, some runs start with the slow path.
+            // After guards have failed, some runs start with the slow path.
             let often = self.asm.label();
             let slow = self.slow_runs(Register::RCX, number);
             self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
@@ -516,7 +521,7 @@ impl Compiler<'_> {
             if let Next::Again(_) = node.next {
                 self.iterates(number, exact);
             } else {
-                // In each run, lanes may diverge, which pushes one more entry.
+                // Lanes may diverge once more in each run, and this pushes one more entry.
                 self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
                 self.asm.branch(Op::Jb_rel32_64, exact);
             }
@@ -603,15 +608,15 @@ impl Compiler<'_> {
                 asm.number(Op::Add_rm64_imm8, at_base(Register::RAX, 8 * count as i32), 1);
             }
             if node.segment.fast.as_ref().is_none_or(|fast| !fast.leaves()) {
-                // After a lane has left, other lanes often leave in the next runs, so these take the slow path.
+                // After a lane has left, other lanes often leave in the next runs. So the next runs take the slow path.
                 let slow = self.slow_runs(Register::RAX, number);
                 self.asm.number(Op::Mov_rm64_imm32, slow, LEFT_RUNS);
             }
             let asm = &mut self.asm;
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
-            // The guards of all strips have failed, but not by their values. Without this, half of table16's runs take
-            // the slow path.
+            // The guards of all strips have failed because all lanes have left, not because of values. If such failures
+            // counted, half of table16's runs would take the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 0);
@@ -640,7 +645,7 @@ impl Compiler<'_> {
         enter
     }
 
-    /// Returns the label of a target, or `None` if flow control decides.
+    /// Returns the label of a target, or `None` if flow control selects the next node.
     fn label(&mut self, target: Target) -> Option<Label> {
         match target {
             Target::Node(to) => Some(self.labels[to as usize]),
@@ -667,7 +672,7 @@ impl Compiler<'_> {
         let (word, active) =
             (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
-        // Strips without active lanes do not write their bits of the word, so these bits are old.
+        // Strips without active lanes do not write their bits of the word. The code therefore clears these bits.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
         self.asm.branch(Op::Je_rel32_64, not_label);
         self.asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
@@ -682,7 +687,7 @@ impl Compiler<'_> {
         let both = self.both[number as usize];
         let [failed, call, done] = [(); 3].map(|()| self.asm.label());
         let reaches = segment.exact.has_spans();
-        // Code for both vectors checks all lanes before its effects anyway.
+        // Code for both vectors checks all lanes before its effects, so the code contains the check itself.
         let checks = both && segment.check.is_some();
         let strip = |strip: &Strip| {
             let mut strip = strip.clone();
@@ -726,7 +731,7 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
-            // The fast path does not write the words of lanes that leave, so they are cleared first.
+            // The fast path does not write the words of lanes that leave. So the code first clears these words.
             for word in node.leaves().filter(|word| !words.contains(word)) {
                 self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
             }
@@ -772,7 +777,7 @@ impl Compiler<'_> {
         self.asm.bind(done);
     }
 
-    /// Emits a loop over the vectors of the group, or code for both of them.
+    /// Emits a loop over the vectors of the group, or code for both vectors at once.
     fn strips(&mut self, both: bool, words: &[u32], body: impl FnOnce(&mut Self)) {
         let (level, asm) = (self.level, &mut self.asm);
         let [strip, next] = [(); 2].map(|()| asm.label());

@@ -1,12 +1,12 @@
 //! Tracks the values of rows within a strip, for instructions in order and inside branches.
 //!
-//! [`Rows`] is a strip under construction: a machine adds its instructions. A written row stays a value until the end
-//! of the strip, and is then stored for the active lanes. In a branch, a write changes the row only for the lanes that
-//! take the branch.
+//! [`Rows`] is a strip under construction, to which a machine adds its instructions. A written row stays a value until
+//! the end of the strip, where the value is stored for the active lanes. In a branch, a write changes the row only for
+//! the lanes that take the branch.
 //!
-//! The result of a float operation may be a denormal that the machine flushes. On the fast path, it may also be a NaN
-//! with other bits than the machine's NaN. Such values are *raw* (non-canonical). Float operations use raw values
-//! unchanged. All other uses of the bits first [canonicalize](Rows::settle) the value.
+//! The result of a float operation may be a denormal that the machine flushes. On the fast path, the result may also be
+//! a NaN whose bits differ from the machine's NaN. Such values are *raw* (non-canonical). Float operations use raw
+//! values unchanged. All other uses of the bits first [canonicalize](Rows::settle) the value.
 
 use litemap::LiteMap;
 use reconverge_isa::sets::{NumberSet, SortedSet};
@@ -16,19 +16,19 @@ use crate::strip::{One, Row, Strip, Two, Value, predicate};
 /// A row as words, or one bit of the row.
 type Part = (Row, Option<u8>);
 
-/// The changed parts of rows and their values. A row changes either as words or as bits, but not as both.
+/// The changed parts of rows and their values. A row changes either as words or as bits, never as both.
 type Now = LiteMap<Part, Value>;
 
-/// Code for some lanes only. At its end, the other lanes have the values from its entry.
+/// Code for some lanes only. At the end of the scope, all other lanes have the values that they had at its entry.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The active lanes of the scope.
     mask: Value,
     /// The lanes of the scope. The bits of lanes that are not active at entry are arbitrary.
     held: Value,
-    /// Row values at entry. For the else side, the values after the then side.
+    /// Values of the rows at the entry of the scope. On the else side, the values after the then side.
     before: Now,
-    /// Row values at the branch.
+    /// Values of the rows at the start of the branch.
     start: Now,
 }
 
@@ -39,8 +39,8 @@ pub struct Rows {
     pub strip: Strip,
     /// Whether this is the slow path, which handles strips in which lanes leave or guards fail.
     pub exact: bool,
-    /// Whether lanes leave on the fast path too: if it loads, computing a strip twice costs more than one path without
-    /// leaving lanes saves (spmv of R700 then takes 1.5 times the time, an AMD EPYC).
+    /// Whether lanes also leave on the fast path. If the fast path loads and lanes cannot leave on it, computing a strip
+    /// twice costs more than the simpler path saves (spmv of R700 then takes 1.5 times the time, an AMD EPYC).
     pub leaves: bool,
     mask: Row,
     /// The lanes that are active at the start of the node.
@@ -50,10 +50,10 @@ pub struct Rows {
     /// Whether operations of the code can return denormals that the machine flushes.
     denormals: bool,
     raw: NumberSet,
-    /// Raw values for which the fast path already has a guard against NaN.
+    /// Raw values for which the fast path already has a guard that fails for a NaN.
     guarded: NumberSet,
-    /// `needed` has the rows whose old words are read. `covered` has the rows that are written for all lanes before any
-    /// read.
+    /// `needed` contains the rows whose old words are read. `covered` contains the rows that are written for all lanes
+    /// before they are read.
     needed: SortedSet<Row>,
     covered: SortedSet<Row>,
     left: bool,
@@ -87,12 +87,12 @@ impl Rows {
         }
     }
 
-    /// Computes an operation of two values.
+    /// Adds an operation on two values, and returns its result.
     pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
         self.strip.two(op, a, b)
     }
 
-    /// Computes an operation of one value.
+    /// Adds an operation on one value, and returns its result.
     pub fn one(&mut self, op: One, a: Value) -> Value {
         self.strip.one(op, a)
     }
@@ -149,7 +149,7 @@ impl Rows {
     }
 
     /// Writes a row for the active lanes. With a predicate, writes it only for the active lanes for which the predicate
-    /// holds.
+    /// is true.
     pub fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
         self.write_part((row, None), predicate, value);
     }
@@ -178,7 +178,7 @@ impl Rows {
         self.now.insert(part, value);
     }
 
-    /// Returns the rows that have changed as words, and their values here.
+    /// Returns the rows that have changed as words, each with its value at this point.
     pub fn changed(&self) -> impl Iterator<Item = (Row, Value)> + '_ {
         self.now.iter().filter_map(|((row, bit), value)| bit.is_none().then_some((*row, *value)))
     }
@@ -203,8 +203,8 @@ impl Rows {
         self.raw.contains(value.0)
     }
 
-    /// Returns a value with canonical bits: denormals become zeros of their sign. On the fast path, it adds a guard
-    /// that fails for a NaN.
+    /// Returns a value with canonical bits: denormals become zeros of the same sign. On the fast path, the function
+    /// adds a guard that fails for a NaN.
     pub fn settle(&mut self, value: Value) -> Value {
         if !self.raw.contains(value.0) {
             return value;
@@ -221,8 +221,8 @@ impl Rows {
         self.strip.two(Two::FAdd, value, minus_zero)
     }
 
-    /// Like [`Strip::select`], for values that may be raw. If operations can return denormals that the machine flushes,
-    /// the result is canonical.
+    /// Selects values like [`Strip::select`], but the values may be raw. If operations can return denormals that the
+    /// machine flushes, the result is canonical.
     pub fn choose(&mut self, condition: Value, other: Value, then: Value) -> Value {
         if other == then {
             return then;
@@ -238,7 +238,8 @@ impl Rows {
 
     // Flow.
 
-    /// Opens a branch: the active lanes of `held` run. The bits of inactive lanes in `held` are ignored.
+    /// Opens a branch. The code in the branch runs for the active lanes in `held`. The bits of inactive lanes in `held`
+    /// are ignored.
     pub fn open(&mut self, word: u32, held: Value) {
         self.strip.gather(word, held);
         let active = self.mask();
@@ -246,7 +247,7 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
     }
 
-    /// Starts the else side of the branch, for the other active lanes.
+    /// Starts the else side of the branch, for the active lanes that do not run the then side.
     pub fn other(&mut self) {
         let Some(mut scope) = self.scopes.pop() else { return };
         let active = self.mask();
@@ -256,7 +257,7 @@ impl Rows {
         self.scopes.push(Scope { mask, held, ..scope });
     }
 
-    /// Closes the branch: all its lanes reconverge.
+    /// Closes the branch: all lanes of the branch reconverge.
     pub fn close(&mut self) {
         if let Some(scope) = self.scopes.pop() {
             self.merge(scope);
@@ -265,7 +266,7 @@ impl Rows {
 
     /// Merges values at the end of a scope. The lanes of the scope keep their values, and the other lanes get the
     /// values from the entry of the scope. The values of lanes that are inactive at entry may be arbitrary, because an
-    /// outer scope, or the end of the strip, discards them.
+    /// outer scope or the end of the strip discards these values.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
         let parts: SortedSet<Part> = now.keys().chain(before.keys()).copied().collect();
@@ -284,8 +285,8 @@ impl Rows {
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.leaves {
             self.strip.guard(held);
-            // From here on, overwritten rows do not count as covered, because the slow path still needs their old
-            // values for lanes that leave.
+            // Rows that are overwritten after this point do not count as covered, because the slow path still needs
+            // their old values for lanes that leave.
             self.left = true;
             return;
         }
@@ -296,7 +297,7 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::new() });
     }
 
-    /// Ends the node: stores the rows that have changed, except for `dropped` ones.
+    /// Ends the node: stores the rows that have changed, except the rows in `dropped`.
     pub(crate) fn finish(mut self, dropped: &SortedSet<Row>) -> Strip {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {

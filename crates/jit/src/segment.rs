@@ -1,8 +1,8 @@
-//! The code of a node: it runs a strip for each vector of a group, and then a call.
+//! The code of a node. It consists of a strip, which runs for each vector of a group, and then of a call.
 //!
 //! A [`Segment`] has a fast path and a slow path. The fast path handles strips in which no lane leaves and no value
-//! needs special treatment. If a guard fails, it bails out before the first store, and the slow path recomputes the
-//! strip.
+//! needs special treatment. If a guard of the fast path fails, the fast path bails out before its first store, and the
+//! slow path recomputes the strip.
 
 use crate::called::Callee;
 use crate::strip::Strip;
@@ -10,14 +10,14 @@ use crate::strip::Strip;
 /// Straight-line code for all strips of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Segment {
-    /// Strip that runs for all vectors before any effect. It bails out of the segment if a lane is outside the window
-    /// on the slow path.
+    /// Strip that runs for all vectors before any effect. The strip bails out of the segment if a lane is outside the
+    /// window on the slow path.
     pub(crate) check: Option<Strip>,
     /// Fast path: a strip for the case that no lane leaves and no value needs special treatment.
     pub(crate) fast: Option<Strip>,
     /// Slow path: a strip for all cases.
     pub(crate) exact: Strip,
-    /// Call after the strips, for the active lanes: the function and its argument.
+    /// Call after the strips, for the active lanes: the called function and its argument.
     pub(crate) call: Option<(Callee, u32)>,
 }
 
@@ -25,16 +25,16 @@ impl Segment {
     /// Returns a segment without a call: an optional fast path, and a slow path.
     ///
     /// The segment bails out before any effect if a lane accesses a word outside the window on the slow path. On the
-    /// fast path, additional lanes may be active, which have left on the slow path. Their accesses are masked unless
-    /// they are inside the window.
+    /// fast path, some lanes may still be active that have already left on the slow path. Accesses of these lanes are
+    /// masked unless they are inside the window.
     pub(crate) fn new(fast: Option<Strip>, exact: Strip) -> Segment {
         Segment { check: exact.check(), fast, exact, call: None }
     }
 
-    /// Returns a segment like [`Segment::new`]. If the only effect on memory is one store, the segment does not need a
-    /// check of all strips first. A strip in which a lane is outside the window bails out, after earlier strips have
-    /// stored. This is correct, because the instruction is then executed again and stores the same values, or traps at
-    /// the lane outside, after the stores of lower lanes.
+    /// Returns a segment like [`Segment::new`]. If its only effect on memory is one store, the segment does not need a
+    /// check of all strips before this store. If a lane of a strip is outside the window, that strip bails out after
+    /// earlier strips have stored. This is correct, because the instruction is then executed again: it stores the same
+    /// values, or it traps at the lane outside the window, after the stores of lower lanes.
     pub(crate) fn restarting(mut fast: Strip, mut exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);

@@ -9,7 +9,8 @@ use reconverge_simt::Identity;
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the own row that holds the active lanes. A word is all ones for an active lane, and zero otherwise.
+/// Number of the row of the state itself that contains the active lanes. A word is all ones for an active lane, and
+/// zero for other lanes.
 pub const MASK: u32 = 0;
 
 /// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
@@ -21,7 +22,7 @@ pub(crate) const WORDS: usize = 64;
 /// Number of sites.
 pub const SITES: u32 = 32;
 
-/// Memory of a site. A site is an instruction of the program that accesses its own memory instead of the window.
+/// Memory of a site. A site is an instruction of the program that accesses a separate memory instead of the window.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Site {
@@ -37,7 +38,7 @@ impl Site {
     const NONE: Site = Site { start: 0, bound: 1 << 31, bytes: std::ptr::null_mut() };
 }
 
-/// Number of the word with the lanes whose condition holds at the end of a node.
+/// Number of the word for the condition at the end of a node. The word contains the lanes whose condition is true.
 pub const EXIT: u32 = 0;
 
 /// Number of ways in which lanes that have left a node can wait.
@@ -68,7 +69,7 @@ pub struct State {
     pub active: u64,
     /// Number of active lanes.
     pub(crate) population: u64,
-    /// The host's floating point modes, and those of the code.
+    /// The host's floating point modes, then the floating point modes of the code.
     pub(crate) host_mode: u32,
     pub(crate) mode: u32,
     /// Context of the functions that generated code calls.
@@ -80,21 +81,21 @@ pub struct State {
     pub(crate) window_bytes: usize,
     /// Number of times that lanes have diverged.
     pub divergent: u64,
-    /// The node at which the run begins. After the run, the node at which it has ended.
+    /// Before a run, the node at which the run begins. After the run, the node at which the run has ended.
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
     /// Number of instructions of the budget that were only arrivals of lanes at a join.
     pub arrivals: u32,
     /// The node with which an iteration of the innermost loop begins, if generated code may decrement
-    /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
+    /// [`rounds`](State::rounds). Otherwise, the value is [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
-    /// The piece of the node after which all lanes have left, counted from 1, or 0 at the end of the node.
+    /// The piece of the node after which all lanes have left, counted from 1. The value is 0 at the end of the node.
     pub leave: u32,
     /// Bits whose meaning the machine defines. A node that requires one of these bits to be zero does not run if the
     /// bit is set.
     pub hindered: u32,
-    /// Bit N is set if the stack has held N entries in a conditional.
+    /// Bit N is set if the stack has had N entries in a conditional.
     pub held: u32,
     /// Number of executed instructions, each multiplied by its number of active lanes.
     pub lane_instructions: u64,
@@ -102,13 +103,13 @@ pub struct State {
     pub(crate) sites: [Site; SITES as usize],
     /// The code, launch and memory for which the sites are set.
     origin: Option<[Identity; 3]>,
-    /// Lanes that have left nodes while other lanes have stayed, by the kind of their wait.
+    /// For each kind of wait, the lanes that have left nodes while other lanes have stayed.
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
     /// The machine's flow control.
     pub(crate) flow: *const (),
-    /// The code, and the offset of each node in it.
+    /// The address of the code, and the offset of each node in the code.
     pub(crate) code: *const u8,
     pub(crate) entries: *const u32,
     /// Words that strips gather. Each word is a set of lanes, with one bit per lane.
@@ -162,7 +163,7 @@ impl Plain for State {
     };
 }
 
-/// A state in memory that has guard pages if the process uses them.
+/// A state in memory. If the process uses guard pages, this memory has guard pages.
 #[derive(Clone, Debug)]
 pub struct StateBox(Guarded<State>);
 
@@ -183,7 +184,7 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state of a thread, while the thread does not run generated code.
+    /// The state that belongs to a thread. The thread stores it here while it does not run generated code.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
@@ -192,7 +193,7 @@ thread_local! {
 pub struct Held(Option<StateBox>);
 
 impl Held {
-    /// Takes the state of this thread. When the value is dropped, the thread gets the state back.
+    /// Takes the state of this thread. When the returned value is dropped, the thread gets the state back.
     #[inline]
     pub fn take() -> Held {
         Held(IDLE.take())
@@ -213,7 +214,7 @@ impl Drop for Held {
 }
 
 impl State {
-    /// Returns the state before any run.
+    /// Returns a state in which no code has run.
     // The constructor returns a box that dereferences to the type.
     #[allow(clippy::new_ret_no_self)]
     pub fn new() -> StateBox {
@@ -232,8 +233,9 @@ impl State {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
-    /// Keeps the memory of all sites if it was set with the same code, launch and memory, which `origin` identifies.
-    /// Otherwise, or without an origin, the sites have no memory. Returns whether they are kept.
+    /// Keeps the memory of all sites if it was set with the same code, launch and memory. `origin` identifies these
+    /// three. Otherwise, or without an origin, the sites have no memory afterwards. Returns whether the sites keep
+    /// their memory.
     #[inline]
     pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) -> bool {
         let kept = origin.is_some() && self.origin == origin;
@@ -244,8 +246,8 @@ impl State {
         kept
     }
 
-    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. Has no effect if there is no such site, or if
-    /// the address is not a multiple of 4.
+    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. If there is no such site, or if the address
+    /// is not a multiple of 4, the function has no effect.
     ///
     /// # Safety
     /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads by generated code, and for
@@ -258,12 +260,12 @@ impl State {
         *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
     }
 
-    /// Returns the active lanes for which the condition at the end of a node holds.
+    /// Returns the active lanes for which the condition at the end of a node is true.
     pub fn taken(&self) -> u64 {
         self.words[EXIT as usize] & self.active
     }
 
-    /// Returns an own row, for groups of `N` lanes, up to 64.
+    /// Returns a row of the state itself, for groups of `N` lanes. `N` is at most 64.
     ///
     /// # Panics
     /// Panics if the row does not exist.
@@ -272,7 +274,7 @@ impl State {
         self.own.0[at..at + N].as_array().unwrap_or(&[0; N])
     }
 
-    /// Returns an own row, for writing.
+    /// Returns a row of the state itself, for writing.
     ///
     /// # Panics
     /// Panics if the row does not exist.
@@ -296,7 +298,7 @@ pub(crate) use place;
 mod tests {
     use super::*;
 
-    /// Sites keep their memory for one code, launch and memory only.
+    /// Sites keep their memory only for the same code, launch and memory.
     #[test]
     fn sites_keep_their_memory_for_the_same_origin() {
         let mut bytes = [0; 16];

@@ -1,8 +1,8 @@
-//! Straight-line computations on a strip of lanes: values, each computed once, and effects at the end.
+//! Straight-line computations on a strip of lanes: values that are each computed once, and effects at the end.
 //!
-//! A [`Strip`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and writes
-//! rows at its end. No row changes before all values are computed. A strip can therefore bail out, and another strip
-//! can recompute the results.
+//! A [`Strip`] is straight-line code for the lanes of a vector, which is a part of a group. The strip reads rows,
+//! computes values, and writes rows at its end. No row changes before all values are computed. A strip can therefore
+//! bail out, and another strip can recompute the results.
 //!
 //! A truth value is the sign bit of each lane's word. Comparisons return words of all ones or all zeros.
 
@@ -18,7 +18,8 @@ pub enum Row {
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
-    /// A row of the group with a byte per lane, by number. Its value has the byte in the lowest bits, and zeros above.
+    /// A row of the group with a byte per lane, by number. In the value of the row, the lowest bits of each word are
+    /// the byte, and all other bits are zeros.
     Bytes(u32),
     /// A row of the group with 16 bits per lane, by number, like [`Row::Bytes`].
     Halves(u32),
@@ -54,7 +55,7 @@ pub enum Two {
     MaxSigned,
     MinUnsigned,
     MaxUnsigned,
-    /// Shift to the left. The result is 0 for counts of 32 and more, also for `Shr`.
+    /// Shift to the left. For counts of 32 and more, the result is 0. The same applies to `Shr`.
     Shl,
     Shr,
     /// Arithmetic shift to the right. The result has only copies of the sign for counts of 32 and more.
@@ -81,17 +82,17 @@ pub mod predicate {
     pub const UNORD: u8 = 3;
     /// a != b, or a or b is NaN.
     pub const NEQ: u8 = 4;
-    /// a < b does not hold: a >= b, or one of them is NaN.
+    /// a < b is false: a >= b, or one of them is NaN.
     pub const NLT: u8 = 5;
-    /// a <= b does not hold: a > b, or one of them is NaN.
+    /// a <= b is false: a > b, or one of them is NaN.
     pub const NLE: u8 = 6;
     /// a and b are not NaN.
     pub const ORD: u8 = 7;
     /// a = b, or a or b is NaN.
     pub const EQ_UQ: u8 = 8;
-    /// a >= b does not hold: a < b, or one of them is NaN.
+    /// a >= b is false: a < b, or one of them is NaN.
     pub const NGE: u8 = 9;
-    /// a > b does not hold: a <= b, or one of them is NaN.
+    /// a > b is false: a <= b, or one of them is NaN.
     pub const NGT: u8 = 10;
     /// a != b, and neither is NaN.
     pub const NEQ_OQ: u8 = 12;
@@ -107,9 +108,10 @@ pub mod predicate {
 pub enum One {
     /// Converts a signed word to a float.
     Float,
-    /// Converts a float to a signed word, rounded toward zero; 0x80000000 if the result is not representable.
+    /// Converts a float to a signed word, rounded toward zero. If the result is not representable, it is 0x80000000.
     Truncate,
-    /// Converts a float to a signed word, rounded to nearest even; 0x80000000 if the result is not representable.
+    /// Converts a float to a signed word, rounded to nearest even. If the result is not representable, it is
+    /// 0x80000000.
     Nearest,
     /// Rounds to a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
     Round(u8),
@@ -127,14 +129,14 @@ pub(crate) enum Node {
     Constant(u32),
     Two(Two, [Value; 2]),
     One(One, Value),
-    /// The third value if the first one's sign is set, otherwise the second.
+    /// The third value if the sign of the first value is set, otherwise the second value.
     Select([Value; 3]),
-    /// The first value times the second, plus or minus the third, rounded once.
+    /// The first value times the second value, plus or minus the third value, rounded once.
     Fused {
         minus: bool,
         of: [Value; 3],
     },
-    /// The word at this offset of the window in bytes, in all lanes.
+    /// The word at this offset of the window, in all lanes. The offset counts bytes.
     Word(u32),
     /// The least distance of the span with this number, in bytes, in all lanes.
     Least(u32),
@@ -142,18 +144,18 @@ pub(crate) enum Node {
     Limit(u32),
     /// The address of the first byte of the site with this number, in all lanes.
     Start(u32),
-    /// The number of offsets in bytes at which the site with this number has words, with the highest bit inverted, in
-    /// all lanes.
+    /// The number of byte offsets at which the site with this number has words, in all lanes. The highest bit of the
+    /// number is inverted.
     Bound(u32),
-    /// Each lane's word of the window, for the lanes whose access in the span with this number is inside the window;
-    /// any word for the other lanes. `place` and `lanes` are those of the span.
+    /// For the lanes whose access in the span with this number is inside the window, each lane's word of the window.
+    /// For other lanes, the word is arbitrary. `place` and `lanes` are those of the span.
     Load {
         span: u32,
         distance: i32,
         place: Value,
         lanes: Value,
     },
-    /// The first value. If the sign of the test is set for a lane of the mask, the function recomputes the value from
+    /// The first value. If the sign of the test is set for a lane of the mask, the function recomputes this value from
     /// the sources, for all lanes of the mask.
     PerLane {
         with: PerLane,
@@ -206,11 +208,12 @@ impl Node {
 pub(crate) enum Effect {
     /// Stores the value in the row.
     Store(Row, Value),
-    /// Stores the signs as the strip's bits of the word of the [`State`](crate::State) with this number.
+    /// Stores the signs of the value in a word of the [`State`](crate::State). The strip stores only the bits of its
+    /// lanes. The number selects the word.
     Gather(u32, Value),
     /// Has the effect of [`Effect::Gather`], for lanes that leave the node.
     Leave(u32, Value),
-    /// Stores the value in words of the window, lane after lane, for the lanes whose access in the span with this
+    /// Stores the value in words of the window, lane after lane. A lane stores only if its access in the span with this
     /// number is inside the window. `place` and `lanes` are those of the span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
@@ -229,7 +232,8 @@ impl Effect {
     }
 }
 
-/// Accesses to the window relative to one base: the words at the base plus a distance from `least` to `greatest`.
+/// Accesses to the window relative to one base. The accessed words are at the base plus a distance, which is between
+/// `least` and `greatest`.
 ///
 /// The distances are multiples of 4, in bytes. Each new access widens the range of distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +241,7 @@ pub(crate) struct Span {
     pub(crate) base: Value,
     /// The lanes that access words.
     pub(crate) mask: Value,
-    /// Offset in the window of the first word: the base plus `least`.
+    /// Offset of the span's first word in the window: the base plus `least`.
     pub(crate) place: Value,
     /// Lanes of the mask whose words are all in the window. No other lane accesses memory.
     pub(crate) lanes: Value,
@@ -247,24 +251,24 @@ pub(crate) struct Span {
     pub(crate) greatest: i32,
     /// The site whose memory is accessed instead of the window. `place` is then an offset in the memory of the site.
     pub(crate) site: Option<u32>,
-    /// Whether a lane outside prevents the segment from running. Otherwise it loads zeros.
+    /// Whether a lane outside the memory prevents the segment from running. If it does not, the lane loads zeros.
     pub(crate) exits: bool,
 }
 
 impl Span {
-    /// Returns the number of bytes from the start of the first word to the start of the last.
+    /// Returns the number of bytes from the start of the first word to the start of the last word.
     pub(crate) fn bytes(&self) -> u32 {
         self.greatest.abs_diff(self.least)
     }
 
-    /// Returns the span with a range of distances that includes one more distance.
+    /// Returns a copy of the span whose range of distances also includes `distance`.
     fn widened(&self, distance: i32) -> Span {
         Span { least: self.least.min(distance), greatest: self.greatest.max(distance), ..*self }
     }
 }
 
-/// An access of the window with a checked address. Only [`Strip::inside`] creates one, for a base, a distance and a
-/// mask.
+/// An access of the window with a checked address. Only [`Strip::inside`] creates such an access, for a base, a
+/// distance and a mask.
 ///
 /// The access is valid only in the strip that created it. The verifier rejects it in any other strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,8 +277,9 @@ pub struct Inside {
     distance: i32,
 }
 
-/// Hashes the few words of a node. The standard hasher would take most of the compile time. Its protection against
-/// chosen collisions is not needed, because collisions cost little in a program of bounded length.
+/// Hashes the few words of a node. With the standard hasher, hashing would take most of the compile time. The standard
+/// hasher protects against chosen collisions. This protection is not needed, because collisions cost little in a
+/// program of bounded length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mix(u64);
 
@@ -330,7 +335,7 @@ pub struct Strip {
 
 impl PartialEq for Strip {
     fn eq(&self, other: &Strip) -> bool {
-        // The other fields follow from the nodes.
+        // The nodes determine all other fields.
         (&self.nodes, &self.effects, self.guard) == (&other.nodes, &other.effects, other.guard)
             && (self.window, &self.spans) == (other.window, &other.spans)
     }
@@ -427,7 +432,7 @@ impl Strip {
                 return self.constant(word);
             }
         }
-        // Operands of commutative operations are sorted. A constant comes last, because only the last operand can be in
+        // Operands of commutative operations are sorted, with a constant last, because only the last operand can be in
         // memory.
         let swapped = op.commutes()
             && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0)
@@ -462,7 +467,7 @@ impl Strip {
         self.node(Node::Select([condition, other, then]))
     }
 
-    /// Returns a * b + c, rounded once; a * b - c with `minus`.
+    /// Returns a * b + c, rounded once. If `minus` is set, returns a * b - c.
     pub fn fused(&mut self, minus: bool, a: Value, b: Value, c: Value) -> Value {
         self.node(Node::Fused { minus, of: [a, b, c] })
     }
@@ -489,8 +494,8 @@ impl Strip {
         self.node(Node::PerLane { with, value, test, mask, sources })
     }
 
-    /// Returns the word at an offset of the window, in all lanes, or `None` if the window does not have the word. `offset`
-    /// counts bytes and is a multiple of 4.
+    /// Returns the word at an offset of the window, in all lanes. Returns `None` if the window does not have the word.
+    /// `offset` counts bytes and is a multiple of 4.
     pub fn window_word(&mut self, offset: u32) -> Option<Value> {
         let end = offset.checked_add(4)?;
         (offset & 3 == 0 && end <= self.window).then(|| self.node(Node::Word(offset)))
@@ -499,7 +504,7 @@ impl Strip {
     /// Checks the addresses of an access to the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
     /// Only the lanes of the mask whose word is in the window access memory. If a lane of the slow path's mask is
-    /// outside, the node does not run: [`Left::Refused`](crate::Left::Refused).
+    /// outside the window, the node does not run: [`Left::Refused`](crate::Left::Refused).
     ///
     /// Returns `None` if the distance is not a multiple of 4, or if the window does not contain a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
@@ -507,8 +512,8 @@ impl Strip {
         if distance & 3 != 0 {
             return None;
         }
-        // One check covers all distances from a base. With a check for each access, matmul takes twice as long (AMD
-        // EPYC).
+        // One check covers all distances from a base. With a separate check for each access, matmul takes twice as long
+        // (AMD EPYC).
         let known = self.spans.iter().position(|span| {
             (span.base, span.mask, span.site) == (base, mask, None) && span.widened(distance).bytes() <= last
         });
@@ -534,7 +539,7 @@ impl Strip {
         self.push_span([base, mask, place, within], distance, None, true)
     }
 
-    /// Adds a span and returns its number. Its place is an offset in the memory. `within` holds for lanes whose words
+    /// Adds a span and returns its number. Its place is an offset in the memory. `within` is true for lanes whose words
     /// are in the memory.
     fn push_span(
         &mut self,
@@ -551,7 +556,7 @@ impl Strip {
             self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site, exits });
             return self.spans.len() - 1;
         }
-        // An address that is not a multiple of 4 is in memory, but the machine has no word at this address.
+        // An address that is not a multiple of 4 may be in memory, but the machine has no word at this address.
         let low = self.two(Two::And, place, three);
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);
@@ -560,8 +565,8 @@ impl Strip {
         self.spans.len() - 1
     }
 
-    /// Checks the addresses of an access in the memory of a site, like [`Strip::inside`]. The machine sets this memory
-    /// at run time: [`State::set_site`](crate::State::set_site).
+    /// Checks the addresses of an access in the memory of a site, like [`Strip::inside`] does for the window. The
+    /// machine sets the memory of the site at run time: [`State::set_site`](crate::State::set_site).
     pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
         let (start, after) = (self.node(Node::Start(site)), self.constant(distance as u32));
         let address = self.two(Two::Add, base, after);
@@ -579,15 +584,16 @@ impl Strip {
         self.two(Two::Greater, bound, inverted)
     }
 
-    /// Returns the offset in bytes of the last word in the memory of a site, in all lanes; `u32::MAX` if there is none.
+    /// Returns the offset in bytes of the last word in the memory of a site, in all lanes. If the memory has no word,
+    /// returns `u32::MAX`.
     pub fn last_of_site(&mut self, site: u32) -> Value {
         let (bound, sign, one) = (self.node(Node::Bound(site)), self.constant(1 << 31), self.constant(1));
         let words = self.two(Two::Xor, bound, sign);
         self.two(Two::Sub, words, one)
     }
 
-    /// Loads each lane's word in the memory of a site, at any offset in bytes, for the lanes of `mask`. Returns the words
-    /// and the lanes of the mask for which the memory has the word; the other lanes have zeros.
+    /// Loads each lane's word in the memory of a site, at any offset in bytes, for the lanes of `mask`. Returns the
+    /// words, and the lanes of the mask for which the memory has the word. Lanes without a word get zeros.
     pub fn site_load(&mut self, site: u32, place: Value, mask: Value) -> [Value; 2] {
         let within = self.within(site, place);
         let known = self.spans.iter().position(|span| {
@@ -601,7 +607,7 @@ impl Strip {
         [word, self.spans[span].lanes]
     }
 
-    /// Returns each lane's word of the window, for lanes inside the window; any word for the others.
+    /// Returns each lane's word of the window, for lanes inside the window. For other lanes, the word is arbitrary.
     pub fn window_load(&mut self, Inside { span, distance }: Inside) -> Value {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else {
             return self.constant(0);
@@ -609,15 +615,17 @@ impl Strip {
         self.node(Node::Load { span, distance, place, lanes })
     }
 
-    /// Stores the value in words of the window at the end, for lanes inside the window, the lowest lane first.
+    /// Stores the value in words of the window at the end of the strip, for lanes inside the window, the lowest lane
+    /// first.
     ///
-    /// A node that stores to the window must not load from it, because its strips run one after another.
+    /// A node that stores to the window must not load from the window, because the strips of the node run one after
+    /// another.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
     }
 
-    /// Returns whether a lane may be outside the window, or outside a site, and prevent the segment from running.
+    /// Returns whether a lane outside the window or outside a site may prevent the segment from running.
     pub fn has_spans(&self) -> bool {
         self.spans.iter().any(|span| span.exits)
     }
@@ -632,8 +640,8 @@ impl Strip {
         self.has_spans().then_some(check)
     }
 
-    /// Returns whether the strip has exactly one store to the window or a site, and otherwise only gathers words of
-    /// lanes.
+    /// Returns whether the strip has exactly one store to the window or to a site. All other effects must only gather
+    /// words of lanes.
     pub(crate) fn only_stores(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let others = |effect: &Effect| matches!(effect, Effect::Scatter { .. } | Effect::Gather(..));
@@ -667,14 +675,14 @@ impl Strip {
         self.guard = Some(self.two(Two::Or, guard, test));
     }
 
-    /// Stores the value in the row at the end. Each row may be stored once.
+    /// Stores the value in the row at the end of the strip. Each row may be stored once.
     pub fn store(&mut self, row: Row, value: Value) {
         if self.nodes[value.0 as usize] != Node::Row(row) {
             self.effects.push(Effect::Store(row, value));
         }
     }
 
-    /// Stores the signs in the word with this number at the end.
+    /// Stores the signs in the word with this number at the end of the strip.
     pub fn gather(&mut self, word: u32, value: Value) {
         self.effects.push(Effect::Gather(word, value));
     }
@@ -684,15 +692,15 @@ impl Strip {
         self.effects.push(Effect::Leave(word, value));
     }
 
-    /// Returns whether the strip is valid only if it runs for all lanes of a group at once: it stores to memory after a
-    /// load from it or after another store.
+    /// Returns whether the strip is valid only if it runs for all lanes of a group at once. This is the case if the
+    /// strip stores to memory after a load from memory or after another store.
     pub(crate) fn needs_both(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let loads = self.nodes.iter().any(|node| matches!(node, Node::Load { .. } | Node::Word(_)));
         stores > 1 || stores == 1 && loads
     }
 
-    /// Returns whether lanes leave.
+    /// Returns whether lanes leave the node in this strip.
     pub(crate) fn leaves(&self) -> bool {
         self.effects.iter().any(|effect| matches!(effect, Effect::Leave(..)))
     }

@@ -1,18 +1,19 @@
-//! Strips as they are emitted: for one vector at a time, or for both vectors of a group at once.
+//! The form in which strips are emitted: for one vector at a time, or for both vectors of a group at once.
 //!
-//! Code for both vectors keeps more values in registers, has no loop, and executes each store for all lanes of the group
-//! before the next one. It needs twice as many registers, so that only AVX-512 has enough.
+//! Code for both vectors keeps more values in registers, has no loop, and executes each store for all lanes of the
+//! group before the next store. Such code needs twice as many registers, so it is generated only for AVX-512.
 
 use std::borrow::Cow;
 
 use crate::strip::{Strip, Value};
 
-/// A strip for one vector of a group, or for both.
+/// A strip for one vector of a group, or for both vectors.
 #[derive(Debug)]
 pub(crate) struct Vectors<'a> {
-    /// The values and effects. For both vectors, each effect of the first is followed by that of the second.
+    /// The values and effects. In a strip for both vectors, each effect of the first vector is followed by the same
+    /// effect of the second vector.
     pub(crate) strip: Cow<'a, Strip>,
-    /// For both vectors, the one to which each value belongs: 0 or 1.
+    /// In a strip for both vectors, the vector to which each value belongs: 0 or 1.
     pub(crate) of: Vec<u8>,
     /// The strip bails out, before all effects, if the sign of one of these values is set for an active lane.
     pub(crate) guards: Vec<Value>,

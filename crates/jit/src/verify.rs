@@ -1,14 +1,16 @@
-//! Proves, before code is emitted, that the code of a node accesses only its rows, its own words and the window.
+//! Proves, before code is emitted, that the code of a node accesses only its rows, the words of the state and the
+//! window.
 //!
 //! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
-//! access has no check with the same base and mask, or if the check does not cover the distance of the access.
+//! access has no check with the same base and mask as the access, or if the check does not cover the distance of the
+//! access.
 
 use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
-/// Maximum distance of a row and maximum size of a window, in bytes. Displacements are signed 32-bit numbers, and there
-/// must be room for a row after the distance.
+/// Maximum distance of a row and maximum size of a window, in bytes. Displacements are signed 32-bit numbers, and
+/// adding the size of a row to the distance must not exceed their range.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
 /// The rule that a strip breaks.
@@ -33,14 +35,14 @@ pub enum Rejected {
     /// A site that the state does not have.
     #[error("the state does not have site {0}")]
     Site(u32),
-    /// The place of a span is not the sum of the span's base and least distance or, for a site, not an offset from the
-    /// start of the site.
+    /// The place of a span is not the sum of the span's base and least distance. For a site, the place is not an offset
+    /// from the start of the site.
     #[error("the place of span {0} is not the sum of its base and its least distance")]
     Place(u32),
     /// A lane of a span is not inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
     Lanes(u32),
-    /// An access uses a place or lanes that its span does not have.
+    /// An access uses a place or lanes that differ from those of its span.
     #[error("an access does not use the place and the lanes of span {0}")]
     Unchecked(u32),
     /// An access has a distance that its span does not cover.
@@ -52,7 +54,7 @@ pub enum Rejected {
     /// A strip for one vector at a time stores to memory after a load or another store.
     #[error("a strip for one vector at a time stores to memory after it has accessed memory")]
     Stores,
-    /// A check has effects.
+    /// A check of a segment has effects.
     #[error("the check of a segment has effects")]
     Effects,
 }
@@ -144,7 +146,8 @@ fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(
     Ok(())
 }
 
-/// Checks that a span fits into the window, that its place is compared with the limit, and that its lanes pass the comparison.
+/// Checks that a span fits into the window, that the span's place is compared with the limit, and that the span's lanes
+/// pass this comparison.
 fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     if let Some(site) = span.site {
         return check_site(strip, number, span, site);
@@ -173,9 +176,10 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Checks that the place of a span is relative to the start of its site, and that its lanes are within its bound.
+/// Checks that the place of a span is relative to the start of its site, and that the span's lanes are within the bound
+/// of the site.
 fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
-    // A lane outside may load zeros by any rule of the machine.
+    // A machine may define by any rule that a lane is outside the site and loads zeros.
     let is_offset = match strip.nodes[span.place.0 as usize] {
         Node::Two(Two::Sub, [_, start]) if span.exits => strip.nodes[start.0 as usize] == Node::Start(site),
         _ => !span.exits,
@@ -219,13 +223,14 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     }
 }
 
-/// Verifies the check of a segment: it has the values of the exact strip and no effects, and fails if a lane is outside
-/// a span.
+/// Verifies the check of a segment. The check must have the values of the exact strip and no effects, and must fail if
+/// a lane is outside a span.
 fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate().filter(|(_, span)| span.exits) {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
-            // A strip whose only effect is one store may contain this guard, so that the segment does not need a check.
+            // A strip whose only effect is one store may contain this guard itself. Then the segment does not need a
+            // check.
             let leaves = |guard| is_among(exact, guard, span.outside);
             let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
             match bails && is_outside(exact, number as u32, span) {

@@ -1,5 +1,5 @@
-//! How much of a program is compiled, the cost of compiling, and the reason why no code was compiled. All machines with
-//! a compiled engine share this module.
+//! Three facts about compiling programs: how much of a program is compiled, how much time compiling took, and why no
+//! code was compiled. All machines with a compiled engine share this module.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,8 +11,8 @@ use crate::level::{Kind, Level};
 /// Maximum number of instructions of a program. Longer programs are not compiled.
 pub const MOST_INSTRUCTIONS: usize = 16_384;
 
-/// Maximum number of instructions that are compiled per program. Loops are chosen first. Compiling takes about 8 us per
-/// instruction (an AMD EPYC).
+/// Maximum number of instructions that are compiled per program. Instructions in loops are compiled first. Compiling
+/// takes about 8 us per instruction (an AMD EPYC).
 const MOST_COMPILED: u32 = 600;
 
 /// Code that runs once per group is compiled only for launches with at least this many groups. Each compiled
@@ -33,7 +33,7 @@ pub enum Extent {
     /// block. The number 1 is for single steps.
     Upto(u32),
     /// All code that can be compiled, in pieces of up to the given number of instructions. Each piece consists of whole
-    /// blocks, as for the extents without a number.
+    /// blocks.
     Blocks(u32),
 }
 
@@ -56,14 +56,15 @@ impl Extent {
         matches!(self, Extent::Upto(_))
     }
 
-    /// Returns whether compiling pays off for code that saves the dispatch of `gain` operations. `once` is set if the
-    /// code does not run in a loop.
+    /// Returns whether compiling pays off for some code. If the code is compiled, `gain` of its operations need no
+    /// dispatch. `once` is set if the code does not run in a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
-    /// Returns one value per block of a program: whether the block is compiled. Blocks of loops are chosen first, then
-    /// other blocks as far as the maximum allows. `sizes` are the blocks' numbers of instructions.
+    /// Returns one value per block of a program: whether the block is compiled. Blocks of loops are compiled first,
+    /// then other blocks until the maximum number of instructions is reached. `sizes` contains the number of
+    /// instructions of each block.
     pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut left = match self {
             Extent::Worth | Extent::Loops => MOST_COMPILED,
@@ -96,9 +97,9 @@ pub struct Spent {
     /// Number of times that a program was examined for compiling. Examinations count even if compiling did not pay off
     /// for any part of the program.
     pub programs: u64,
-    /// Total time of these examinations, including the compilation.
+    /// Total time of these examinations, including the time for compiling.
     pub time: Duration,
-    /// Time for the code that a process prepares once, before its first program ([`once`]).
+    /// Time for preparing code that a process needs once, before its first program ([`once`]).
     pub once: Duration,
     /// Bytes of code that was generated for the programs.
     pub bytes: u64,
@@ -130,7 +131,7 @@ pub fn spent() -> Spent {
     }
 }
 
-/// Returns the longest time that compiling one program has taken in this process so far.
+/// Returns the longest time that compiling a single program has taken in this process.
 pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
@@ -146,8 +147,8 @@ pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
 }
 
-/// Returns whether the verifier of host code accepts a program. If not, counts the program as rejected and records the
-/// reason.
+/// Returns whether the verifier of host code accepts a program. If the verifier rejects the program, this function
+/// counts the program as rejected and records the reason.
 pub fn accepts(verified: Result<(), impl Display>) -> bool {
     if let Err(error) = &verified {
         REJECTED.fetch_add(1, Relaxed);
@@ -157,7 +158,7 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
 }
 
 /// Prepares code that a process needs once, while its first program is compiled. Later calls do nothing. The time
-/// counts as [`Spent::once`], not as time of the program.
+/// counts as [`Spent::once`], not as time for compiling the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -168,8 +169,8 @@ pub fn once(make: impl FnOnce()) {
 }
 
 /// Compiles a program of `instructions` instructions for a level. `make` returns the compiled program and its bytes of
-/// code, or `None` if compiling does not pay off for any part of the program. This function also returns `None` if the
-/// program cannot be compiled; [`refusal`] then returns the reason.
+/// code, or `None` if compiling does not pay off for any part of the program. If the program cannot be compiled, this
+/// function also returns `None`. In that case, [`refusal`] returns the reason.
 pub fn compile<T, E: Display>(
     level: Level,
     instructions: usize,

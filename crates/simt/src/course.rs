@@ -1,10 +1,10 @@
-//! The course of a launch: the issues of its groups, step by step. A [`Follower`] finds the first step at which another
-//! run of the same launch differs.
+//! The course of a launch: the instructions that its groups issue, step by step. A [`Follower`] finds the first step at
+//! which another run of the same launch differs from the course.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer};
 
-/// One issue of an instruction.
+/// The issue of one instruction to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// Address of the instruction, in the machine's own unit.
@@ -29,8 +29,8 @@ impl Course {
     }
 
     /// Returns the largest number of instructions that a set of groups issued. A set consists of `together` groups with
-    /// consecutive numbers; the first number is a multiple of `together`. Use 1 for single groups, and the number of
-    /// warps in a block for blocks.
+    /// consecutive numbers. The number of the first group is a multiple of `together`. For single groups, `together` is
+    /// 1; for blocks, it is the number of warps in a block.
     pub fn longest(&self, together: usize) -> u64 {
         let of = |stage: &Stage| stage.group as usize / together.max(1);
         let mut counts = vec![0; self.stages.iter().map(|stage| of(stage) + 1).max().unwrap_or(0)];
@@ -55,7 +55,8 @@ impl Observer for Course {
     }
 }
 
-/// An observer that compares a run with a course, up to the first step at which they differ.
+/// An observer that compares a run with a course. The comparison ends at the first step at which the run and the course
+/// differ.
 #[derive(Clone, Debug)]
 pub struct Follower<'a> {
     course: &'a Course,
@@ -70,8 +71,8 @@ impl<'a> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// Returns the first step at which the run and the course differ: they issue different instructions, or one of them
-    /// has ended. Returns `None` if no difference has been found.
+    /// Returns the first step at which the run and the course differ: they issue different instructions, or either the
+    /// run or the course has ended. Returns `None` if no difference has been found.
     pub fn left(&self) -> Option<usize> {
         self.left
     }
@@ -83,8 +84,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Records that a group has ended. Call this function only for runs that run each group to its end before the next
-    /// one starts.
+    /// Records that a group has ended. Call this function only for runs that run each group to its end before they
+    /// start another group.
     pub fn end_group(&mut self, group: usize) {
         if self.left.is_none()
             && self.course.stages.get(self.next).is_some_and(|it| it.group as usize == group)
@@ -93,7 +94,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Records that the run has trapped at an address. The instruction may or may not have been issued.
+    /// Records that the run has trapped at an address. The trapping instruction may or may not have been issued.
     pub fn trap(&mut self, pc: u32) {
         let at = |step: usize| self.course.stages.get(step).is_some_and(|stage| stage.pc == pc);
         if self.left.is_none() && !at(self.next) && !at(self.next.wrapping_sub(1)) {

@@ -1,4 +1,5 @@
-//! Choice and options of a machine's engine. Results never depend on the engine, the level or the number of threads.
+//! The engine of a machine, and the options of a run. Results never depend on the engine, the level or the number of
+//! threads.
 
 use std::num::NonZeroUsize;
 
@@ -12,13 +13,13 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The reference interpreter, which is written to be read next to the manual.
+        /// The reference interpreter. It is written so that its code can be read next to the manual.
         #[default]
         Reference = "reference",
         /// The fast engine. It lowers the program once and executes operations on whole rows of lanes.
         Fast = "fast",
         /// Host code that is compiled for the program at run time. If the machine or the processor does not support
-        /// that, the fast engine runs.
+        /// compiled code, the fast engine runs instead.
         Compiled = "compiled",
         /// The reference interpreter and the fast engine, which are compared while they run ([`crate::lockstep`]).
         Lockstep = "lockstep",
@@ -33,7 +34,7 @@ impl Engine {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
 
-    /// Returns the corresponding engine that does not use compiled code.
+    /// Returns this engine, with the fast engine in place of the compiled engine.
     pub const fn not_compiled(self) -> Engine {
         match self {
             Engine::Compiled => Engine::Fast,
@@ -49,8 +50,8 @@ impl Engine {
     }
 }
 
-/// Options for running a launch. They do not include the launch itself or limits of the hardware, which each machine
-/// defines.
+/// Options for running a launch. They include neither the launch itself nor the limits of the hardware, which each
+/// machine defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Behaviour in cases that the documents leave undefined.
@@ -83,8 +84,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the engine that runs. This is the engine of the options, or the reference interpreter if this build does
-    /// not have vector code for the processor ([`Level::any`]).
+    /// Returns the engine that runs a launch: the engine of the options, or the reference interpreter if this build
+    /// does not have vector code for the processor ([`Level::any`]).
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }

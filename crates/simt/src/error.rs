@@ -27,8 +27,8 @@ pub enum GroupId {
 }
 
 impl GroupId {
-    /// Returns an address in the notation of the machine's listings: hexadecimal for warps, because their addresses
-    /// count bytes, otherwise decimal.
+    /// Returns an address in the notation of the machine's listings. Addresses of warps count bytes and are
+    /// hexadecimal. Other addresses are decimal.
     fn address(self, pc: u32) -> String {
         match self {
             GroupId::Lanes { .. } => pc.to_string(),
@@ -70,17 +70,17 @@ impl<Cause: fmt::Display> fmt::Display for GroupTrap<Cause> {
 
 impl<Cause: fmt::Display + fmt::Debug> Error for GroupTrap<Cause> {}
 
-/// The first difference between the engines, as text. It is a defect of an engine, not of the program.
+/// The first difference between the engines, as text. A difference is a defect of an engine, not of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The group for which the engines differ.
     pub group: GroupId,
-    /// The last instruction of `instructions`, with the lanes for which the reference interpreter issues it. It is the
-    /// first instruction after which the engines differ. `None` if the group had ended.
+    /// The first instruction after which the engines differ, with the lanes for which the reference interpreter issues
+    /// it. It is the last instruction of `instructions`. `None` if the group had ended.
     pub at: Option<Issue>,
     /// Range of instructions, counted from the first instruction of the group (Tesla: of the block). The engines differ
-    /// if the fast engine runs this range at once. No shorter range with this property was found. The range has one
-    /// instruction if that instruction alone shows the difference.
+    /// if the fast engine runs this range at once. The search found no shorter range after which the engines differ.
+    /// The range has one instruction if that instruction alone shows the difference.
     pub instructions: Range<u64>,
     /// First issue in `instructions`.
     pub from: Option<Issue>,
@@ -123,11 +123,11 @@ impl fmt::Display for Difference {
 
 impl Error for Difference {}
 
-/// A memory fault of code that the compiled engine generated for a program. It is a defect of the engine, not of the
-/// program.
+/// A memory fault in code that the compiled engine generated for a program. The fault is a defect of the engine, not of
+/// the program.
 ///
 /// A fault ends the run like a panic, but without a message. [`CodeFault::unwind`] starts the unwinding, and
-/// [`CodeFault::caught`] catches it. Memory and registers of the launch are undefined afterwards.
+/// [`CodeFault::caught`] catches the fault. Memory and registers of the launch are undefined afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
     /// Address of the instruction at which the group entered the code.
@@ -149,7 +149,7 @@ impl CodeFault {
     /// # Errors
     /// Returns the errors of `run`, or the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        // The assertion holds because nothing that the run has changed is used after a fault.
+        // After a fault, nothing that the run has changed is used. So the run is safe to unwind.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {
             Ok(fault) => Err((*fault).into()),
             Err(other) => resume_unwind(other),

@@ -3,16 +3,16 @@
 use litemap::LiteMap;
 
 reconverge_isa::choices! {
-    /// Grade of trust in a result, best first.
+    /// How far a result can be trusted, best grade first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fidelity {
         /// The result equals exact arithmetic, or the result of a model that was validated on hardware.
         Exact = "exact",
-        /// The value follows the documents, but was not validated on hardware.
+        /// The value follows the documents, but was not compared with hardware.
         Specified = "specified",
         /// The value is within a stated tolerance.
         Approximate = "approximate",
-        /// The documents do not define the value. It follows a recommended interpretation.
+        /// The documents do not define the value. The value follows a recommended interpretation.
         Recommended = "recommended",
     }
 }
@@ -20,12 +20,13 @@ reconverge_isa::choices! {
 /// The operations that a run executed, each with its fidelity and its number of issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Worst fidelity and number of issues of each operation, by its name.
+    /// For the name of each operation, its worst fidelity and its number of issues.
     pub operations: LiteMap<&'static str, (Fidelity, u64)>,
 }
 
 impl Report {
-    /// Counts `times` issues of `operation`. If an operation occurs with several grades, the worst is recorded.
+    /// Counts `times` issues of `operation`. If an operation occurs with several grades, only the worst grade is
+    /// recorded.
     pub fn count(&mut self, operation: &'static str, fidelity: Fidelity, times: u64) {
         if times > 0 {
             let entry = self.operations.entry(operation).or_insert((fidelity, 0));

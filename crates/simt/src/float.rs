@@ -1,7 +1,7 @@
 //! Float operations. Each function documents its rounding, its treatment of denormals and its NaN results.
 //!
 //! Rust does not guarantee the bit pattern of a NaN result. Every function of this module that can return a NaN
-//! therefore documents its bits. No function calls the platform's mathematics library.
+//! therefore documents the bits of this NaN. No function calls the platform's mathematics library.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ pub fn flush(x: f32) -> f32 {
 /// rz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// Rounds to the nearest number, and a tie to the even one.
+    /// Rounds to the nearest number. A value halfway between two numbers is rounded to the even number.
     Nearest,
     /// Rounds toward minus infinity.
     Down,
@@ -30,7 +30,7 @@ impl Rounding {
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
     /// Returns the mode in which the magnitude of a number must be rounded, so that the number itself is rounded in
-    /// this mode. For a negative number, up and down are exchanged.
+    /// this mode. For a negative number, [`Up`](Rounding::Up) and [`Down`](Rounding::Down) are exchanged.
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -44,17 +44,17 @@ impl Rounding {
 /// Converts a double to a single, rounded once, with gradual underflow.
 ///
 /// If the result overflows, the function returns an infinity or the largest finite number, depending on the mode.
-/// Infinities are returned unchanged. A NaN returns a NaN with unspecified bits.
+/// Infinities are returned unchanged. For a NaN, the function returns a NaN with unspecified bits.
 #[inline(always)]
 pub fn narrow(x: f64, rounding: Rounding) -> f32 {
     narrow_pair(x, 0.0, rounding)
 }
 
-/// Rounds the exact value `head + tail` to a single. `head` must be that value rounded to the nearest double.
+/// Rounds the exact value `head + tail` to a single. `head` must be this exact value, rounded to the nearest double.
 #[inline(always)]
 fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
-    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is `near` or the
-    // single next to it.
+    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is `near` or a
+    // single next to `near`.
     let near = head as f32;
     let above = (near as f64 > head) | ((near as f64 == head) & (tail < 0.0));
     let below = ((near as f64) < head) | ((near as f64 == head) & (tail > 0.0));
@@ -123,16 +123,16 @@ impl Format {
 
     /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// If the magnitude is inexact, its lowest bit must be set. Before this bit, the magnitude must have at least two
-    /// more bits than the format. A magnitude of 0 returns a zero of the given sign. If the result overflows, the
-    /// function returns an infinity or the largest finite number, depending on the mode.
+    /// If the magnitude is inexact, its lowest bit must be set, and above this bit, the magnitude must have at least
+    /// two more bits than the format. For a magnitude of 0, the function returns a zero of the given sign. If the
+    /// result overflows, the function returns an infinity or the largest finite number, depending on the mode.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {
             return sign;
         }
         let top = exponent + 127 - magnitude.leading_zeros() as i32;
-        // Exponent of the last bit of the result. It is at least the exponent of the last bit of denormals.
+        // Exponent of the last bit of the result. For a denormal, this is the smallest possible exponent.
         let place = top.max(1 - self.bias()) - self.fraction_bits as i32;
         let (mut kept, inexact, to_half) = match place - exponent {
             shift @ ..=0 => (magnitude << -shift, false, Ordering::Less),
@@ -166,8 +166,8 @@ impl Format {
 
 /// Returns `a * b + c` for finite doubles, rounded once, with gradual underflow. The computation uses only integers.
 ///
-/// If the product and `c` have the same sign, a zero result also has that sign. Any other zero result is +0, or -0 in
-/// [`Rounding::Down`]. The caller must handle infinities and NaN beforehand.
+/// If the product and `c` have the same sign, a zero result also has that sign. Otherwise, a zero result is +0, or -0
+/// in [`Rounding::Down`]. The caller must handle infinities and NaN beforehand.
 pub fn fused_multiply_add(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     debug_assert!(a.is_finite() && b.is_finite() && c.is_finite());
     let product_negative = a.is_sign_negative() != b.is_sign_negative();
@@ -193,8 +193,8 @@ fn parts(x: f64) -> (u64, i32) {
     if field == 0 { (fraction, -1074) } else { (fraction | 1 << 52, field - 1075) }
 }
 
-/// Shifts a magnitude so that its highest set bit is bit 125. That leaves two bits of headroom for a sum. A zero gets
-/// an exponent below all others.
+/// Shifts a magnitude so that its highest set bit is bit 125. The two bits above bit 125 are free for a carry of a sum.
+/// A zero gets an exponent below all other exponents.
 fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     if magnitude == 0 {
         return (0, i32::MIN / 2);
@@ -203,11 +203,11 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     (magnitude << shift, exponent - shift)
 }
 
-/// Returns the sum of two numbers, each given as sign, magnitude and exponent, with magnitudes from [`top_aligned`]. If
-/// set bits are shifted out, the lowest bit of the sum is set instead.
+/// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent, and [`top_aligned`] has
+/// returned the magnitude. If set bits are shifted out, the lowest bit of the sum is set instead.
 ///
-/// Magnitudes with up to 106 significant bits lose bits only if one is much smaller than the other. In that case, at
-/// most one leading bit can cancel.
+/// Magnitudes with up to 106 significant bits lose bits only if one magnitude is much smaller than the other. In that
+/// case, at most one leading bit can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -223,8 +223,8 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
 ///
 /// Every term must be finite, and be a single or the product of two singles. Then no partial sum overflows or
 /// underflows a double, and the sum before the rounding is exact. There are at most eight terms. If all terms are -0,
-/// the sum is -0; any other zero sum is +0. Denormal results are not flushed. The caller must handle infinite and NaN
-/// terms beforehand.
+/// the sum is -0. If other terms cancel, the sum is +0. Denormal results are not flushed. The caller must handle
+/// infinite and NaN terms beforehand.
 ///
 /// Method: Shewchuk's expansion sum, followed by rounding to odd on 53 bits. After that, the last rounding to 24 bits
 /// is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
@@ -273,8 +273,8 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     if tail == 0.0 || bits & 1 == 1 {
         return head;
     }
-    // If `tail` has the sign of `head`, the value truncated to a double is `head`, and its last bit becomes 1.
-    // Otherwise, the truncated value is the next double towards zero, whose last bit is already 1.
+    // If `tail` has the sign of `head`, the value truncated to a double is `head`, and the last bit of the result
+    // becomes 1. Otherwise, the truncated value is the next double towards zero, whose last bit is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
@@ -299,7 +299,8 @@ mod tests {
 
     #[test]
     fn a_sum_is_rounded_once() {
-        // 1 + 2^-24 is halfway between two singles, so the smallest further term decides.
+        // 1 + 2^-24 is halfway between two singles, so the sign of the smallest third term decides the direction of
+        // rounding.
         let half = 2f64.powi(-24);
         assert_eq!(sum_rounded(&[1.0, half], 0), 1.0);
         assert_eq!(sum_rounded(&[1.0, half, 2f64.powi(-200)], 0), 1.0f32.next_up());

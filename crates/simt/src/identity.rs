@@ -1,4 +1,4 @@
-//! Numbers that identify values of a process.
+//! Numbers that identify values in a process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

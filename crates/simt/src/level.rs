@@ -1,12 +1,14 @@
-//! The instruction sets of the host's processor, and code that is compiled once for each of them.
+//! The instruction sets of the host's processor, and code that is compiled once for each instruction set.
 //!
-//! An engine writes its operations on whole rows once, as loops over lanes that the compiler vectorizes. The code is
+//! An engine defines each operation on whole rows once, as a loop over lanes that the compiler vectorizes. The code is
 //! generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates the code in functions
-//! with `#[target_feature]`, one per level: [`Level::run`] does so for a [`Task`], and [`handlers!`](crate::handlers)
-//! for the operations of a lowered program. A value of type `W` is a token. It exists only if code for the level may
-//! run, so the functions of [`Wide`] are safe. Results are the same on every level.
+//! with `#[target_feature]`, one function per level. [`Level::run`] instantiates a [`Task`], and
+//! [`handlers!`](crate::handlers) instantiates the operations of a lowered program. A value of type `W` is a token. The
+//! token exists only if code for the level may run, so the functions of [`Wide`] are safe. Results are the same on
+//! every level.
 
-// Code that is compiled for a level is unsafe to call. A comment at each call states why the processor has the level.
+// Functions that are compiled for a level are unsafe to call. A comment at each call states why the processor has the
+// level.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -19,8 +21,8 @@ use crate::wide::Wide;
 
 pub use crate::wide::{Kind, Task};
 
-/// An instruction set extension that the host's processor has. Only this module creates values, after it has checked
-/// the processor. So code that is compiled for a `Level` may run.
+/// An instruction set extension that the host's processor has. Only this module creates values of this type, after it
+/// has checked the processor. So code that is compiled for a `Level` may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
 
@@ -36,8 +38,8 @@ impl Level {
         Kind::ALL.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
     }
 
-    /// Returns the highest level that this processor and this build have. If they have none ([`Level::any`]), returns
-    /// the baseline.
+    /// Returns the highest level that this processor and this build have, or the baseline if there is no such level
+    /// ([`Level::any`]).
     pub fn best() -> Level {
         let best = Kind::ALL.into_iter().rfind(|kind| is_built(*kind) && has(*kind));
         best.map_or(Level::BASELINE, Level)
@@ -118,7 +120,7 @@ const fn is_built(kind: Kind) -> bool {
 }
 
 /// Panics, because this build does not have code for the level. [`Options::engine`](crate::Options::engine) never
-/// chooses such a level.
+/// selects an engine that would use such a level.
 #[cold]
 pub fn not_built(level: Level) -> ! {
     panic!("this build has no code for level {}: feature every-level", level.name())
@@ -169,8 +171,8 @@ macro_rules! for_baseline {
 
 /// Compiles one function for [`Kind::Avx2`]. The function is unsafe to call, because the processor must have the level.
 ///
-/// The enabled features are those for which [`Level`] checks the processor. Only this macro and
-/// [`for_avx512`](crate::for_avx512) enable them.
+/// The macro enables the features for which [`Level`] checks the processor. No other macro except
+/// [`for_avx512`](crate::for_avx512) enables features.
 #[macro_export]
 macro_rules! for_avx2 {
     ($($function:tt)*) => {
@@ -239,9 +241,9 @@ macro_rules! by_level {
 
 /// Defines a function that takes a level and returns a pointer to the code of a `Body`, compiled for that level.
 ///
-/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. Its implementations are
-/// marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler is sound if
-/// the processor has the handler's level.
+/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. The implementations of
+/// `Body` are marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler
+/// is sound if the processor has the handler's level.
 ///
 /// ```
 /// use reconverge_simt::handlers;

@@ -1,4 +1,4 @@
-//! Loaded programs: stores their forms, and counts decoded and lowered programs.
+//! Loaded programs. This module stores the forms of loaded programs, and counts decoded and lowered programs.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::Engine;
 use crate::compiling::Extent;
 
-/// The forms of a lowered program. A key holds the options of a run on which lowering depends. For each key, a form is
-/// either plain or compiled to one of the extents that runs choose. It is created when a run first needs it and then
-/// stored, up to [`MOST_FORMS`] forms.
+/// The forms of a lowered program. A key holds the options of a run on which lowering depends. For each key, there is
+/// one plain form, and one compiled form for each extent of host code that runs have used. A form is created when a run
+/// first needs it and then stored, up to [`MOST_FORMS`] forms.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 
@@ -27,8 +27,8 @@ impl<K, F> Default for Forms<K, F> {
 
 impl<K: Clone + PartialEq, F> Forms<K, F> {
     fn get(&self, key: &K, extent: Option<Extent>, make: impl FnOnce() -> F) -> Arc<F> {
-        // The lock is not held while a form is created. Two threads may therefore create the same form; later calls
-        // find the first one.
+        // The lock is not held while a form is created. Two threads may therefore create the same form. Later calls
+        // find the form that was stored first.
         let find = || {
             let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let found = forms.iter().find(|(known, of, _)| *of == extent && known == key);
@@ -70,7 +70,7 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
 }
 
 /// A group that has ended, stored for the next run of its program, because creating a group takes longer than running a
-/// few instructions. Threads do not wait for the stored group: a run that cannot get it creates a new one.
+/// few instructions. No thread waits for the stored group: a run that cannot take the group creates a new one.
 pub struct Spare<T>(Mutex<Option<T>>);
 
 impl<T> fmt::Debug for Spare<T> {
@@ -98,7 +98,7 @@ impl<T> Spare<T> {
         self.0.try_lock().ok()?.take()
     }
 
-    /// Stores a value instead of the present one, unless another thread is accessing it.
+    /// Replaces the stored value, unless another thread is accessing it.
     pub fn keep(&self, value: T) {
         if let Ok(mut kept) = self.0.try_lock() {
             *kept = Some(value);

@@ -1,9 +1,10 @@
 //! Runs both engines of a machine in lockstep and compares them.
 //!
 //! The fast engine runs many instructions at once, so the comparison works on stretches of one or more instructions.
-//! The fast engine runs a stretch by the paths of normal runs. The reference interpreter then steps through the same
-//! number of instructions. Finally, everything that either engine may have changed is compared. The length of a stretch
-//! is random, and so is whether its events are announced and compared. The same seed results in the same stretches:
+//! First, the fast engine runs a stretch by the same paths as in normal runs. The reference interpreter then steps
+//! through the same number of instructions. Finally, all state that either engine may have changed is compared. The
+//! length of each stretch is random. Whether the events of a stretch are announced and compared is also random. The
+//! same seed results in the same stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
@@ -12,11 +13,11 @@
 //!                  =   =                      =         =       compared
 //! ```
 //!
-//! After a difference, the group runs again up to that stretch. The stretch is then shortened from both ends as long as
-//! the engines still differ. The result is a single instruction, or the shortest stretch found that shows the
-//! difference if it runs at once. Host code for several instructions runs all of them or none. So [`first`] compares
-//! again with code that is compiled for fewer instructions. The last instruction of the resulting stretch is the first
-//! one after which the engines differ.
+//! After a difference, a new copy of the group runs up to that stretch. The stretch is then shortened from both ends as
+//! long as the engines still differ. The result is a single instruction, or the shortest stretch found that shows the
+//! difference if the fast engine runs it at once. Host code for several instructions runs all of them or none. So
+//! [`first`] compares again with code that is compiled for fewer instructions. The last instruction of the resulting
+//! stretch is the first one after which the engines differ.
 //!
 //! This module does not depend on any machine. Each machine implements [`Twin`].
 
@@ -57,13 +58,13 @@ pub trait Twin {
     /// Returns the trap if the program trapped.
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
-    /// Runs the fast engine for at least one and at most `most` instructions, by the paths of a normal run, and
-    /// announces these paths. The engine may stop before `most` if it can continue from that point.
+    /// Runs the fast engine for at least one and at most `most` instructions, by the same paths as in a normal run, and
+    /// announces these paths. The engine may stop before `most` instructions at any point from which it can continue.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
-    /// Compares the two copies. `end` is the result of the stretch, which is the same for both. While the program runs,
-    /// all state that it can still read must be equal. At its end, all results of the group must be equal, including
-    /// its counts.
+    /// Compares the two copies. `end` is the result of the stretch, which is the same for both copies. While the
+    /// program runs, all state that it can still read must be equal. At the end of the program, all results of the
+    /// group must be equal, including its counts.
     ///
     /// # Errors
     /// Returns the first item that differs.
@@ -90,10 +91,10 @@ pub struct Differs {
     pub fast: String,
 }
 
-/// Compares an item of both copies.
+/// Compares an item of one copy with the same item of the other copy.
 ///
 /// # Errors
-/// Returns an error if the values differ. The error shows them with `Debug`.
+/// Returns an error if the values differ. The error shows both values with `Debug`.
 pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast: &T) -> Result<(), Differs> {
     if reference == fast {
         return Ok(());
@@ -102,10 +103,11 @@ pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast
     Err(Differs { what: what.to_owned(), reference, fast })
 }
 
-/// Compares the rows of two register files in some lanes. `name` returns the name of a row for its number.
+/// Compares the rows of two register files in some lanes. `name` converts the number of a row into its name.
 ///
 /// # Errors
-/// Returns the first row and lane that differ. Files with different numbers of rows also differ.
+/// Returns an error for the first row and lane that differ. If the files have different numbers of rows, the function
+/// also returns an error.
 pub fn check_rows<const W: usize>(
     reference: &[Row<W>],
     fast: &[Row<W>],
@@ -133,8 +135,8 @@ pub enum Failure<Cause> {
 }
 
 impl<Cause> Failure<Cause> {
-    /// Returns the failure. If it is a difference and part of the program is host code, [`first`] reduces the
-    /// difference.
+    /// Returns the failure. If the failure is a difference and part of the program is host code, [`first`] reduces the
+    /// difference to fewer instructions.
     pub fn first(
         self,
         is_compiled: bool,
@@ -162,9 +164,9 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates the group in its initial
-/// state. After a difference, `make` is called again to reduce the difference. The function returns the twin at its
-/// end, and adds the instructions of the fast engine to `shares`.
+/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates a twin of the group in
+/// its initial state. After a difference, `make` is called again to reduce the difference. The function returns the
+/// twin at the end of the group, and adds the instructions of the fast engine to `shares`.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].
@@ -191,8 +193,9 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
     Ok(pair.twin)
 }
 
-/// Compares the engines once more up to the end of a known difference. `make` sets up the fast engine differently, for
-/// example with host code for fewer instructions. Returns the first difference, or `None` if the engines do not differ.
+/// Compares the engines once more, from the start of the group to the end of a known difference. `make` sets up the
+/// fast engine differently, for example with host code for fewer instructions. Returns the first difference, or `None`
+/// if the engines do not differ.
 pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Difference> {
     let Range { start, end } = known.instructions;
     let mut pair = Pair::new(make());
@@ -214,9 +217,9 @@ pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Differ
     None
 }
 
-/// Reduces a known difference that covers several instructions. `again` compares once more with host code that is
-/// compiled to an extent ([`again()`]); shorter pieces of code locate the defect more exactly. The last instruction of
-/// the returned difference is the first one after which the engines differ.
+/// Reduces a known difference that covers several instructions. `again` compares the engines once more ([`again()`]),
+/// with host code that is compiled to a given extent. Shorter pieces of code locate the defect more exactly. The last
+/// instruction of the returned difference is the first one after which the engines differ.
 pub fn first(
     known: Box<Difference>,
     again: impl Fn(Extent, &Difference) -> Option<Difference>,
@@ -248,13 +251,13 @@ pub fn first(
 /// The stretch that the fast engine runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
-    /// Maximum number of instructions.
+    /// Maximum number of instructions of the stretch.
     most: u64,
     /// Whether events are announced and compared.
     observed: bool,
 }
 
-/// Generator of the stretches of a group.
+/// Generator of the lengths of a group's stretches.
 struct Lengths {
     random: Random,
     habit: Habit,
@@ -263,7 +266,7 @@ struct Lengths {
 /// Distribution of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// Stretches as long as a run without comparison executes at once.
+    /// Stretches as long as the ones that the fast engine runs at once without a comparison.
     Whole,
     /// Stretches of one instruction.
     Single,
@@ -318,7 +321,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// A twin, with the number of instructions that it has run.
+/// A twin, and the number of instructions that it has run.
 struct Pair<T> {
     twin: T,
     done: u64,
@@ -367,14 +370,15 @@ impl<T: Twin> Pair<T> {
         let announced = shares.total() - before;
         shares.path(Path::Other, instructions.saturating_sub(announced));
 
-        // The reference interpreter takes one more step if the fast engine trapped, or if it ran no instruction because
-        // the group had ended.
+        // The reference interpreter takes one more step than the fast engine in two cases: if the fast engine trapped,
+        // or if the fast engine ran no instruction because the group had ended.
         let steps = instructions + u64::from(end.is_err() || instructions == 0);
         let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // The reference interpreter is compiled for these two observer types anyway.
+            // These two observer types do not add compiled code, because other code already uses the reference
+            // interpreter with them.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -383,8 +387,9 @@ impl<T: Twin> Pair<T> {
         }
         self.done += stepped;
         check("the end", &found, &end)?;
-        // The numbers of instructions are not compared in two cases. After a trap, the trapping instruction may or may
-        // not be counted. If the group had already ended, the step of the reference interpreter is not an instruction.
+        // The numbers of instructions are not compared in two cases. After a trap, each engine may or may not have
+        // counted the trapping instruction. If the group had already ended, the step of the reference interpreter is
+        // not an instruction.
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }
@@ -406,15 +411,17 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
 }
 
-/// Reduces a difference to the shortest stretch found that shows it. Returns `known` if no shorter stretch shows it.
-/// `reach` returns a pair that has run the given number of instructions.
+/// Reduces a difference to the shortest stretch found that shows the difference. Returns `known` if no shorter stretch
+/// shows it. `reach` returns a pair that has run the given number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
-    // The search first tries stretches without events, then with events if `known` was observed.
+    // The search first tries stretches without events. If `known` was observed, the search then tries stretches with
+    // events.
     let mut modes = vec![false];
     modes.extend(known.observed.then_some(true));
     for observed in modes {
-        // Returns the difference, if there is one, after instructions `first` to `last` run as one stretch.
+        // Runs instructions `first` to `last` as one stretch. Returns the difference after that stretch, if there is
+        // one.
         let differing = |first: u64, last: u64| {
             let mut pair = reach(start)?;
             while pair.done < first {
@@ -430,7 +437,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
         };
         let Some(found) = differing(start, end) else { continue };
         known = found;
-        // First shorten the end. The engines do not differ after `low` instructions, but differ after `high`.
+        // First shorten the end. The engines do not differ after `low` instructions, but they differ after `high`
+        // instructions.
         let (mut low, mut high) = (start, known.instructions.end);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -439,7 +447,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
                 None => low = middle,
             }
         }
-        // Then move the start. A stretch from `low` shows the difference; a stretch from `high_start` does not.
+        // Then move the start. A stretch that starts at `low` shows the difference; a stretch that starts at
+        // `high_start` does not.
         let (mut low, mut high_start) = (start, high);
         while high_start - low > 1 {
             let middle = low + (high_start - low) / 2;
@@ -453,8 +462,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
     known
 }
 
-/// Returns a pair after its first `done` instructions, run in the stretches of the seed. Returns `None` if no stretch
-/// ends after exactly `done` instructions.
+/// Returns a pair after its first `done` instructions, which it ran in the stretches of the seed. Returns `None` if no
+/// stretch ends after exactly `done` instructions.
 fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair<T>> {
     let (mut pair, mut lengths) = (Pair::new(make()), Lengths::new(seed));
     while pair.done < done {
@@ -465,7 +474,7 @@ fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair
     (pair.done == done).then_some(pair)
 }
 
-/// Returns a pair after its first `done` instructions, run in as few stretches as possible.
+/// Returns a pair after its first `done` instructions, which it ran in as few stretches as possible.
 fn straight<T: Twin>(make: &impl Fn() -> T, done: u64) -> Option<Pair<T>> {
     let mut pair = Pair::new(make());
     while pair.done < done {
@@ -526,32 +535,33 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Defect {
         None,
-        /// `b` is wrong after one instruction, by whatever path it runs.
+        /// `b` is wrong after the instruction, no matter by which path the instruction runs.
         Single,
         /// `b` is wrong after an iteration that runs as one piece.
         Block,
-        /// `b` is wrong after two iterations in one stretch, each of which runs as one piece.
+        /// `b` is wrong after a stretch of two iterations, each of which runs as one piece.
         Chain,
-        /// `b` is wrong after an iteration that runs as one piece with an observer.
+        /// `b` is wrong after an iteration that runs as one piece and is observed.
         Observed,
-        /// A jump is not announced.
+        /// The fast engine does not announce a jump.
         Event,
-        /// An instruction is counted twice.
+        /// The fast engine counts an instruction twice.
         Count,
         /// The trap has a wrong cause.
         Trap,
-        /// The program ends early.
+        /// The fast engine ends the program early.
         End,
         /// The fast engine does not run any instruction.
         Stuck,
         /// The engine reports one instruction more than it has run.
         Claim,
-        /// `b` is wrong if the instruction that adds to it runs in a piece of code of any length.
+        /// `b` is wrong if the instruction that changes `b` runs in a piece of code of any length.
         Piece,
-        /// `b` is wrong if the instruction that adds to it runs in a piece of code, but is not the first one in the
-        /// piece.
+        /// `b` is wrong if the instruction that changes `b` runs in a piece of code, but is not the first instruction
+        /// of the piece.
         Piece2,
-        /// `b` is wrong if the instruction that adds to it is neither the first nor the last one in a piece of code.
+        /// `b` is wrong if the instruction that changes `b` is neither the first nor the last instruction of a piece of
+        /// code.
         Whole,
     }
 
@@ -603,7 +613,8 @@ mod tests {
                 if self.defect == Defect::Stuck && self.fast.a == ROUND {
                     break;
                 }
-                // The engine runs a whole piece if the budget allows it, otherwise a single instruction.
+                // The engine runs a whole piece if the budget covers the piece. Otherwise, it runs a single
+                // instruction.
                 let size = match self.extent {
                     Extent::Upto(size) => size.min(3 - self.fast.pc),
                     _ if self.fast.pc == 0 && self.extent.most() >= 3 => 3,
@@ -666,7 +677,7 @@ mod tests {
         (run(|| toy(defect, traps_at, Extent::Throughout), seed, &mut shares), shares)
     }
 
-    /// Returns the differences that several seeds find, reduced by comparing with other code.
+    /// Returns the differences that several seeds find, reduced by comparing again with shorter pieces of code.
     fn firsts(defect: Defect) -> Vec<Difference> {
         let again = |extent, known: &Difference| again(|| toy(defect, u32::MAX, extent), known);
         let differences = differences(defect).into_iter();
@@ -770,7 +781,7 @@ mod tests {
                 assert_eq!(difference.what, "b of lane 0");
             }
         }
-        // If the second comparison does not find the difference, it is returned unchanged.
+        // If the second comparison does not find the difference, the known difference is returned unchanged.
         let known = &differences(Defect::Chain)[0];
         assert_eq!(*first(Box::new(known.clone()), |_, _| None), *known);
         // If the difference occurs only with pieces of whole blocks, the length of these pieces is reduced.

@@ -9,10 +9,11 @@ reconverge_isa::choices! {
     /// Behaviour of a machine in cases that the documents leave undefined.
     #[derive(Default)]
     pub enum Mode {
-        /// The program traps.
+        /// The program traps in such a case.
         #[default]
         Strict = "strict",
-        /// The machine behaves as the documents recommend. The code states the recommendation for each such case.
+        /// The machine behaves as the documents recommend. The code states the recommendation for each case that the
+        /// documents leave undefined.
         Lenient = "lenient",
     }
 }
@@ -36,15 +37,15 @@ pub struct Issue {
 /// Reason why a lane is active or inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// The lane is active in the next instruction.
+    /// The lane will execute the next instruction.
     Active,
     /// A branch deactivated the lane.
     Branch {
-        /// Number of open constructs that are inside the construct of this branch. It is 0 if that construct is the
-        /// innermost one.
+        /// Number of open constructs that are inside the construct of this branch. The number is 0 if the construct of
+        /// this branch is the innermost one.
         depth: u32,
     },
-    /// The lane has left a loop early.
+    /// The lane has left a loop that other lanes still run.
     Break,
     /// The lane waits for the next iteration of a loop.
     Continue,

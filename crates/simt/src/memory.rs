@@ -1,14 +1,15 @@
-//! Memory that many groups share. It consists of disjoint buffers at addresses. A view allows groups to run in parallel
-//! with the same result as in order.
+//! Memory that many groups share. It consists of disjoint buffers at addresses. With views of the memory, groups can
+//! run in parallel and leave the same result as if they ran in order.
 //!
 //! Groups of a grid (blocks, in CUDA's term) may write the same memory. This module guarantees that **the result of a
 //! launch is that of running its groups to their end one after another in the order of their index**, for any number of
 //! threads. To use several processors, a machine runs some groups at the same time. Each group has its own [`Tracked`]
-//! view of the memory as it was at the start. The machine then commits the groups in order. A view records which memory
-//! its group has read, and what it has written. If a group may have read bytes that an earlier group has since written,
-//! its view is discarded, and the group runs again on the current memory. Otherwise the group read the same values as
-//! in launch order, so committing its writes leaves the same memory. Atomic operations are not a special case, because
-//! they are reads and writes. Running threads share no data, so the code does not need locks or relaxed atomics.
+//! view, which shows the memory as it was at the start. The machine then commits the groups in order. The view of a
+//! group records which memory the group has read, and what the group has written. If a group may have read bytes that
+//! an earlier group has since written, the group's view is discarded, and the group runs again on the current memory.
+//! Otherwise the group read the same values as in launch order, so committing its writes leaves the same memory. Atomic
+//! operations are not a special case, because they are reads and writes. Running threads share no data, so the code
+//! does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;
@@ -49,7 +50,7 @@ pub enum LayoutError {
     Overlap {
         /// Address of the buffer with the lower address.
         first: u32,
-        /// Address of the other buffer.
+        /// Address of the buffer with the higher address.
         second: u32,
     },
     /// The buffer at this address extends past the last 32-bit address.
@@ -57,12 +58,13 @@ pub enum LayoutError {
     Beyond(u32),
 }
 
-/// Disjoint buffers in a 32-bit address space. Bytes outside them do not exist.
+/// Disjoint buffers in a 32-bit address space. Bytes outside the buffers do not exist.
 #[derive(Debug)]
 pub struct Memory {
     /// The buffers, by ascending address.
     buffers: Vec<Buffer>,
-    /// Identity of the buffers and of their host addresses. It changes whenever one of these may change.
+    /// Identity of the buffers and of their host addresses. The identity changes whenever the buffers or their host
+    /// addresses may change.
     layout: Identity,
 }
 
@@ -96,31 +98,34 @@ pub trait Store {
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
     /// Returns `count` bytes from `address` on, if one buffer contains all of them and the memory can return them as
-    /// one slice. The group must read only the picked bytes, because the others may be out of date.
+    /// one slice. The group must read only the picked bytes, because the bytes that are not picked may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
     }
 
-    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes all picked bytes. The group may
-    /// store other bytes of the range only with their current values. The group must not read any of the bytes.
+    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes all picked bytes. The group must
+    /// not read any of the bytes. It must not change the bytes that are not picked.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
     }
 
-    /// Returns all bytes of the buffer that contains `address`, and the address of its first byte. Returns `None` unless
-    /// groups may read and write all these bytes at any time while [`layout`](Self::layout) returns the same identity.
+    /// Returns all bytes of the buffer that contains `address`, and the address of the buffer's first byte. Groups may
+    /// read and write all these bytes at any time while [`layout`](Self::layout) returns the same identity. Returns
+    /// `None` if the memory does not allow such accesses.
     fn whole(&mut self, _address: u32) -> Option<(u32, &mut [u8])> {
         None
     }
 
-    /// Returns the identity of the buffers that [`whole`](Self::whole) returns; `None` if it returns none.
+    /// Returns the identity of the buffers that [`whole`](Self::whole) returns, or `None` if `whole` returns no
+    /// buffers.
     fn layout(&self) -> Option<Identity> {
         None
     }
 
-    /// Returns bytes as [`writing`](Self::writing) does, for a group that reads the picked bytes before it writes them.
+    /// Returns bytes as [`writing`](Self::writing) does, for a group that first reads the picked bytes and then writes
+    /// them.
     #[inline(always)]
     fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
@@ -139,7 +144,7 @@ pub enum Picked<'a> {
     Each(&'a [u32], u32, u32),
 }
 
-/// Checks that no buffer overlaps the next one, by ascending address.
+/// Checks that buffers do not overlap. The buffers are sorted by ascending address.
 fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
     match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
         Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
@@ -164,8 +169,8 @@ impl Memory {
     /// Adds a buffer to the memory.
     ///
     /// # Errors
-    /// Returns an error if the buffer overlaps another one or does not fit into 32-bit addresses. The memory is then
-    /// unchanged.
+    /// Returns an error if the buffer overlaps another buffer or does not fit into 32-bit addresses. After an error,
+    /// the memory is unchanged.
     pub fn insert(&mut self, buffer: Buffer) -> Result<(), LayoutError> {
         if buffer.end() > 1 << 32 {
             return Err(LayoutError::Beyond(buffer.address));

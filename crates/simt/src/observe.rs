@@ -14,13 +14,13 @@ reconverge_isa::choices! {
         Conditional = "conditional",
         /// Fused ALU clause.
         Clause = "clause",
-        /// Block of several instructions, which runs after a check of the flow state; or a clause that is not fused.
+        /// Block of several instructions that runs after a check of the flow state, or a clause that is not fused.
         Block = "block",
         /// Part of a block: the group entered the block in its middle, or the instruction budget ended in it.
         Part = "part of a block",
         /// Single instruction.
         Single = "single",
-        /// Reference interpreter, which executes instructions that the fast engine does not handle.
+        /// Reference interpreter, for instructions that the fast engine does not handle.
         Reference = "reference interpreter",
         /// Path that the engine did not announce.
         Other = "other",
@@ -37,11 +37,11 @@ pub enum Event {
         /// The active lanes.
         mask: Mask,
     },
-    /// A decision split the active lanes.
+    /// A flow decision split the active lanes.
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The other lanes.
+        /// The lanes whose path runs later.
         not: Mask,
     },
     /// Lanes that waited run again. The lanes that ran before now wait or have ended, so no lanes reconverge.
@@ -49,7 +49,7 @@ pub enum Event {
         /// All lanes that are now active.
         mask: Mask,
     },
-    /// Lanes that waited run again, together with lanes that ran before.
+    /// Lanes that waited run again, together with all lanes that ran before.
     Reconverge {
         /// All lanes that are now active.
         mask: Mask,
@@ -64,7 +64,7 @@ pub enum Event {
         /// The manual's term for the entry that was popped.
         kind: &'static str,
     },
-    /// The next instruction is not the one that follows.
+    /// The group jumps: the next instruction is not the one at the next address.
     Jump {
         /// Address of the next instruction.
         to: u32,
@@ -73,10 +73,10 @@ pub enum Event {
     Write {
         /// Lane whose register was written.
         lane: Lane,
-        /// Register number, in the machine's own numbering. On R500 and R700, it is the register times four plus the
-        /// channel.
+        /// Register number, in the machine's own numbering. On R500 and R700, the number is the register times four
+        /// plus the channel.
         register: u32,
-        /// The new bits.
+        /// The new bits of the register.
         value: u32,
     },
     /// Memory was read.
@@ -104,8 +104,9 @@ pub enum Event {
 
 impl Event {
     /// Returns the event for a group whose active lanes change from `before` to `after`. The event is
-    /// [`Event::Reconverge`] if all lanes that ran continue together with others, and [`Event::Resume`] if other lanes
-    /// run instead. Returns `None` if no lane was added.
+    /// [`Event::Reconverge`] if all lanes of `before` continue together with other lanes. The event is
+    /// [`Event::Resume`] if other lanes run instead of lanes of `before`. Returns `None` if `after` has no lane that is
+    /// not in `before`.
     #[inline]
     pub fn of_active(before: Mask, after: Mask) -> Option<Event> {
         if (after - before).is_empty() {
@@ -116,10 +117,11 @@ impl Event {
     }
 }
 
-/// The lanes of a group that were active last. Machines use this type if their groups may issue instructions with no
-/// active lane.
+/// The active lanes of the latest step that had active lanes. Machines use this type if their groups may issue
+/// instructions with no active lane.
 ///
-/// Only observed steps update the value. The state of a group does not depend on it, so all values compare as equal.
+/// Only observed steps update the value. The state of a group does not depend on the value, so all values compare as
+/// equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastActive(Mask);
 
@@ -133,8 +135,8 @@ impl Eq for LastActive {}
 
 impl LastActive {
     /// Returns the event of a step that changes the active lanes from `before` to `after`, if there is an event. If
-    /// some lanes stay active, `after` is compared with these lanes. Otherwise it is compared with `before`, or, if
-    /// `before` is empty, with the lanes that were active last.
+    /// some lanes stay active, `after` is compared with the lanes that stay active. Otherwise `after` is compared with
+    /// `before`. If `before` is empty, `after` is compared with the lanes that were active last.
     #[inline]
     pub fn changed(&mut self, before: Mask, after: Mask) -> Option<Event> {
         if before.any() {
@@ -161,7 +163,7 @@ pub trait Observer {
     const PATHS: bool = false;
     /// Receives one event.
     fn event(&mut self, event: Event);
-    /// Receives the number, in the launch, of the group to which the following events belong. Runs of a launch call
+    /// Receives the number of a group in the launch. The following events belong to this group. Runs of a launch call
     /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call it.
     #[inline(always)]
     fn group(&mut self, _number: usize) {}
@@ -185,7 +187,7 @@ pub trait Observer {
     fn wants_depths(&self) -> bool {
         false
     }
-    /// Receives the fill level of a stack or counter of the group. `_number` is its index in
+    /// Receives the fill level of a stack or counter of the group. `_number` is the index of this stack or counter in
     /// [`FlowView::depths`](crate::FlowView::depths). Machines call this function after steps that may have increased
     /// the level, and only if [`Observer::wants_depths`] returns `true`.
     #[inline(always)]
@@ -196,7 +198,7 @@ pub trait Observer {
     fn path(&mut self, _path: Path, _instructions: u64) {}
 }
 
-/// Defines the methods of an [`Observer`] that forward to another observer, except for [`Observer::path`].
+/// Defines the methods of an [`Observer`] that forward to another observer. [`Observer::path`] is not among them.
 macro_rules! hand_on {
     ($self:ident, $of:ident, $to:expr) => {
         #[inline]
@@ -231,14 +233,14 @@ macro_rules! hand_on {
 }
 pub(crate) use hand_on;
 
-/// Announces a sequence of events that recurs each time a program reaches an address. If the observer has recorded the
-/// sequence under its key, the events are not generated again.
+/// Announces a sequence of events that recurs each time a program reaches an address. If the observer has already
+/// recorded the sequence under a key, the engine does not generate the events again.
 ///
 /// `active` are the lanes that reach the address. If they diverge, `first` are the lanes that run first, which are a
 /// proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same order.
-/// They are issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The masks in these events
-/// are `active`, `first`, or `active` without `first`. A key is a small number that the engine chooses. As long as the
-/// observer exists, a key identifies the same events.
+/// Their kinds are issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The mask in such an
+/// event is `active`, `first`, or `active` without `first`. A key is a small number that the engine chooses. As long as
+/// the observer exists, a key identifies the same events.
 #[inline(always)]
 pub fn together<O: Observer>(
     observer: &mut O,
@@ -352,7 +354,7 @@ impl Observer for Dynamic<'_> {
     }
 }
 
-/// Counts of a run. Each issue of an instruction to a group counts once, whatever its active lanes.
+/// Counts of a run. Each issue of an instruction to a group counts once, no matter how many lanes are active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Number of instructions issued to groups.

@@ -1,7 +1,8 @@
 //! The paths by which a fast engine executes instructions, and the number of instructions of each path.
 //!
-//! A fast engine has special paths for the usual content of programs. A path that no test program uses is not tested,
-//! so runs count the instructions of each path. The engine calls [`Observer::path`], and [`Shares`] adds the numbers.
+//! A fast engine has special paths for code that is common in programs. If no test program uses a path, the path is not
+//! tested. Runs therefore count the instructions of each path. The engine calls [`Observer::path`] with the numbers of
+//! instructions, and [`Shares`] adds these numbers.
 
 use std::fmt;
 
@@ -32,7 +33,7 @@ impl Shares {
         other.announce(self);
     }
 
-    /// Announces the counts to an observer, if it requests them.
+    /// Announces the counts to an observer, if the observer requests them.
     pub fn announce<O: Observer>(&self, observer: &mut O) {
         if O::PATHS {
             for path in Path::ALL {

@@ -1,9 +1,10 @@
-//! Access to rows without a search and without a bounds check. The operations of a lowered program refer to these rows,
-//! which are the registers of a group and the temporary rows after them.
+//! Access to rows without a search and without a bounds check. The rows are the registers of a group, and the temporary
+//! rows after the registers. The operations of a lowered program refer to these rows.
 //!
-//! While a program is lowered, a [`Layout`] counts its rows. It creates a [`Place`] only for a row that it has counted.
-//! A [`Frame`] checks that a group has at least as many rows. So operations can access a place without a check.
-//! Measured: this saves 0.6 ns of 5 ns for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC).
+//! While a program is lowered, a [`Layout`] counts the rows of the program. The layout creates a [`Place`] only for a
+//! row that it has counted. A [`Frame`] checks that a group has at least as many rows as the layout. So operations can
+//! access a place without a check. Measured: this saves 0.6 ns of 5 ns for an operation with three sources (rustc 1.95,
+//! AVX-512, an AMD EPYC).
 
 // Unsafe code is required because rows are accessed through a pointer. `Frame` states why that is sound.
 #![allow(unsafe_code)]
@@ -16,7 +17,7 @@ use reconverge_guarded::{Guarded, Placement};
 use crate::registers::Row;
 use crate::wide::Words8;
 
-/// A row, identified by its distance from the first row in bytes. Only a [`Layout`] creates places.
+/// A row, identified by its distance in bytes from the first row. Only a [`Layout`] creates places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place<const N: usize>(u32);
 
@@ -37,7 +38,7 @@ pub struct Layout<const N: usize> {
 }
 
 impl<const N: usize> Layout<N> {
-    /// Returns a layout of `rows` rows. There must be at least one.
+    /// Returns a layout of `rows` rows. There must be at least one row.
     ///
     /// # Panics
     /// Panics if `rows` is 0, or if the distance of a row in bytes does not fit into 32 bits.
@@ -74,22 +75,22 @@ impl<const N: usize> Layout<N> {
     }
 }
 
-/// The rows of a group that runs a lowered program. They are borrowed (`&mut [Row<N>]`), or taken from the group
-/// (`Guarded<Row<N>>`). Taken rows are [swapped](Frame::swap) back when the group itself needs them.
+/// The rows of a group that runs a lowered program. The frame borrows the rows (`&mut [Row<N>]`), or takes them from
+/// the group (`Guarded<Row<N>>`). When the group itself needs taken rows, they are [swapped](Frame::swap) back.
 #[derive(Debug)]
 pub struct Frame<R, const N: usize> {
     rows: R,
     least: usize,
 }
 
-/// Storage of rows. Until the storage is changed through another reference, each call returns the same rows.
+/// Storage of rows. Each call returns the same rows until another reference changes the storage.
 pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
 impl<const N: usize> Rows<N> for Guarded<Row<N>> {}
 
 mod private {
     /// Prevents other implementations of [`Rows`](super::Rows), because soundness depends on the behaviour of the
-    /// existing ones.
+    /// implementations in this module.
     pub trait Sealed {}
     impl<const N: usize> Sealed for &mut [super::Row<N>] {}
     impl<const N: usize> Sealed for super::Guarded<super::Row<N>> {}
@@ -126,8 +127,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// Panics if `rows` has fewer rows than the layout.
     ///
     /// # Safety
-    /// Every place that is used with the frame must have been created by this layout, or by one that does not have more
-    /// rows.
+    /// Every place that is used with the frame must have been created by this layout, or by a layout with at most as
+    /// many rows.
     #[inline(always)]
     pub unsafe fn new(rows: R, layout: &Layout<N>) -> Self {
         assert!(rows.as_ref().len() >= layout.rows, "the group was made for this program");
@@ -139,8 +140,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     pub fn row(&self, place: Place<N>) -> &[u32; N] {
         let rows = self.rows.as_ref();
         debug_assert!(place.number() < rows.len());
-        // SAFETY: `new` or `swap` has checked that there are at least as many rows as in the layout. Their callers
-        // guarantee that the place is one of the layout's rows.
+        // SAFETY: `new` or `swap` has checked that there are at least as many rows as in the layout. The callers of
+        // `new` and `swap` guarantee that the place is one of the layout's rows.
         unsafe { &(*rows.as_ptr().byte_add(place.0 as usize)).0 }
     }
 
@@ -153,7 +154,7 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
-    /// Returns the bytes of all rows, for code that addresses rows by their distance from the first one.
+    /// Returns the bytes of all rows, for code that addresses a row by its distance from the first row.
     #[inline(always)]
     pub fn bytes(&mut self) -> *mut [u8] {
         let rows = self.rows.as_mut();
@@ -166,8 +167,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         Cells { first: self.rows.as_mut().as_mut_ptr(), rows: PhantomData }
     }
 
-    /// Returns `C` lanes of a row by value, from lane `number * C` on. `number` is taken modulo the number of such
-    /// chunks in a row.
+    /// Returns `C` lanes of a row by value, from lane `number * C` on. `number` is taken modulo the number of chunks of
+    /// `C` lanes in a row.
     #[inline(always)]
     pub fn chunk<const C: usize>(&self, place: Place<N>, number: usize) -> [u32; C] {
         let chunks = self.row(place).as_chunks::<C>().0;
@@ -182,8 +183,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     }
 }
 
-/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole. So an operation may
-/// write rows that it also reads.
+/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole, so an operation may
+/// read and write the same rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a, const N: usize> {
     first: *mut Row<N>,

@@ -1,8 +1,8 @@
 //! The threads for parallel work of this process, which may be a forked child.
 //!
 //! A forked child has only the thread that called `fork`. In the child, the pools of its parent, including rayon's
-//! global pool, do not have threads. Work that is given to them never ends. All parallel work therefore starts in
-//! [`install`], which uses a pool that the process itself has created.
+//! global pool, do not have threads. Work that is given to such a pool never ends. All parallel work therefore starts
+//! in [`install`], which uses a pool that the current process has created.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -15,8 +15,8 @@ struct Own {
     pool: ThreadPool,
 }
 
-/// The pool that was created last. It is never freed, because other threads use it. In a forked child, dropping the
-/// parent's pool would also wait for threads that do not exist.
+/// The pool that was created last. The pool is never freed, because other threads use it. In a forked child, dropping
+/// the parent's pool would also wait for threads that do not exist.
 static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Number of threads of the pool. 0 means the default.
@@ -43,8 +43,9 @@ enum Caller {
     Here,
     /// The thread does not belong to a pool. It uses the pool of the process.
     Elsewhere,
-    /// The thread belongs to a pool of the parent process. It uses the pool of this process instead. The thread must
-    /// not wait for work as threads of a pool do, because it would continue the parent's work meanwhile.
+    /// The thread belongs to a pool of the parent process. It uses the pool of the current process instead. While
+    /// threads of a pool wait, they run other work of their pool. This thread must not wait in that way, because it
+    /// would continue the parent's work.
     Orphan,
 }
 
@@ -62,7 +63,8 @@ fn place() -> Caller {
     if HOME.get() == process { Caller::Here } else { Caller::Orphan }
 }
 
-/// Returns the pool of this process, creating it if necessary. Returns `None` if the host does not create threads.
+/// Returns the pool of this process. If the process has no pool, creates one. Returns `None` if the host does not
+/// create threads.
 #[allow(unsafe_code)]
 fn own() -> Option<&'static ThreadPool> {
     let process = process();
@@ -100,8 +102,9 @@ pub fn set_threads(threads: usize) {
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// Does work in a rayon pool that has threads in this process. If this thread belongs to such a pool, that pool is
-/// used. Otherwise, the pool of the process is used. It is created on first use, and again in a forked child.
+/// Does work in a rayon pool that has threads in this process. If this thread belongs to such a pool, the function uses
+/// that pool. Otherwise, it uses the pool of the process. The pool of the process is created on first use, and once
+/// more in a forked child.
 ///
 /// ```
 /// use rayon::prelude::*;
@@ -123,9 +126,9 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread. Other threads can run jobs that the work spawns. They are threads of the pool that
-/// [`install`] uses. The function returns after all jobs have ended. If there are no other threads, `work` receives
-/// `None` instead of a scope.
+/// Does work on this thread. The work may spawn jobs. Other threads of the pool that [`install`] uses can run these
+/// jobs. The function returns after all jobs have ended. If there are no other threads, `work` receives `None` instead
+/// of a scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -146,7 +149,7 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // An orphan gets no helpers: it would continue the work of the parent's pool while it waits for them.
+        // An orphan gets no helpers: while it waits for them, it would continue the work of the parent's pool.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }
@@ -157,7 +160,7 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
 /// assert_eq!(reconverge_simt::pool::on_one_thread(reconverge_simt::pool::threads), 1);
 /// ```
 pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
-    /// Restores the previous state when it is dropped, also after a panic.
+    /// When this value is dropped, it restores the previous state, also after a panic.
     struct Restored(bool);
     impl Drop for Restored {
         fn drop(&mut self) {

@@ -1,23 +1,23 @@
 //! Finds races on memory that the groups of a block share, and reads of this memory before any write.
 //!
-//! Two accesses to the same bytes race if they are made by different groups of the block, at least one of them is a
-//! store, and nothing orders them. The accesses of one group are ordered by its program. [`Races::floor`] orders all
-//! earlier accesses before all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and
-//! [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups store the same value to
-//! the same bytes, they *agree*: their stores do not race with each other, and their loads of that value do not race
-//! with these stores.
+//! Two accesses to the same bytes race under three conditions: different groups of the block make them, at least one of
+//! them is a store, and nothing orders them. The program of a group orders the accesses of that group. [`Races::floor`]
+//! orders all earlier accesses before all later accesses, like a barrier for all groups. [`Races::release`],
+//! [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups
+//! store the same value to the same bytes, the groups *agree*: their stores do not race with each other, and their
+//! loads of that value do not race with these stores.
 //!
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
-//! groups. An access is recorded as a *stamp*: its time, with the number of the group in the low bits. The time
-//! advances whenever an order begins. So comparing a stamp with a time shows whether an access is ordered before all
-//! later ones. Rows of lanes are compared at once, all other accesses lane by lane. If all orders are floors, two loads
-//! per cell are sufficient: for any store, at least one of the two loads belongs to another group. With other orders, a
-//! race may be missed.
+//! groups. An access is recorded as a *stamp*: the time of the access, with the number of the group in the low bits.
+//! The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the access is
+//! ordered before all later accesses. Rows of lanes are compared at once, all other accesses lane by lane. If only
+//! floors order accesses, two loads per cell are sufficient: for any store, at least one of the two loads belongs to
+//! another group. If barriers for some groups or locks order accesses, a race may be missed.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Number of bits that contain a lane's number in its group.
+/// Number of bits for the number of a lane in its group.
 const LANE_BITS: u32 = 6;
 
 /// The lane and the instruction that make an access.
@@ -58,7 +58,7 @@ pub struct Races {
     now: u32,
     /// Lowest stamp of the block. Lower stamps belong to earlier blocks.
     begin: u32,
-    /// Accesses with a stamp below this one are ordered before every later access.
+    /// Accesses with a stamp below this stamp are ordered before every later access.
     base: u32,
     /// Number of bytes, from address 0 on, that the launch initializes. Loads of these bytes are not recorded until a
     /// store changes one of them.
@@ -66,11 +66,11 @@ pub struct Races {
     given_changed: bool,
     stores: Stamps,
     loads: Stamps,
-    /// For each cell, the latest load by another group than the one in `loads`.
+    /// For each cell, the latest load by a group that did not make the load in `loads`.
     others: Stamps,
-    /// For each cell, groups that have stored the same value without being ordered.
+    /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders that are not floors.
+    /// The orders that are not floors. They order accesses around locks and around barriers for some groups.
     clocks: Option<Clocks>,
 }
 
@@ -104,14 +104,14 @@ impl Stamps {
 /// Groups that have stored the same value to a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Agreed {
-    /// Set of the groups: bit n for all groups whose number modulo 64 is n.
+    /// Set of the groups. Bit n represents all groups whose number modulo 64 is n.
     groups: u64,
     /// The latest of the stores that agree with the store in `stores`.
     stamp: u32,
     by: u32,
 }
 
-/// For each group, the accesses of other groups that are ordered before its next access.
+/// For each group, which accesses of other groups are ordered before the group's next access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
     /// `known[g][h]` is a time. Accesses of group h before this time are ordered before the next access of group g.
@@ -123,7 +123,7 @@ struct Clocks {
 impl Races {
     /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch initializes the bytes below
     /// address `given`. `narrow` means that stores may be narrower than a word. `stored` means that the program has a
-    /// store; otherwise, only initialized bytes can be loaded.
+    /// store. Without a store in the program, only initialized bytes can be loaded.
     pub fn begin(&mut self, groups: u32, bytes: usize, given: u32, narrow: bool, stored: bool) {
         let cell_bits = if narrow { 0 } else { 2 };
         let group_bits = groups.max(1).next_power_of_two().trailing_zeros();
@@ -137,8 +137,8 @@ impl Races {
             self.loads.resize(cells);
             self.others.resize(cells);
         }
-        // This makes all stamps of the previous block recognizable: if `advance` restarts the stamps, they become 0,
-        // otherwise they are below the new `begin`.
+        // This value makes all stamps of the previous block recognizable. If `advance` restarts the stamps, the stamps
+        // of the previous block become 0; otherwise they are below the new `begin`.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;
@@ -160,7 +160,7 @@ impl Races {
         self.given_changed
     }
 
-    // The following functions order accesses.
+    // Each of the following functions orders accesses.
 
     /// Orders all earlier accesses before all later ones.
     pub fn floor(&mut self) {
@@ -170,8 +170,8 @@ impl Races {
         self.agreed.clear();
     }
 
-    /// Orders the earlier accesses of a group before the later accesses of groups that then [acquire](Races::acquire)
-    /// the same point.
+    /// Orders the earlier accesses of a group before the later accesses of groups that [acquire](Races::acquire) the
+    /// same point afterwards.
     pub fn release(&mut self, group: u32, point: u32) {
         if self.groups > 1 {
             let view = self.view(group);
@@ -180,7 +180,8 @@ impl Races {
         }
     }
 
-    /// Orders the accesses that were released at a point before the later accesses of a group.
+    /// Orders accesses before the later accesses of a group. The earlier accesses are those that were released at a
+    /// point.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {
@@ -188,8 +189,8 @@ impl Races {
         }
     }
 
-    /// Orders the earlier accesses of the groups `all` before the later accesses of the first `waiting` of these
-    /// groups.
+    /// Orders the earlier accesses of all groups in `all` before the later accesses of the first `waiting` groups in
+    /// `all`.
     pub fn meet(&mut self, point: u32, all: &[u32], waiting: usize) {
         all.iter().for_each(|group| self.release(*group, point));
         all.iter().take(waiting).for_each(|group| self.acquire(*group, point));
@@ -201,8 +202,8 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns a time for each group. The group's accesses before that time are ordered before accesses that acquire a
-    /// point which `group` releases now.
+    /// Returns a time for each group. If `group` releases a point now, the accesses of each group before its time are
+    /// ordered before accesses that acquire the point.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -210,8 +211,8 @@ impl Races {
         view
     }
 
-    /// Advances the time. If all stamps have been used, the stamps restart at the lowest one, and all earlier accesses
-    /// count as ordered before later ones.
+    /// Advances the time. If all stamps have been used, the stamps restart at the lowest stamp, and all earlier
+    /// accesses count as ordered before later accesses.
     fn advance(&mut self) {
         if self.now < (u32::MAX >> self.group_bits) - 1 {
             self.now += 1;
@@ -237,8 +238,8 @@ impl Races {
         (1 << self.group_bits) - 1
     }
 
-    /// Returns whether the access with this stamp was made by another group than `group` and is not ordered before the
-    /// next access of `group`.
+    /// Returns whether two conditions are true for the access with this stamp: a group other than `group` made it, and
+    /// it is not ordered before the next access of `group`.
     fn is_unordered(&self, stamp: u32, group: u32) -> bool {
         let of = stamp & self.group_mask();
         if stamp < self.base || of == group {
@@ -292,8 +293,8 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // If the group has already loaded the cell at this time, nothing changes, so further loads cost only a
-                // comparison.
+                // If the group has already loaded the cell at this time, nothing changes. So further loads of the cell
+                // cost only a comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -305,7 +306,8 @@ impl Races {
         }
     }
 
-    /// Records a lane's store of bytes. The bytes must exist. `same` means that the store does not change their value.
+    /// Records a lane's store of bytes. The bytes must exist. `same` means that the store does not change the value of
+    /// the bytes.
     ///
     /// # Errors
     /// Returns the hazard if the store is an error. The store is then not recorded.
@@ -355,17 +357,17 @@ impl Races {
         Ok(())
     }
 
-    /// Returns whether a group is one of those that have stored the cell's value.
+    /// Returns whether a group has stored the value that the cell contains.
     fn agrees(&self, cell: usize, group: u32) -> bool {
         self.agreed.get(&(cell as u32)).is_some_and(|agreed| agreed.groups & bit(group) != 0)
     }
 
-    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes, which has at least one
-    // lane. `accessor` describes the row's first lane.
+    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes that access memory. It
+    // contains at least one lane. `accessor` describes the row's first lane.
 
     /// Records loads of `bytes` bytes per lane. Returns `false` if one of the loads is an error or may be outside the
-    /// memory. Some loads may then already be recorded. The caller calls [`Races::load`] for each lane, which records
-    /// these loads again without a change.
+    /// memory. In that case, some loads may already have been recorded, and the caller calls [`Races::load`] for each
+    /// lane. Recording a load again changes nothing.
     #[inline(always)]
     pub fn load_row<const N: usize>(
         &mut self,
@@ -397,8 +399,9 @@ impl Races {
     }
 
     /// Records stores of `bytes` bytes per lane. Returns `false` if one of the stores is an error, may be outside the
-    /// memory, changes bytes that the launch initializes, or may agree with other groups. Some stores may then already
-    /// be recorded. The caller calls [`Races::store`] for each lane, which records these stores again without a change.
+    /// memory, changes bytes that the launch initializes, or may agree with stores of other groups. In that case, some
+    /// stores may already have been recorded, and the caller calls [`Races::store`] for each lane. Recording a store
+    /// again changes nothing.
     #[inline(always)]
     pub fn store_row<const N: usize>(
         &mut self,
@@ -427,7 +430,7 @@ impl Races {
         lanes(bits).all(|lane| self.store(accessor.at(lane), addresses[lane], bytes, false).is_ok())
     }
 
-    /// Returns the first cell of the row, if lane n accesses cell n of it, and all cells of the row exist.
+    /// Returns the first cell of the row if lane n accesses cell n of the row, and if all cells of the row exist.
     #[inline(always)]
     fn contiguous<const N: usize>(&self, addresses: &[u32; N], bits: u64, bytes: u32) -> Option<usize> {
         if self.cell_bits != 2 || bytes != 4 {
@@ -586,7 +589,7 @@ impl Accessor {
     }
 }
 
-/// Returns whether a stamp is at least `base` and belongs to another group than the stamp `own`.
+/// Returns whether a stamp is at least `base` and belongs to a different group than the stamp `own`.
 #[inline(always)]
 fn is_foreign(stamp: u32, base: u32, own: u32, group_mask: u32) -> bool {
     (stamp >= base) & ((stamp ^ own) & group_mask != 0)
@@ -678,7 +681,7 @@ mod tests {
         assert_eq!(races.load(by(1), 0, 4), Ok(()));
         assert_eq!(races.load(by(1), 8, 4), race(0, true), "stored after the release");
         assert_eq!(races.load(by(2), 0, 4), race(0, true), "did not acquire");
-        // Orders are transitive.
+        // Orders are transitive: if a is before b, and b is before c, then a is before c.
         races.release(1, 9);
         races.acquire(2, 9);
         assert_eq!(races.load(by(2), 0, 4), Ok(()));
@@ -723,7 +726,7 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // As callers do, record each lane, up to the first one with a hazard.
+                // As callers do, record one lane after another, up to the first lane with a hazard.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

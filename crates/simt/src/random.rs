@@ -42,12 +42,13 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// Returns one of the choices. There must be at least one.
+    /// Returns one of the choices. There must be at least one choice.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.next() as usize % choices.len()]
     }
 
-    /// Reduces a list to `count` items, chosen at random and in random order. A shorter list keeps all its items.
+    /// Reduces a list to `count` items, selected at random and in random order. If the list has at most `count` items,
+    /// it keeps all of them.
     pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
         for place in 0..count.min(items.len()) {
             let left = (items.len() - place) as u32;

@@ -27,8 +27,9 @@ impl<const W: usize> Plain for Row<W> {
     const ZERO: Self = Row::ZERO;
 }
 
-/// Writes the four components of lanes, from lane 0 on, to one row per component. Other lanes keep their values. The
-/// code is compiled for `level`, or for every processor if `level` is `None`.
+/// Writes the four components of each lane to four rows, one row per component. `values` contains the components, from
+/// lane 0 on. Lanes without a value keep their components. The code is compiled for `level`, or for every processor if
+/// `level` is `None`.
 pub fn to_rows<const W: usize>(level: Option<Level>, values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
     let task = ToRows { values, rows };
     match level {
@@ -51,7 +52,7 @@ impl<const W: usize> Task for ToRows<'_, W> {
     }
 }
 
-/// Reads the four components of lanes from one row per component: the inverse of [`to_rows`].
+/// Reads the four components of each lane from four rows, one row per component: the inverse of [`to_rows`].
 pub fn from_rows<const W: usize>(level: Option<Level>, rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) {
     let task = FromRows { rows, values };
     match level {
@@ -74,15 +75,15 @@ impl<const W: usize> Task for FromRows<'_, W> {
     }
 }
 
-/// The registers of a group of `W` lanes, followed by an engine's own rows (the *room*).
+/// The registers of a group of `W` lanes, followed by rows that only the engine uses (the *room*).
 #[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
-    /// The registers, followed by the engine's own rows.
+    /// The registers, followed by the rows that only the engine uses.
     rows: Guarded<Row<W>>,
     count: usize,
 }
 
-/// Compares only the registers, not the engine's own rows.
+/// Compares only the registers, not the rows that only the engine uses.
 impl<const W: usize> PartialEq for Registers<W> {
     fn eq(&self, other: &Self) -> bool {
         self.rows() == other.rows()
@@ -97,7 +98,7 @@ impl<const W: usize> Registers<W> {
         Registers { rows: Guarded::new(count, Placement::process()), count }
     }
 
-    /// Sets all registers to zero. The engine's own rows are unchanged.
+    /// Sets all registers to zero. The rows that only the engine uses are unchanged.
     pub fn clear(&mut self) {
         self.rows_mut().fill(Row::ZERO);
     }
@@ -117,7 +118,8 @@ impl<const W: usize> Registers<W> {
         self.rows.truncate(self.count);
     }
 
-    /// Returns the registers followed by the engine's own rows, for engines that number both as one list.
+    /// Returns the registers followed by the rows that only the engine uses, for engines that number all these rows as
+    /// one list.
     pub fn with_room_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows
     }

@@ -1,18 +1,19 @@
 //! The texture sampler of all three machines.
 //!
 //! An [`Image`] contains texels, a [`Sampler`] describes how to read them, and [`sample`] reads them. The machine
-//! determines the level of detail, from a quad's neighbours, explicit derivatives or a register. For that, the machine
-//! uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
+//! determines the level of detail from a quad's neighbours, from explicit derivatives or from a register. For this
+//! purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
 //! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the OpenGL
-//! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact;
-//! everything else is a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on Tesla
-//! (CUDA programming guide, "Linear Filtering"). No document states how they are rounded, so this module uses binary32
-//! weights. [`anisotropy`] contains the filters that read several positions.
+//! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact. All
+//! other results are a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on Tesla
+//! (CUDA programming guide, "Linear Filtering"). No document states how the hardware rounds its weights, so this module
+//! uses binary32 weights. [`anisotropy`] contains the filters that read several positions.
 //!
 //! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. The order is along s, along
-//! t, along r, and between levels. A side of weight 0 is not read. Texels that are not mixed keep their bits. If mixing
-//! produces a NaN, the result is [`QUIET_NAN`] on every host. A NaN coordinate and a NaN level of detail are read as 0.
+//! t, along r, and between levels. A texel whose weight is 0 is not read. Texels that are not mixed keep their bits. If
+//! mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a coordinate or a level of detail is a NaN, it
+//! counts as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -40,7 +41,7 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names are those of Mesa's headers for the three machines. The meaning is that of OpenGL (3.0, "Texture
+/// The names are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes (3.0, "Texture
 /// Minification"; for the mirrored modes EXT_texture_mirror_clamp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
@@ -51,15 +52,16 @@ pub enum Wrap {
     Mirror,
     /// Outside the image, the texel at the edge is read.
     ClampToEdge,
-    /// Coordinates are clamped to the edge of the image. For any coordinate outside, linear filtering mixes half of the
-    /// border colour, and nearest filtering reads the texel at the edge. (OpenGL CLAMP)
+    /// Coordinates are clamped to the edge of the image. For any coordinate outside the image, linear filtering mixes
+    /// half of the border colour with half of the texel at the edge, and nearest filtering reads the texel at the edge.
+    /// (OpenGL CLAMP)
     Clamp,
     /// Outside the image, the border colour is read.
     ClampToBorder,
     /// The image is mirrored once around 0. Outside both copies, the texel at the edge is read.
     MirrorOnceToEdge,
     /// The image is mirrored once around 0. Outside both copies, coordinates are treated as in [`Wrap::Clamp`]. At 0,
-    /// linear filtering mixes the image with its mirror image, not with the border.
+    /// linear filtering mixes the image with its mirror image, not with the border colour.
     MirrorOnce,
     /// The image is mirrored once around 0. Outside both copies, the border colour is read.
     MirrorOnceToBorder,
@@ -71,17 +73,17 @@ pub enum Filter {
     /// The texel that contains the coordinate.
     #[default]
     Nearest,
-    /// The texels next to the coordinate, weighted by distance along each axis.
+    /// The texels next to the coordinate are mixed, weighted by distance along each axis.
     Linear,
 }
 
 /// The way in which mip levels are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MipFilter {
-    /// Only level 0 is read.
+    /// The lane always reads level 0.
     #[default]
     None,
-    /// The nearest level is read.
+    /// The lane reads the nearest level.
     Nearest,
     /// The two nearest levels are read and weighted.
     Linear,
@@ -102,7 +104,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All comparisons, in the order in which R600 and Tesla number them.
+    /// All comparisons. R600 and Tesla number them in this order.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -115,7 +117,7 @@ impl Compare {
     ];
 
     /// Returns the result of comparing `reference` with `texel`. If one of them is a NaN, only "not equal" and "always"
-    /// hold.
+    /// are true.
     pub fn passes(self, reference: f32, texel: f32) -> bool {
         match self {
             Compare::Never => false,
@@ -133,7 +135,7 @@ impl Compare {
 /// State that determines how an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Wrap modes for s, t and r. Cubes ignore them and clamp to the edge of their face.
+    /// Wrap modes for s, t and r. For cubes, these modes are ignored, and coordinates clamp to the edge of the face.
     pub wrap: [Wrap; 3],
     /// Filter for a level of detail of at most 0, at which a texel covers more than a pixel.
     pub mag: Filter,
@@ -151,10 +153,10 @@ pub struct Sampler {
     pub lod_bias: f32,
     /// Whether coordinates count texels instead of running from 0 to 1.
     pub unnormalised: bool,
-    /// Whether linear filtering of a cube mixes texels of several faces at their edges (OpenGL 3.2, 3.8.8).
+    /// Whether linear filtering at the edges of a cube's faces mixes texels of several faces (OpenGL 3.2, 3.8.8).
     pub seamless: bool,
-    /// Maximum number of positions of an anisotropic filter; 0 and 1 disable it. [`sample`] and its variants read only
-    /// one position. [`Footprint`](anisotropy::Footprint) computes the others.
+    /// Maximum number of positions of an anisotropic filter; 0 and 1 disable the filter. [`sample`] and its variants
+    /// read only one position. [`Footprint`](anisotropy::Footprint) computes the other positions.
     pub anisotropy: u8,
 }
 
@@ -182,7 +184,7 @@ impl Default for Sampler {
 pub struct Position {
     /// The coordinates s, t and r. For cubes, the components of a direction.
     pub coordinates: [f32; 3],
-    /// Number of the layer of an array. It is rounded to nearest even and clamped.
+    /// Number of the layer of an array. The number is rounded to nearest even and clamped to the existing layers.
     pub layer: f32,
     /// Texel offset, which is added to the position in texels.
     pub offset: [i32; 3],
@@ -210,8 +212,8 @@ pub fn sample_compare(
     filtered(image, sampler, at, passes)[0]
 }
 
-/// Returns the four texels that linear filtering would mix in 2D, without mixing them. Their order is that of the
-/// gather instructions: (0, 1), (1, 1), (1, 0), (0, 0), in texels from the lower corner.
+/// Returns the four texels that linear filtering would mix in 2D, without mixing them. The order of the texels is that
+/// of the gather instructions: (0, 1), (1, 1), (1, 0), (0, 0), in texels from the lower corner.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
     let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
@@ -220,8 +222,8 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
 }
 
 /// Returns the weights that [`sample`] uses. The first three are the weights of the upper texel along x, y and z, on
-/// the larger of the two levels. The fourth is the weight of the smaller level. If nothing is mixed along an axis or
-/// between levels, the weight is 0.
+/// the larger of the two levels that are mixed. The fourth is the weight of the smaller level. If nothing is mixed
+/// along an axis or between levels, the corresponding weight is 0.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -240,13 +242,13 @@ pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] 
     nearest(&image.levels[number], sampler, place, at.offset, |texel| texel)
 }
 
-/// Returns the level of detail for two gradients: log2 of the larger length, in texels of level 0. (OpenGL 3.9.8,
-/// equation 3.21)
+/// Returns the level of detail for two gradients: log2 of the length of the longer gradient, in texels of level 0.
+/// (OpenGL 3.9.8, equation 3.21)
 ///
-/// `dx` and `dy` are the changes of s, t and r from one pixel to the next one in each direction. For cubes, they are
-/// the changes of the coordinates on the face. Axes that the image does not have are ignored. If both gradients are
-/// zero, the result is minus infinity. If one gradient contains a NaN, the result depends only on the other gradient.
-/// If both contain a NaN, the result is a NaN.
+/// `dx` and `dy` are the changes of s, t and r from one pixel to the pixel on its right and to the pixel below it. For
+/// cubes, `dx` and `dy` are the changes of the coordinates on the face. Axes that the image does not have are ignored.
+/// If both gradients are zero, the result is minus infinity. If one gradient contains a NaN, the result depends only on
+/// the other gradient. If both contain a NaN, the result is a NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let [right, below] = squares(image, sampler, [dx, dy]);
     let larger = right.max(below);
@@ -266,11 +268,12 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     })
 }
 
-/// Returns the level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
+/// Returns the level of detail of a quad. [`lod_of_gradients`] computes it from the changes of the coordinates between
+/// a lane and its neighbours.
 ///
 /// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
-/// these three directions are projected onto the face that `facing` points at. `facing` is the direction of the lane
-/// that reads.
+/// the coordinates are three directions, which are projected onto the face at which `facing` points. `facing` is the
+/// direction of the lane that reads.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
     let [dx, dy] = gradients_of_quad(image, facing, quad);
     lod_of_gradients(image, sampler, dx, dy)
@@ -289,7 +292,7 @@ pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -
     [change(right), change(below)]
 }
 
-/// A face of a cube, which defines coordinates on it (OpenGL 3.9.6, table 3.19).
+/// A face of a cube. The face defines coordinates on its plane (OpenGL 3.9.6, table 3.19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face(
     /// Number of the face, 0 to 5: +x, -x, +y, -y, +z, -z.
@@ -299,7 +302,7 @@ pub struct Face(
 impl Face {
     /// Returns the face that a direction points at. If components have the same size, z takes precedence over y, and y
     /// over x. -0 does not count as negative. (Neither OpenGL nor the description of the CUBE instruction of R700
-    /// determines the choice.)
+    /// defines the face for components of the same size.)
     pub fn of([x, y, z]: [f32; 3]) -> Face {
         let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
         let (axis, negative) = if az >= ax && az >= ay {
@@ -312,8 +315,8 @@ impl Face {
         Face(axis + u8::from(negative))
     }
 
-    /// Returns the coordinates s and t, from 0 to 1, of a direction projected onto this face. They are NaN if the
-    /// direction is all zeros.
+    /// Returns the coordinates s and t, from 0 to 1, of a direction projected onto this face. The coordinates are NaN
+    /// if all components of the direction are zero.
     pub fn project(self, [x, y, z]: [f32; 3]) -> [f32; 2] {
         let (sc, tc, ma) = match self.0 {
             0 => (-z, -y, x),
@@ -327,7 +330,8 @@ impl Face {
         [(sc / ma + 1.0) * 0.5, (tc / ma + 1.0) * 0.5]
     }
 
-    /// Returns the direction to a position on the plane of this face. Positions run from -1 to 1 between the edges.
+    /// Returns the direction to a position on the plane of this face. Positions between the edges of the face run from
+    /// -1 to 1.
     pub fn direction(self, [s, t]: [f32; 2]) -> [f32; 3] {
         match self.0 {
             0 => [1.0, -t, -s],
@@ -340,7 +344,7 @@ impl Face {
     }
 }
 
-/// A position on one level: coordinates in texels, and the slice of an array or the face of a cube.
+/// A position on one level. It consists of coordinates in texels, and of the slice of an array or the face of a cube.
 struct LevelPosition {
     texels: [f32; 3],
     /// Number of texels along each axis.
@@ -352,8 +356,8 @@ struct LevelPosition {
 }
 
 impl LevelPosition {
-    /// Returns the index of the lower of the two texels next to the coordinate of an axis, moved by `offset`, and the
-    /// weight of the upper one.
+    /// Returns the index of the lower of the two texels next to the coordinate of an axis, and the weight of the upper
+    /// texel. The coordinate is moved by `offset`.
     fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
         let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
         // `Clamp` and `MirrorOnce` clamp the coordinate itself, which also affects the weights.
@@ -427,8 +431,8 @@ fn filter_of(sampler: &Sampler, lod: f32) -> Filter {
     if clamped_lod(sampler, lod) > 0.0 { sampler.min } else { sampler.mag }
 }
 
-/// Returns the level to read, and the weight of the next smaller level. The weight is less than 1, and 0 if only one
-/// level is read.
+/// Returns the larger level to read, and the weight of the next smaller level. The weight is less than 1. It is 0 if
+/// only one level is read.
 fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     let clamped = clamped_lod(sampler, lod);
     let last = image.levels.len() - 1;
@@ -439,8 +443,8 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     if below >= last { (last, 0.0) } else { (below, clamped - libm::floorf(clamped)) }
 }
 
-/// Returns the level that is read for a level of detail. It is a whole number, or a number between two levels if they
-/// are mixed.
+/// Returns the level that is read for a level of detail. If one level is read, the result is a whole number. If two
+/// levels are mixed, the result is between their numbers.
 ///
 /// This is the first value of OpenGL's `textureQueryLod`.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
@@ -461,7 +465,7 @@ fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
 fn nearest_level(image: &Image, sampler: &Sampler, lod: f32) -> usize {
     match sampler.mip {
         MipFilter::None => 0,
-        // ceil(lod + 1/2) - 1: a tie selects the larger level. (OpenGL 3.9.8)
+        // ceil(lod + 1/2) - 1: if two levels are equally near, the larger level is read. (OpenGL 3.9.8)
         MipFilter::Nearest | MipFilter::Linear => {
             let level = libm::ceilf(clamped_lod(sampler, lod) + 0.5) - 1.0;
             (level.max(0.0) as usize).min(image.levels.len() - 1)
@@ -498,8 +502,8 @@ fn filter_level(
 }
 
 /// Returns the texel at a position on a face of a cube. A position outside the face selects a texel of the adjacent
-/// face. A position outside the face along both axes is at a corner of the cube and does not have a texel. Its value is
-/// the mean of the three texels around the corner.
+/// face. A position outside the face along both axes is at a corner of the cube, where no texel exists. The value of
+/// such a position is the mean of the three texels around the corner.
 fn on_faces(
     level: &Level,
     slice: usize,
@@ -544,8 +548,8 @@ fn nearest<T>(
     fetch(level, sampler, &LevelPosition { wrap, ..place }, texel, value)
 }
 
-/// Returns the wrap mode for nearest filtering. If the mode clamps the coordinate to the edge of the image, the texel
-/// at the edge is read.
+/// Returns the wrap mode for nearest filtering. For a mode that clamps the coordinate to the edge of the image, the
+/// result is a mode that reads the texel at the edge.
 fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     match wrap {
         Wrap::Clamp => Wrap::ClampToEdge,
@@ -559,7 +563,7 @@ fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     }
 }
 
-/// Returns the index of the lower of the two texels next to a coordinate, and the weight of the upper one.
+/// Returns the index of the lower of the two texels next to a coordinate, and the weight of the upper texel.
 fn split(texels: f32) -> (i64, f32) {
     let shifted = texels - 0.5;
     let lower = libm::floorf(shifted);
@@ -567,14 +571,14 @@ fn split(texels: f32) -> (i64, f32) {
     (floor(shifted), if weight.is_finite() { weight } else { 0.0 })
 }
 
-/// Returns the largest integer that is not above `x`. The result is limited to numbers that are far outside any image
-/// but do not overflow later.
+/// Returns the largest integer that is not above `x`. The result is limited to a range that extends far outside any
+/// image, so that later sums do not overflow.
 fn floor(x: f32) -> i64 {
     libm::floorf(x).clamp(-1e12, 1e12) as i64
 }
 
-/// Returns low * (1 - weight) + high * weight. For weights 0 and 1, the result has exactly the bits of one side, so an
-/// infinity or a NaN of weight 0 has no effect.
+/// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`. For weight 1, it
+/// has exactly the bits of `high`. So an infinity or a NaN of weight 0 has no effect.
 fn mix(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> [f32; 4] {
     if weight == 0.0 {
         return low();
@@ -621,8 +625,8 @@ fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
             Some(if index < size { index } else { 2 * size - 1 - index })
         }
         Wrap::ClampToEdge => Some(index.clamp(0, size - 1)),
-        // `LevelPosition::neighbours` has already clamped the coordinate of `Clamp`, so its index is at most one texel
-        // outside.
+        // `LevelPosition::neighbours` has already clamped the coordinate of the mode `Clamp`, so the index is at most
+        // one texel outside the image.
         Wrap::Clamp | Wrap::ClampToBorder => inside(index),
         Wrap::MirrorOnceToEdge => Some(mirror(index).min(size - 1)),
         Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => inside(mirror(index)),

@@ -22,7 +22,7 @@ pub struct Slot {
 pub enum Role {
     /// Operand of a computation.
     Value,
-    /// Value that determines the path of lanes, or whether they are active.
+    /// Value that determines the path of lanes, or whether lanes are active.
     Flow,
     /// Address of a word of memory, a texel or a register.
     Address,
@@ -41,7 +41,7 @@ pub struct Read {
     pub quad: bool,
 }
 
-/// A memory. A load can return a value that was stored to the same memory.
+/// A memory. A value that was stored to one memory can be loaded only from the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     /// Name of the memory in the manual: `g[]`, `s[]`, `LDS`, `scratch`.
@@ -75,11 +75,11 @@ impl fmt::Display for Space {
     }
 }
 
-/// For each instruction of a program, by address, the uses of its operations.
+/// For the address of each instruction of a program, the uses of the instruction's operations.
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
-/// The reads and writes of one operation. An instruction that issues several operations at the same time has one value
-/// for each of them. All of these operations read before any of them writes.
+/// The reads and writes of one operation. If an instruction issues several operations at the same time, there is one
+/// value of this type per operation. All of these operations read before any of them writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
     /// Name of the operation in the report of a run.
@@ -90,22 +90,23 @@ pub struct Uses {
     pub reads: Vec<Read>,
     /// Slots that the operation writes.
     pub writes: Vec<Slot>,
-    /// Whether active lanes may keep their old value, because of a predicate or a condition.
+    /// Whether some active lanes may keep the old value of the result, because of a predicate or a condition.
     pub conditional: bool,
     /// Whether the result is an output: it leaves the program in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether the operation (for example, the export of a pixel) has no effect outside the program for a lane that is
-    /// killed before or after the operation.
+    /// Whether the operation has no effect outside the program for a killed lane, no matter whether the lane is killed
+    /// before or after the operation. An example is the export of a pixel.
     pub dropped_if_killed: bool,
-    /// Whether all active lanes get the same result, computed from the operands of all of them, as in a vote.
+    /// Whether all active lanes get the same result, which is computed from the operands of all active lanes, as in a
+    /// vote.
     pub together: bool,
     /// Memory from which the operation loads.
     pub loads: Option<Space>,
-    /// Memory of each load of a lane, in order, if the operation makes several loads.
+    /// If the operation makes several loads per lane, the memory that each load accesses, in the order of the loads.
     pub operands: Vec<Space>,
     /// Memory to which the operation stores.
     pub stores: Option<Space>,
-    /// Whether the store is narrower than a word. The other bytes of the word are then unchanged.
+    /// Whether the store is narrower than a word. If so, the other bytes of the word are unchanged.
     pub narrow: bool,
 }
 

@@ -12,8 +12,8 @@
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
 //! later ([`Fills`]).
 
-// Unsafe code is required for views of bytes as atomics and for copies of them. `Vram::new`, `Vram::from_raw` and
-// `copy` state why they are sound.
+// Unsafe code is required because bytes are accessed as atomics and are copied as vectors. `Vram::new`,
+// `Vram::from_raw` and `copy` state why their unsafe code is sound.
 #![allow(unsafe_code)]
 
 mod fills;
@@ -37,7 +37,8 @@ const BLOCK: usize = 4096;
 /// Minimum number of words for a copy as vectors.
 const MANY: usize = 32;
 
-/// A view of memory that other code may access at the same time. Copies of a view share the memory, in all threads.
+/// A view of memory that other code may access at the same time. Copies of a view share this memory, also between
+/// threads.
 ///
 /// An access has no effect if part of its range is outside the memory.
 #[derive(Clone, Copy)]
@@ -50,7 +51,7 @@ pub struct Vram<'a> {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view of bytes. They stay borrowed as long as the view is in use.
+    /// Returns a view of bytes. The bytes stay borrowed as long as the view is in use.
     pub fn new(bytes: &'a mut [u8]) -> Vram<'a> {
         // SAFETY: the bytes are valid for `'a`, and no other code accesses them, because they are borrowed mutably.
         unsafe { Vram::from_raw(bytes.as_mut_ptr(), bytes.len()) }
@@ -59,34 +60,37 @@ impl<'a> Vram<'a> {
     /// Returns a view of `length` bytes from `start` on.
     ///
     /// # Safety
-    /// During `'a`, the bytes must be valid for reads and writes. The only references to them may be those in this view
-    /// and its copies, and in views of the same start and length. Accesses through another mapping of the same pages
-    /// are allowed at any time.
+    /// During `'a`, the bytes must be valid for reads and writes. No references to the bytes may exist except in this
+    /// view and its copies, and in views of the same start and length. Accesses through another mapping of the same
+    /// pages are allowed at any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
         // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
-        // valid for both sizes of atomics. The caller is responsible for the range and for other accesses.
+        // valid for both sizes of atomics. The caller guarantees that the range is valid and that other accesses are
+        // allowed.
         let (head, words, tail) =
             unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), length).align_to::<AtomicU32>() };
         Vram { head, words, tail, fills: None }
     }
 
-    /// Returns a range as bytes of a buffer, so that a launch works on them without a copy. Returns `None` if the range
-    /// is not in memory.
+    /// Returns a range as bytes of a buffer, so that a launch works on the bytes of the range without a copy. Returns
+    /// `None` if the range is not in memory.
     ///
     /// # Safety
-    /// The returned bytes must be dropped before `'a` ends. Until then, no other range that overlaps this one may be
+    /// The returned bytes must be dropped before `'a` ends. Until they are dropped, no other overlapping range may be
     /// lent, and no copy of the view may access the range.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
         self.place(range.start, length)?;
         self.settle(range.clone());
-        // Head, words and tail are contiguous in memory, so offsets count from the first of them.
+        // Head, words and tail are contiguous in memory, so the start of the memory is the start of the first part that
+        // is not empty.
         let start = match self.head.first() {
             Some(unit) => unit.as_ptr(),
             None => self.words.as_ptr().cast_mut().cast::<u8>(),
         };
         let start = NonNull::new(start.wrapping_add(range.start))?;
-        // SAFETY: the range is in memory, which is valid during `'a`; the caller is responsible for other accesses.
+        // SAFETY: the range is in memory, which is valid during `'a`. The caller guarantees that no other code accesses
+        // the range.
         Some(unsafe { Bytes::borrowed(start, length) })
     }
 
@@ -100,7 +104,8 @@ impl<'a> Vram<'a> {
         self.len() == 0
     }
 
-    /// Fills a slice with the bytes from `at` on and returns the slice. Returns `None` if the memory ends earlier.
+    /// Fills a slice with the bytes from `at` on and returns the slice. Returns `None` if the memory ends before the
+    /// slice is full.
     #[inline]
     pub fn read(self, at: usize, into: &mut [u8]) -> Option<&mut [u8]> {
         let Some(units) = self.units(at, into.len()) else { return self.read_parts(at, into) };
@@ -250,8 +255,9 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Changes an element of up to 16 bytes and returns the result of `change`. Returns `None` if the element is not in
-    /// memory. The element is stored only if `change` modifies it. The change as a whole is not atomic.
+    /// Calls `change` with a copy of the element at `at`, which has up to 16 bytes, and returns the result of `change`.
+    /// Stores the element only if `change` has modified it. Returns `None` if the element is not in memory. The update
+    /// as a whole is not atomic.
     #[inline]
     pub fn update<T>(self, at: usize, bytes: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         match bytes {
@@ -273,8 +279,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns, compared with 22 ns if its size
-    /// is a variable (rustc 1.95, `-O`, an AMD EPYC).
+    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns. If the size of the word is a
+    /// variable, an update takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
     #[inline]
     fn update_array<const N: usize, T>(self, at: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         let before = self.array::<N>(at)?;
@@ -321,8 +327,8 @@ impl<'a> Vram<'a> {
         unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
-    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words. A
-    /// later store to a byte of one of these words must store all four bytes.
+    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words.
+    /// If the caller later stores to a byte of one of these words, it must store all four bytes of the word.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
@@ -342,7 +348,8 @@ impl<'a> Vram<'a> {
         Some((self.words.get(start / WORD)?, start % WORD))
     }
 
-    /// Returns the parts of a range in the head, the words and the tail. Returns `None` if the range is not in memory.
+    /// Returns which bytes of the head, the words and the tail a range covers. Returns `None` if the range is not in
+    /// memory.
     #[inline]
     fn place(self, at: usize, length: usize) -> Option<Covered> {
         let end = at.checked_add(length).filter(|end| *end <= self.len())?;
@@ -366,14 +373,14 @@ struct Covered {
     tail: Range<usize>,
 }
 
-/// Returns how many of `length` bytes are in the first word, if that word also contains `skipped` bytes before them.
-/// Returns 0 if `skipped` is 0.
+/// Returns how many of `length` bytes are in the first word, if `skipped` bytes of that word precede them. Returns 0 if
+/// `skipped` is 0.
 #[inline]
 fn partial(skipped: usize, length: usize) -> usize {
     if skipped == 0 { 0 } else { (WORD - skipped).min(length) }
 }
 
-/// Loads words in the host's byte order. The shorter list determines their number.
+/// Loads words in the host's byte order. The number of words is the length of the shorter list.
 #[inline]
 pub fn load(from: &[AtomicU32], to: &mut [u32]) {
     let count = from.len().min(to.len());
@@ -382,7 +389,7 @@ pub fn load(from: &[AtomicU32], to: &mut [u32]) {
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed));
 }
 
-/// Stores words in the host's byte order. The shorter list determines their number.
+/// Stores words in the host's byte order. The number of words is the length of the shorter list.
 #[inline]
 pub fn store(to: &[AtomicU32], from: &[u32]) {
     let count = from.len().min(to.len());
@@ -413,11 +420,11 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
 /// number of words copied.
 ///
 /// rustc 1.95 does not vectorize relaxed accesses. A loop over words copies up to 4 bytes per cycle; this function
-/// copies 16.
+/// copies 16 bytes per cycle.
 ///
 /// # Safety
-/// `count` words must be readable at `from` and writable at `to`. Other threads may access the ranges at the same time
-/// by atomic accesses to aligned words, or through other mappings.
+/// It must be possible to read `count` words at `from` and to write `count` words at `to`. Other threads may access
+/// both ranges at the same time, by atomic accesses to aligned words or through other mappings.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
@@ -427,8 +434,9 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
         return 0;
     }
     let bytes = count * WORD / PIECE * PIECE;
-    // SAFETY: the block has the effect of a relaxed access to each word, in some order. An aligned word is within one
-    // cache line, so the processor accesses it as a whole. Both ranges contain all bytes that are accessed.
+    // SAFETY: the assembly code has the effect of a relaxed access to each word, in some order. An aligned word is
+    // within one cache line, so the processor accesses the word as a whole. All accessed bytes are inside the two
+    // ranges.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -457,8 +465,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Under Miri, the words are also
-/// copied one by one, so Miri checks that code.
+/// Copies nothing and returns 0, so the caller copies the words one by one. This version is for processors other than
+/// x86-64. Miri also uses it, so that Miri checks the code that copies word by word.
 ///
 /// # Safety
 /// The caller need not satisfy any requirement.

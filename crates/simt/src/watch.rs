@@ -1,5 +1,5 @@
 //! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. So
-//! other crates do not compile the engine again for each of their own observers.
+//! other crates do not compile the engine again for the observers that they define.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer, hand_on};
@@ -74,8 +74,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the observer as one that receives events except for those of registers and memory. Returns `None` if it
-    /// does not request events. This function is for code that does not announce other events.
+    /// Returns the observer as one that receives all events except those of registers and memory. Returns `None` if the
+    /// observer does not request events. This function is for code that never announces events of registers and memory.
     pub fn flow(self) -> Option<Told<'a, false>> {
         match self {
             Watch::Nothing | Watch::Paths(_) => None,
@@ -85,7 +85,7 @@ impl<'a> Watch<'a> {
 }
 
 /// An observer that passes events to a listener. Engines are compiled for this type. [`watched!`](crate::watched)
-/// creates values.
+/// creates values of this type.
 pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 
 impl<const DATA: bool> Observer for Told<'_, DATA> {
@@ -104,8 +104,8 @@ macro_rules! watched {
                 $run
             }
             $crate::Watch::Paths(listener) => {
-                // The type `Shares` is used here because lockstep also uses it, so the engine is not compiled for
-                // another type.
+                // The type `Shares` is used here because lockstep also uses it. With a different type, the engine would
+                // have to be compiled once more.
                 let mut shares = $crate::Shares::default();
                 let result = {
                     let $observer = &mut shares;
@@ -129,8 +129,8 @@ macro_rules! watched {
 }
 
 /// Evaluates an expression that does not announce paths. The expression is compiled only for three types of observers:
-/// one without events, one with events except for data, and one with all events. So an observer without events is
-/// replaced by [`Silent`](crate::Silent), and an observer of both paths and events without data is replaced by
+/// one without events, one with events except for data, and one with all events. An observer of paths without events is
+/// replaced by [`Silent`](crate::Silent). An observer of both paths and events without data is replaced by
 /// [`Told`](crate::watch::Told).
 #[macro_export]
 macro_rules! announced {
@@ -147,11 +147,11 @@ macro_rules! announced {
     };
 }
 
-/// Defines the methods that step a launch. The implementation must have a method `observed_step`, which is generic over
-/// the observer. The defined methods are compiled in the crate of the machine.
+/// Defines the methods that step a launch. The type for which they are defined must have a method `observed_step`,
+/// which is generic over the observer. The defined methods are compiled in the crate of the machine.
 ///
-/// With `advance`, the implementation must also have a method `observed_advance`. With `groups`, the macro defines
-/// `observed_advance`, which runs one group after another. The implementation must then have the field `done` and the
+/// With `advance`, the type must also have a method `observed_advance`. With `groups`, the macro defines
+/// `observed_advance`, which runs one group after another. In that case, the type must have the field `done` and the
 /// methods `statistics`, `lowered`, `group_number` and `advance_group`.
 #[macro_export]
 macro_rules! stepping {
@@ -181,8 +181,9 @@ macro_rules! stepping {
     ($Cause:ty, advance) => {
         $crate::stepping!($Cause);
 
-        /// Executes `most` instructions, or fewer if the launch ends earlier. The reference interpreter runs if the
-        /// options select it, otherwise the fast engine. Events of registers and memory are not announced.
+        /// Executes `most` instructions, or fewer instructions if the launch ends earlier. The reference interpreter
+        /// runs if the options select it, otherwise the fast engine runs. Events of registers and memory are not
+        /// announced.
         ///
         /// # Errors
         /// Returns the trap if the program trapped. The group then stays at the trapping instruction.

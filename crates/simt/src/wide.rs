@@ -1,9 +1,9 @@
 //! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
-//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but would not, or not
-//! reliably, vectorize the loops of these functions.
+//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes. It would not
+//! vectorize the loops of these functions, or not reliably.
 
-// Unsafe code is required for intrinsics. A comment at each block states which level has them, and that accesses are
-// inside their arrays.
+// Unsafe code is required for intrinsics. A comment at each unsafe block states which level has the intrinsics, and
+// that all accesses are inside their arrays.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -60,7 +60,8 @@ pub trait Wide: Copy + fmt::Debug {
     /// Returns the token of the level for eight lanes.
     fn eight(self) -> Self::Eight;
 
-    /// Returns a row of bytes, in which all bits are set for the lanes of a set and clear for other lanes.
+    /// Returns a row of bytes. In the bytes of the lanes of a set, all bits are set. In the bytes of other lanes, all
+    /// bits are clear.
     #[inline(always)]
     fn spread_bytes<const N: usize>(self, bits: u64) -> [u8; N] {
         let words = spread::<N>(bits);
@@ -71,8 +72,9 @@ pub trait Wide: Copy + fmt::Debug {
         bytes
     }
 
-    /// Writes the new words of the lanes in a set. Lane n is in the set if bit n is set. Other lanes keep their words.
-    /// The case of all lanes is checked first, because it does not read the old words.
+    /// Replaces the words of the lanes in a set by new words. Lane n is in the set if bit n is set. Other lanes keep
+    /// their words. The code first checks whether the set contains all lanes, because the old words need not be read in
+    /// that case.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         const { assert!(N <= 64, "a set has a bit for each lane") };
@@ -92,7 +94,8 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
-    /// Writes the four components of lanes, from lane 0 on, to one row per component. Other lanes keep their values.
+    /// Writes the four components of each lane to four rows, one row per component. `values` contains the components,
+    /// from lane 0 on. Lanes without a value keep their components.
     #[inline(always)]
     fn to_rows<const N: usize>(self, values: &[[u32; 4]], mut rows: [&mut [u32; N]; 4]) {
         let values = &values[..values.len().min(N)];
@@ -106,8 +109,8 @@ pub trait Wide: Copy + fmt::Debug {
         lanes_to_rows(rest, 4 * fours.len(), rows);
     }
 
-    /// Reads the four components of lanes, from lane 0 on, from one row per component. This is the inverse of
-    /// [`Wide::to_rows`].
+    /// Reads the four components of each lane, from lane 0 on, from four rows, one row per component. This is the
+    /// inverse of [`Wide::to_rows`].
     #[inline(always)]
     fn vectors<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
         lanes_from_rows(rows, 0, values);
@@ -116,11 +119,11 @@ pub trait Wide: Copy + fmt::Debug {
     /// Returns the lanes whose word has its highest bit set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
-    /// Returns the lanes whose byte selects a true entry of the table. Each byte is a number below 16.
+    /// Returns the lanes whose byte is the index of a true entry of the table. Each byte is a number below 16.
     fn select<const N: usize>(self, table: &Table, bytes: &[u8; N]) -> u64;
 
-    /// Returns the two words of the pair that each lane selects in a table. The index that a lane selects is taken
-    /// modulo the number of pairs.
+    /// Each lane selects a pair of words in a table. Returns both words of that pair for each lane. The index of the
+    /// pair is taken modulo the number of pairs.
     #[inline(always)]
     fn pairs<const N: usize, const M: usize>(
         self,
@@ -134,8 +137,8 @@ pub trait Wide: Copy + fmt::Debug {
         words
     }
 
-    /// Returns the squares of 15-bit numbers divided by 2^14, with each partial product truncated. This is the sum of
-    /// `x >> (14 - n)` over the set bits n of x.
+    /// Returns the squares of 15-bit numbers divided by 2^14, with each partial product truncated. The result for a
+    /// number x is the sum of `x >> (14 - n)` over all bits n of x that are set.
     #[inline(always)]
     fn cut_squares<const N: usize>(self, numbers: &[u32; N]) -> [u32; N] {
         let mut sums = [0; N];
@@ -149,24 +152,24 @@ pub trait Wide: Copy + fmt::Debug {
     }
 }
 
-/// The variant of a [`multiply_add`].
+/// The variant of an operation [`multiply_add`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// Sign bits that are flipped before the operation: that of the product, and that of the addend.
+    /// Sign bits that are flipped before the operation: the sign bit of the product, and the sign bit of the addend.
     pub flip: Option<[u32; 2]>,
-    /// Whether denormal sources count as zero. Not necessary if no source is a denormal.
+    /// Whether denormal sources count as zero. The flag need not be set if no source is a denormal.
     pub flush: bool,
     /// Whether the product of zero and any number, including infinity and NaN, is zero.
     pub zero_wins: bool,
-    /// A power of two by which A and C are multiplied first, and a range of bit patterns (its first pattern and its
-    /// size). If the bits of the magnitude of A or C are in this range, the multiplication overflows or underflows, and
-    /// the result may be wrong.
+    /// First, a power of two by which A and C are multiplied. Second, a range of bit patterns, given by its first
+    /// pattern and its size. If the bits of the magnitude of A or C are in this range, the multiplication overflows or
+    /// underflows, and the result may be wrong.
     pub scale: Option<(f32, [u32; 2])>,
-    /// Bits of the result if it is a NaN.
+    /// Bits of the result if the result is a NaN.
     pub nan: u32,
 }
 
-/// A truth table for the numbers below 16. A byte has all bits set for true, and is 0 for false.
+/// A truth table for the numbers below 16. The byte of a number has all bits set for true, and is 0 for false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table(pub [u8; 16]);
 
@@ -183,7 +186,8 @@ impl Table {
     }
 }
 
-/// Returns a row of words, in which all bits are set for the lanes of a set and clear for other lanes.
+/// Returns a row of words. In the words of the lanes of a set, all bits are set. In the words of other lanes, all bits
+/// are clear.
 #[inline(always)]
 pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     let mut words = [0; N];
@@ -211,7 +215,7 @@ pub fn prefetch(start: *const u8, bytes: usize) {
     }
 }
 
-/// Writes the components of lanes, from lane `first` on, to their rows, one lane after another.
+/// Writes the components of each lane to one row per component, from lane `first` on, one lane after another.
 #[inline(always)]
 fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&mut [u32; N]; 4]) {
     for (lane, value) in (first..N).zip(values) {
@@ -221,7 +225,7 @@ fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&
     }
 }
 
-/// Reads the components of lanes, from lane `first` on, from their rows, one lane after another.
+/// Reads the components of each lane from one row per component, from lane `first` on, one lane after another.
 #[inline(always)]
 fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &mut [[u32; 4]]) {
     for (lane, value) in (first..N).zip(values) {
@@ -229,8 +233,8 @@ fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &
     }
 }
 
-/// Returns A * B + C, rounded once, with denormal results flushed and [`Sum::nan`] for a NaN. The second result is
-/// whether some lane may be wrong because of [`Sum::scale`].
+/// Returns A * B + C, rounded once. Denormal results are flushed, and a NaN is replaced by [`Sum::nan`]. The second
+/// result is whether some lane may be wrong because of [`Sum::scale`].
 ///
 /// The function has no branch that depends on a lane, so the compiler vectorizes it.
 #[inline(always)]
@@ -431,7 +435,8 @@ impl Wide for Avx2 {
         let values = &values[..values.len().min(N)];
         let (eights, rest) = values.as_chunks::<8>();
         for (place, eight) in eights.iter().enumerate() {
-            // Launches read such values group after group.
+            // Consecutive groups of a launch read consecutive values, so the values of the next group are loaded into
+            // the cache.
             prefetch(eight.as_ptr().wrapping_add(N).cast(), size_of_val(eight));
             // SAFETY: the processor has AVX2.
             let columns = unsafe { columns_of_eight(eight) };
@@ -507,8 +512,8 @@ impl Wide for Avx2 {
     }
 }
 
-/// Returns the components of eight lanes as one array per component. A loop over four lanes at a time takes three times
-/// as long.
+/// Returns the components of eight lanes as one array per component. A loop that processes four lanes at a time takes
+/// three times as long.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -540,7 +545,7 @@ unsafe fn columns_of_eight(values: &[[u32; 4]; 8]) -> [[u32; 8]; 4] {
     columns
 }
 
-/// Returns the components of eight lanes, given as one array per component. This is the inverse of
+/// Converts the components of eight lanes from one array per component to one array per lane. This is the inverse of
 /// [`columns_of_eight`].
 ///
 /// # Safety
@@ -555,8 +560,8 @@ unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
     unsafe {
         let load = |component: usize| _mm256_loadu_si256(columns[component].as_ptr().cast());
         let (a, b, c, d) = (load(0), load(1), load(2), load(3));
-        // `lower` vectors contain components of lanes 0, 1, 4 and 5, and `upper` vectors those of lanes 2, 3, 6 and 7.
-        // Each vector has components 0 and 1, or 2 and 3.
+        // `lower` vectors contain components of lanes 0, 1, 4 and 5. `upper` vectors contain components of lanes 2, 3,
+        // 6 and 7. Each vector contains components 0 and 1, or components 2 and 3.
         let (lower, lower_next) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
         let (upper, upper_next) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
         let [first, second, third, fourth] = [
@@ -579,7 +584,7 @@ unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
 }
 
 /// Implements [`Wide::pairs`] for eight lanes at a time, with one load per lane. Two indices are extracted together. A
-/// loop over lanes takes ten times as long, because it moves every word separately.
+/// loop over lanes takes ten times as long, because the loop moves every word separately.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -613,9 +618,9 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
 }
 
 /// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each bit n below 14 of x, the
-/// code multiplies x by that bit, moved to bit n + 2. The upper half of the product is `x >> (14 - n)`. Bit 14 cannot
-/// be moved within 16 bits, so its part, which is x itself, is selected by a mask. A loop over lanes takes four times
-/// as long.
+/// code multiplies x by a word that has only bit n of x, moved to bit n + 2. The upper half of this product is
+/// `x >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, a mask adds x itself. A loop over lanes
+/// takes four times as long.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -744,7 +749,8 @@ mod tests {
         std::array::from_fn(|_| random.next())
     }
 
-    /// The task of comparing functions with results that are computed from their definitions for single lanes.
+    /// The task of comparing the results of functions with results that are computed for single lanes, from the
+    /// definition of each function.
     struct AsDefined<const N: usize>;
 
     impl<const N: usize> Task for AsDefined<N> {
@@ -839,8 +845,8 @@ mod tests {
                 scale: (round & 8 != 0).then_some((2.0, [0x7f00_0000, 0x00ff_ffff])),
                 nan: 0x7fff_ffff,
             };
-            // The expected results are those of the baseline, which is compiled here even if the build does not have it
-            // as a level.
+            // The expected results are those of the baseline. The baseline is compiled here even if the build does not
+            // have it as a level.
             let expected = Baseline.call(MultiplyAdd(&src, sum));
             for level in Level::available() {
                 let found = level.run(MultiplyAdd(&src, sum));
@@ -880,7 +886,7 @@ mod tests {
         assert!(lane([f32::MAX, 0.5, 1.0], Sum { scale, ..plain }).1);
     }
 
-    /// Compares reads of adjacent and of other texels with those of single lanes.
+    /// Compares vector reads of adjacent texels and of other texels with reads of single lanes.
     struct OfTexels;
 
     impl Task for OfTexels {

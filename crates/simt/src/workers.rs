@@ -1,4 +1,4 @@
-//! Distribution of pieces of work, in their order, to the threads of the host.
+//! Distribution of work to the threads of the host. The work consists of pieces, which start in their order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,11 +17,12 @@ pub struct Done<R, W> {
 }
 
 /// Hands out pieces, in order and one at a time, to `workers` threads of the pool of [`pool::install`]
-/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker, which it uses for all its pieces.
+/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker, and uses this worker for all pieces
+/// that it gets.
 ///
-/// A piece is handed out only after all earlier ones, so the result of a piece can cancel later pieces but not earlier
-/// ones. The pieces are not divided among the threads in advance, because one thread could then be idle while another
-/// still works on its share.
+/// A piece is handed out only after all earlier pieces, so the result of a piece can cancel later pieces but not
+/// earlier ones. The pieces are not divided among the threads in advance, because one thread could then be idle while
+/// another thread still works on its share.
 ///
 /// ```
 /// use reconverge_simt::workers::hand_out;
@@ -72,8 +73,8 @@ where
 /// Hands out pieces as [`hand_out`] does, for work that can fail. After a failure, no more pieces are handed out.
 ///
 /// # Errors
-/// Returns the error of the first piece, in the order of the pieces, that failed. The number of workers has no effect
-/// on this error.
+/// Returns an error if a piece failed. If several pieces failed, the error is that of the first failed piece in the
+/// order of the pieces. The number of workers has no effect on this error.
 pub fn try_hand_out<I, R, E, W>(
     workers: usize,
     pieces: I,
@@ -86,7 +87,7 @@ where
     E: Send,
     W: Send,
 {
-    // All pieces before a failed one have been handed out, so the results contain the first failure.
+    // All pieces before a failed piece have been handed out, so the results contain the first failure.
     let failed = AtomicBool::new(false);
     let pieces = pieces.take_while(|_| !failed.load(Ordering::Relaxed));
     let Done { results, workers } = hand_out(workers, pieces, worker, |worker, piece| {

@@ -1,12 +1,13 @@
-//! Chooses the programs of a test from the environment, and reports failures.
+//! Reads from the environment which programs a test runs, and reports failures.
 //!
 //! `RECONVERGE_PROGRAMS` is the number of programs, and `RECONVERGE_SEED` is the seed of the first program. Both are
-//! decimal, or hexadecimal with `0x`. Each further program has the next seed. `docs/testing.md` shows how to use them.
+//! decimal, or hexadecimal with `0x`. The seed increases by 1 from program to program. `docs/testing.md` shows how to
+//! use these variables.
 
 use crate::Random;
 use crate::tree::Program;
 
-/// Number of programs that a test runs, and their first seed.
+/// Number of programs that a test runs, and the seed of the first program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Campaign {
     /// Number of programs to judge. A program that is too large for a machine does not count.
@@ -20,7 +21,7 @@ pub struct Campaign {
 pub struct Wrong {
     /// The lowered program.
     pub text: String,
-    /// The difference, or the trap.
+    /// The difference from the expected result, or the trap.
     pub why: String,
 }
 
@@ -49,16 +50,17 @@ impl Campaign {
         (campaign.programs, Random::new(seed))
     }
 
-    /// Returns a campaign with a tenth of the programs, at least one, for tests with long runs.
+    /// Returns a campaign with a tenth of the programs, but at least one program, for tests with long runs.
     pub fn tenth(self) -> Campaign {
         Campaign { programs: self.programs.div_ceil(10), ..self }
     }
 
-    /// Judges programs until enough have passed. `generate` returns the program of a seed. `judge` runs a program and
-    /// returns its verdict, or `None` if the program is too large for the machine.
+    /// Judges programs until enough programs have passed. `generate` returns the program of a seed. `judge` runs a
+    /// program and returns its verdict, or `None` if the program is too large for the machine.
     ///
     /// # Panics
-    /// Panics at the first wrong program, with its seed and the smallest program found that fails in the same test.
+    /// Panics at the first wrong program. The message contains the seed of this program and the smallest program found
+    /// that fails in the same test.
     pub fn run(
         self,
         package: &str,

@@ -16,7 +16,7 @@ pub struct Sec {
     pub info: u32,
     /// Contents of the section.
     pub data: Vec<u8>,
-    /// Size to state in the header, if it differs from the size of the data.
+    /// Size that the header states, if this size differs from the size of the data.
     pub size: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ pub struct Elf {
     pub machine: u16,
     /// e_flags.
     pub flags: u32,
-    /// Sections of the file, from number 1 on.
+    /// Sections of the file. The first section in this list has number 1.
     pub sections: Vec<Sec>,
 }
 
@@ -96,7 +96,8 @@ impl Elf {
 /// A symbol to build: name, type, section, value, size.
 pub type Sym = (&'static str, u8, u16, u64, u64);
 
-/// Returns `.symtab`, whose strings are in the section with index `strings`, and `.strtab`. Symbol 0 is empty.
+/// Returns `.symtab` and `.strtab`. The strings of `.symtab` are in the section with index `strings`. Symbol 0 is
+/// empty.
 pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
     let mut names = vec![0];
     let mut table = vec![0; if wide { 24 } else { 16 }];
@@ -125,8 +126,8 @@ pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Returns a cubin with all possible sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14,
-/// 7 relocations of c14, 8 global data, 9 c0, 10 symbols, 11 their names.
+/// Returns a cubin with all possible sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14, 7 relocations of c14, 8
+/// global data, 9 c0, 10 symbols, 11 names of symbols.
 pub fn cubin(wide: bool) -> Elf {
     let rel = if wide {
         [8u64.to_le_bytes(), (1u64 << 32 | 2).to_le_bytes()].concat()
@@ -253,8 +254,8 @@ pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     out
 }
 
-/// Returns a sample of each format that this module builds, by the format's name. All formats except for `ctm-elf` have
-/// one.
+/// Returns a sample of each format that this module builds, together with the name of the format. The result contains
+/// every format except `ctm-elf`.
 ///
 /// # Panics
 /// Does not panic, because the data to compress is in memory.

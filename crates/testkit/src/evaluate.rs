@@ -1,4 +1,4 @@
-//! Computes the expected results of a lane by walking the tree for this lane alone.
+//! Computes the expected results of a lane by evaluating the program tree for this lane alone.
 
 use crate::tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, Program, STEP_MODULUS, Statement, VARIABLES,

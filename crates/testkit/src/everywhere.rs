@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use reconverge_simt::{Engine, Event, Level, Observer};
 
-/// Records the events that an engine emits for issues, divergence and stack changes: the first events, and the number
-/// of all events.
+/// Records the events that an engine emits for issues, divergence and stack changes. The record consists of the first
+/// events and the number of all events.
 #[derive(Debug, Default, PartialEq)]
 pub struct EventLog {
     events: Vec<Event>,
@@ -28,7 +28,7 @@ impl Observer for EventLog {
     }
 }
 
-/// Restriction of campaigns with many programs to some engines and levels. `RECONVERGE_ENGINE=compiled` runs only the
+/// Restricts campaigns with many programs to some engines and levels. `RECONVERGE_ENGINE=compiled` runs only the
 /// compiled engine, alone and in lockstep. `RECONVERGE_LEVEL=avx2` runs only the level AVX2.
 struct Restriction {
     engine: Option<Engine>,
@@ -69,12 +69,12 @@ fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     }
 }
 
-/// Returns the result of the reference interpreter, and compares it with the other engines.
+/// Returns the result of the reference interpreter, and compares this result with those of the other engines.
 ///
-/// The fast engine, the compiled engine, and each of them in lockstep with the reference must return the same result,
-/// on every level of vector instructions of the processor, with and without an observer. An observer must receive the
-/// same events. `run` executes on an engine and a level, with or without an observer. `shown` describes a result
-/// briefly.
+/// Each of the following must return the same result: the fast engine, the compiled engine, and each of them in
+/// lockstep with the reference interpreter. This applies to every level of vector instructions of the processor, with
+/// and without an observer. With an observer, the events must also be the same. `run` executes on an engine and a
+/// level, with or without an observer. `shown` describes a result briefly.
 ///
 /// # Panics
 /// Panics if results or events differ.
@@ -94,7 +94,7 @@ pub fn everywhere<T: PartialEq>(
         for engine in engines.into_iter().filter(|engine| only.has_engine(*engine)) {
             same(&run(engine, Some(level), None), &|| format!("{engine}, {}", level.name()));
         }
-        // Compiled code does not emit events. With an observer, the compiled engine runs the fast engine.
+        // Compiled code does not emit events. With an observer, the compiled engine therefore runs the fast engine.
         if !only.has_engine(Engine::Fast) {
             continue;
         }

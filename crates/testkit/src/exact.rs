@@ -1,25 +1,26 @@
-//! Functions of f32 in integer arithmetic. They are oracles for tests: they share no code with the machines and do not
-//! use the host's floating point.
+//! Functions of f32 in integer arithmetic, from which tests get expected results. They share no code with the machines
+//! and do not use the host's floating point.
 //!
-//! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] decide by exact products whether a
-//! result is the nearest one. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and similar functions return
-//! a [`Real`], a number of 64 bits with a relative error below 2^-54. [`Real::candidates`] returns the possible results
-//! of a function that computes in doubles and rounds once. In nearly all cases, there is only one possible result.
+//! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] use exact products to decide whether a
+//! result is the number nearest to the exact value. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and
+//! similar functions return a [`Real`], a number of 64 bits with a relative error below 2^-54. [`Real::candidates`] is
+//! for a function that computes in doubles and rounds once: it returns the possible results of that function. In nearly
+//! all cases, there is only one possible result.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
 
-/// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow; infinity on
-/// overflow.
+/// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow. If the result
+/// overflows, it is an infinity.
 ///
-/// If the magnitude is inexact, its lowest bit must be set, and it must have at least 27 significant bits.
+/// If the magnitude is inexact, its lowest bit must be set, and the magnitude must have at least 27 significant bits.
 pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return sign;
     }
     let length = 128 - magnitude.leading_zeros() as i32;
-    // The exponent of the last place of the result. The result has 24 bits, or fewer if it is a denormal.
+    // The exponent of the last place of the result. A normal result has 24 bits, and a denormal result has fewer bits.
     let place = (exponent + length - 24).max(-149);
     let kept = match place - exponent {
         up @ ..=0 => magnitude << -up,
@@ -94,8 +95,8 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 
 /// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
 ///
-/// The result is in the range from 0 to 1. It is exact, except for negative numbers that are so close to 0 that a
-/// double rounds the result to 1.
+/// The result is in the range from 0 to 1. It is exact, except for negative numbers that are very close to 0. For such
+/// a number, a double would round both this result and the exact result to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -111,14 +112,15 @@ pub fn fraction(x: u32) -> (u128, i32) {
     }
 }
 
-/// Returns whether `r` is the normal number nearest to a quotient. `compare` must return less for the midpoint between
-/// `r` and the next lower number, and greater for the midpoint above `r`.
+/// Returns whether `r` is the normal number nearest to a quotient. `compare` compares a midpoint with the quotient. It
+/// must return "less" for the midpoint between `r` and the next lower number, and "greater" for the midpoint between
+/// `r` and the next higher number.
 ///
-/// The arguments of `compare` are the midpoint's significand of 25 bits and the exponent of its last place. The caller
-/// excludes ties.
+/// The arguments of `compare` are the midpoint's significand of 25 bits and the exponent of the significand's last
+/// place. The caller excludes ties.
 fn between(r: u32, compare: impl Fn(u32, i32) -> std::cmp::Ordering) -> bool {
     let (significand, exponent) = parts(r);
-    // The lower neighbour of a power of two is half as far away as the upper one.
+    // If `r` is a power of two, its lower neighbour is half as far away as its upper neighbour.
     let (below, finer) = match significand {
         0x80_0000 => (4 * significand - 1, 2),
         _ => (2 * significand - 1, 1),
@@ -206,13 +208,13 @@ impl Real {
         Real::of(self.negative != other.negative, product, self.exponent + other.exponent)
     }
 
-    /// Returns the two f32 numbers nearest to this number times 1 - 2^-51 and times 1 + 2^-51. These are the possible
-    /// results of a function that computes in doubles and then rounds. The results differ only if a tie lies between
-    /// the two products.
+    /// Multiplies this number by 1 - 2^-51 and by 1 + 2^-51. Returns the f32 nearest to each product. These two numbers
+    /// are the possible results of a function that computes in doubles and then rounds. They differ only if a tie lies
+    /// between the two products.
     pub fn candidates(self) -> [u32; 2] {
-        // `kept` has the 24 bits of the result, and `rest` the 40 bits that decide the rounding. Away from a tie and
-        // from the ends of the range, both numbers round to the same result. This fast path saves a third of the time
-        // of R500's exponentials over all words.
+        // `kept` contains the 24 bits of the result, and `rest` contains the 40 bits that decide the rounding. If the
+        // number is far from a tie and from the ends of the range, both products round to the same result. This fast
+        // path saves a third of the time of R500's exponentials over all words.
         let (kept, rest) = ((self.significand >> 40) as u32, self.significand & ((1 << 40) - 1));
         let magnitude = match self.exponent + 40 {
             106.. => 0x7f80_0000,
@@ -251,7 +253,7 @@ const TWO_OVER_PI: [u64; 6] = [
     0x0649_2eea_09d1_921c,
 ];
 
-/// 2^(2^-1), 2^(2^-2) and so on, by square roots, with 63 fraction bits.
+/// 2^(2^-1), 2^(2^-2) and so on, computed as square roots, with 63 fraction bits.
 static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
     let mut root = 1u128 << 64;
     std::array::from_fn(|_| {
@@ -260,8 +262,8 @@ static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
     })
 });
 
-/// Returns 2^`fraction` for a fraction of 16 bits, as the product of a root for each bit that is set, with 63 fraction
-/// bits.
+/// Returns 2^`fraction` for a fraction of 16 bits, with 63 fraction bits. The result is the product of one root for
+/// each bit that is set.
 fn product_of_roots(fraction: u16) -> u64 {
     let set = ROOTS.iter().enumerate().filter(|(place, _)| fraction << place >> 15 == 1);
     set.fold(1 << 63, |product, (_, root)| ((u128::from(product) * u128::from(*root)) >> 63) as u64)
@@ -276,7 +278,7 @@ fn power_of_two(power: i128) -> Real {
     let [first, second] = &*PRODUCTS;
     let [.., byte, next] = (fraction >> 48).to_be_bytes().map(usize::from);
     let significand = ((u128::from(first[byte]) * u128::from(second[next])) >> 63) as u64;
-    // e^t - 1 for the remaining bits: t is below 2^-16.
+    // e^t - 1, where t represents the remaining bits and is below 2^-16.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let t = high(fraction & (u64::MAX >> 16), LN_2);
     let square = high(t, t);
@@ -295,7 +297,8 @@ fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     if x >> 31 == 0 { magnitude } else { -magnitude }
 }
 
-/// An exponent with 64 fraction bits whose power of two certainly overflows. The negated exponent certainly underflows.
+/// An exponent with 64 fraction bits. Two to the power of this exponent certainly overflows. Two to the power of the
+/// negated exponent certainly underflows.
 const BEYOND: i128 = 1000 << 64;
 
 /// Returns 2^`x`, for a finite x.
@@ -317,7 +320,7 @@ pub fn exp(x: u32) -> Real {
 /// Number of fraction bits of logarithms.
 const LOG_BITS: u32 = 100;
 
-/// Returns -ln(1 - 2^-k), or with `plus` ln(1 + 2^-k), by its series.
+/// Returns -ln(1 - 2^-k), or ln(1 + 2^-k) if `plus` is set. The function uses the series of the logarithm.
 fn log_series(k: u32, plus: bool) -> u128 {
     (1..=LOG_BITS / k + 1).fold(0i128, |sum, n| {
         let term = ((1u128 << 120 >> (k * n).min(120)) / u128::from(n)) as i128;
@@ -335,8 +338,8 @@ static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
 /// Returns the logarithm of a significand of 24 bits, read as a number from 1 up to 2, with [`LOG_BITS`] fraction bits.
 fn ln_of_significand(significand: u32) -> i128 {
     let (ln_2, constants) = &*LOGARITHMS;
-    // Multiplies y by factors 1 + 2^-k until it is close to 2. The logarithm of y then follows from the logarithms of
-    // these factors.
+    // Multiplies y by factors 1 + 2^-k until y is close to 2. The logarithm of the original y then follows from the
+    // logarithms of these factors.
     let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2);
     for k in 1..=34 {
         let more = y + (y >> k);
@@ -352,8 +355,8 @@ fn ln_of_significand(significand: u32) -> i128 {
 }
 
 thread_local! {
-    /// Cache of the last significand and its logarithm. A run over all words visits words with equal significands one
-    /// after another ([`same_of_each`](crate::same_of_each)).
+    /// Cache of the last significand and its logarithm. Words with equal significands are consecutive in a run over all
+    /// words ([`same_of_each`](crate::same_of_each)).
     static LAST: Cell<(u32, i128)> = const { Cell::new((0, 0)) };
 }
 
@@ -402,7 +405,8 @@ fn fraction_of_turns(x: u32) -> u128 {
 /// Converts `x` radians to turns. Returns the fraction, with 128 bits.
 fn turns_of_radians(x: u32) -> u128 {
     let (significand, exponent) = parts(x);
-    // Words of the product with 2 / pi, the lowest first. Its 384 low bits are the fraction of significand * 2 / pi.
+    // Words of the product with 2 / pi, the lowest word first. The 384 low bits of the product are the fraction of
+    // significand * 2 / pi.
     let mut product = [0u64; 8];
     let mut carry = 0u128;
     for (word, of) in product.iter_mut().zip(TWO_OVER_PI.iter().rev()) {
@@ -411,7 +415,7 @@ fn turns_of_radians(x: u32) -> u128 {
         carry >>= 64;
     }
     product[6] = carry as u64;
-    // A turn is four quarters, so the binary point of the turns is at this bit.
+    // A turn is four quarters, so the binary point of a number of turns is at this bit.
     let point = 384 - (exponent - 2);
     let low = (point - 128) as usize;
     let [first, second, third] = std::array::from_fn(|number| u128::from(product[low / 64 + number]));
@@ -435,7 +439,7 @@ const SINE: [u64; 12] = {
     terms
 };
 
-/// Returns the sine of a fraction of a turn, or `None` if it is 0.
+/// Returns the sine of a fraction of a turn, or `None` if the sine is 0.
 fn sine_of(turn: u128) -> Option<Real> {
     let (negative, half) = (turn >> 127 == 1, turn << 1 >> 1);
     // Folds the angle to at most a quarter turn.
@@ -457,9 +461,9 @@ fn sine_of(turn: u128) -> Option<Real> {
 
 const QUARTER: u128 = 1 << 126;
 
-/// Returns the sine of `x` turns for a finite x, or `None` if it is 0.
+/// Returns the sine of `x` turns for a finite x, or `None` if the sine is 0.
 pub fn sine_of_turns(x: u32) -> Option<Real> {
-    // Below 2^-37 turns, the sine equals the angle to 2^-70.
+    // Below 2^-37 turns, the difference between the sine and the angle is at most 2^-70.
     match x >> 23 & 0xff {
         ..=90 => {
             let (significand, exponent) = parts(x);
@@ -469,7 +473,7 @@ pub fn sine_of_turns(x: u32) -> Option<Real> {
     }
 }
 
-/// Returns the cosine of `x` turns for a finite x, or `None` if it is 0.
+/// Returns the cosine of `x` turns for a finite x, or `None` if the cosine is 0.
 pub fn cosine_of_turns(x: u32) -> Option<Real> {
     if x >> 23 & 0xff <= 90 { Some(ONE) } else { sine_of(fraction_of_turns(x).wrapping_add(QUARTER)) }
 }
@@ -504,7 +508,7 @@ mod tests {
         (own / double - 1.0).abs() * 2f64.powi(53)
     }
 
-    /// The host's functions are within a few units of the last place.
+    /// The results of the host's functions differ by at most a few units of the last place.
     #[test]
     fn functions_are_near_those_of_the_host() {
         let mut random = Random::new(0x5eed_2401);
@@ -546,7 +550,7 @@ mod tests {
         for fraction in 0..=u16::MAX {
             let found = power_of_two(i128::from(fraction) << 48);
             assert_eq!(found.exponent, -63);
-            // One computation truncates 16 products, the other 15.
+            // One of the two computations truncates 16 products, and the other truncates 15.
             assert!(found.significand.abs_diff(product_of_roots(fraction)) < 32, "{fraction:#06x}");
         }
     }
@@ -556,7 +560,7 @@ mod tests {
         let mut random = Random::new(0x5eed_2405);
         for _ in 0..1_000_000 {
             let whole = 1 << 23 | random.next_u64() >> 41 | [0, 0x7f_ffff][random.below(2) as usize];
-            // The remaining bits are near a tie, near a number, or random.
+            // The remaining bits are near a tie, near a number of 24 bits, or random.
             let rest = match random.below(3) {
                 0 => (1 << 39) + u64::from(random.below(1 << 15)) - (1 << 14),
                 1 => u64::from(random.below(1 << 14)),
@@ -572,7 +576,7 @@ mod tests {
     fn a_logarithm_that_is_remembered_is_that_of_its_significand() {
         let mut random = Random::new(0x5eed_2404);
         for _ in 0..10_000 {
-            // Often, the significand is the previous one, with another exponent.
+            // The significand is often the same as in the previous iteration, but the exponent differs.
             let significand = random.below(3) << 20;
             let x = (1 + random.below(254)) << 23 | significand;
             let exponent = i128::from(parts(x).1 + 23);

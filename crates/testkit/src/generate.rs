@@ -4,7 +4,7 @@ use crate::evaluate::Lane;
 use crate::tree::{Compare, Condition, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES};
 use reconverge_simt::random::Random;
 
-/// Limits and features of generated programs. The limits bound the stack depth that a program needs.
+/// Limits and features of generated programs. The limits also limit the stack depth that a program needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Nesting depth of constructs in the body.
@@ -17,11 +17,11 @@ pub struct Shape {
     pub rounds: u32,
     /// Maximum number of functions, and maximum nesting depth of calls.
     pub functions: u32,
-    /// Whether every second statement is a loop, as long as the limit for nested loops permits.
+    /// Whether every second statement is a loop, as long as the maximum nesting depth of loops permits another loop.
     pub loops_first: bool,
     /// Positions at which functions may return early.
     pub returns: Returns,
-    /// Whether lanes may end anywhere.
+    /// Whether lanes may end at any statement.
     pub exits: bool,
 }
 
@@ -30,9 +30,9 @@ pub struct Shape {
 pub enum Returns {
     /// Functions do not return early.
     Nowhere,
-    /// Outside all constructs.
+    /// Functions may return early outside all constructs.
     AtTop,
-    /// Anywhere, including inside ifs and loops.
+    /// Functions may return early anywhere, including inside ifs and loops.
     Anywhere,
 }
 
@@ -61,10 +61,10 @@ impl Shape {
         loops_first: true,
         ..Shape::WIDE
     };
-    /// Functions that call functions.
+    /// Programs whose functions call other functions.
     pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
-    /// Returns the shape of a seed, which is one of the three shapes above.
+    /// Returns the shape for a seed: one of the three shapes above.
     pub fn of(seed: u64) -> Shape {
         [Shape::WIDE, Shape::DEEP, Shape::CALLS][(seed % 3) as usize]
     }
@@ -75,7 +75,7 @@ pub fn generate(seed: u64, shape: Shape) -> Program {
     let mut random = Random::new(seed);
     let count = random.below(shape.functions + 1) as usize;
     let mut program = Program { booleans: random.next(), ..Program::default() };
-    // Starts with the last function, so that the loop depth of each callee is known.
+    // The functions are generated from the last to the first, so that the loop depth of each called function is known.
     program.functions.resize(count, Vec::new());
     for index in (0..count).rev() {
         let mut scope =
@@ -106,7 +106,7 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Returns a block that nests at most `depth` more constructs, at most `loops` of them loops.
+    /// Returns a block. Constructs in the block are nested at most `depth` deep, and loops at most `loops` deep.
     fn block(&mut self, depth: u32, loops: u32, in_loop: bool) -> Vec<Statement> {
         let count = 1 + self.random.below(self.shape.statements);
         (0..count).map(|_| self.statement(depth, loops, in_loop)).collect()
@@ -151,7 +151,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a call of a function that nests at most `loops` loops.
+    /// Returns a call of a function in which loops are nested at most `loops` deep.
     fn call(&mut self, loops: u32) -> Option<Statement> {
         let fits = |index: &usize| self.program.loops_in(&self.program.functions[*index]) <= loops;
         let choices: Vec<usize> = (self.callees..self.program.functions.len()).filter(fits).collect();
@@ -171,7 +171,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a condition in most cases. Without a condition, a break makes the statements after it unreachable.
+    /// Returns a condition in most cases. It returns none only in few cases, because a break without a condition makes
+    /// the statements after it unreachable.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

@@ -1,10 +1,10 @@
 //! Finds imports between the modules of a crate, for tests of their order.
 //!
-//! A module is a file; a folder belongs to the module that it is named after. Names are resolved as in the compiler,
-//! through `use` and `pub use`. An import through a re-export therefore counts as an import of the module that defines
-//! the item. A `pub use` itself is not an import. A module and the modules inside it may import each other. Code of
-//! tests (files named `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a file's `#[cfg(test)]`) is
-//! ignored.
+//! A module is a file. A folder belongs to the module that has the folder's name. Names are resolved as in the
+//! compiler, through `use` and `pub use`. An import through a re-export therefore counts as an import of the module
+//! that defines the item. A `pub use` itself is not an import. A module and the modules inside it may import each
+//! other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a
+//! file's `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 /// Path of a module in its crate: the names from the root on.
 type ModulePath = Vec<String>;
 
-/// Returns the imports that violate an order: each module of `src` may import only modules that come earlier in
-/// `order`.
+/// Returns the imports that violate an order. A module of `src` may import only modules that come earlier in `order`.
 ///
-/// The entries of `order` are the modules of the root, each including the modules inside it, and `crate` for the items
-/// that `lib.rs` or `main.rs` itself defines. Returns one line per fault, `file -> module`, sorted. A module of `src`
-/// that `order` does not list is also a fault, and so is a listed module that does not exist.
+/// The entries of `order` are the modules of the root, and `crate` for the items that `lib.rs` or `main.rs` itself
+/// defines. An entry includes the modules inside the named module. Returns one line per fault, `file -> module`,
+/// sorted. Two further faults are a module of `src` that `order` does not list, and a listed module that does not
+/// exist.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
@@ -45,14 +45,14 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// Returns the import cycles: modules of one folder, each including the modules inside it, that import each other.
-/// Returns one line per cycle, `folder: modules`, sorted.
+/// Returns the import cycles. A cycle consists of modules of one folder that import each other. Each of these modules
+/// includes the modules inside it. Returns one line per cycle, `folder: modules`, sorted.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
 pub fn circles(src: &Path) -> Vec<String> {
     let modules = Modules::read(src);
-    // Imported modules of the same folder, by folder and module.
+    // For each folder and each of its modules, the modules of the same folder that this module imports.
     let mut graphs: BTreeMap<ModulePath, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for place in modules.0.keys() {
         for to in modules.imports(place) {
@@ -133,7 +133,8 @@ impl Modules {
         Modules(modules)
     }
 
-    /// Returns the modules whose items a module uses, except for the modules around it and inside it.
+    /// Returns the modules whose items a module uses. The result does not contain the modules that enclose this module
+    /// or are inside it.
     fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
@@ -201,7 +202,7 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the names in a source outside comments and tests: those in `use`, and the paths in the code.
+/// Returns the names that a source uses outside comments and tests: the names in `use`, and the paths in the code.
 fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
     let end = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").map(|line| line.len() + 1).sum();
     let tokens = tokens(&text[..text.len().min(end)]);
@@ -214,7 +215,7 @@ fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
         if is(at, "use") && matches!(before, ";" | "}" | "{" | "]" | "pub" | ")") {
             let public = match before {
                 "pub" => true,
-                // The parenthesis belongs to `pub(super) use`, or to other code.
+                // The parenthesis is part of `pub(super) use`, or of other code.
                 ")" => tokens[..at]
                     .iter()
                     .rposition(|token| *token == "(")

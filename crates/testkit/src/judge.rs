@@ -14,16 +14,17 @@ pub trait LoweredProgram {
     /// Returns the code as text.
     fn text(&self) -> String;
 
-    /// Runs lanes that start with these variables. Returns the variables of each at the end.
+    /// Runs lanes that start with these variables. Returns the variables of each lane at the end.
     ///
     /// # Errors
-    /// Returns a description if the run trapped, the engines differ, or the machine's state at the end is wrong.
+    /// Returns a description of the problem if the run trapped, the engines differ, or the machine's state at the end
+    /// is wrong.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String>;
 }
 
 impl Campaign {
-    /// Compares the results of programs with the evaluation of their trees. Each program runs with a number of lanes
-    /// from one to a whole group. `lower` returns `None` if a program is too large for the machine.
+    /// Compares the results of programs with the evaluation of their trees. Each program runs with some number of
+    /// lanes, from one lane to a whole group. `lower` returns `None` if a program is too large for the machine.
     ///
     /// # Panics
     /// Panics like [`Campaign::run`].
@@ -45,7 +46,7 @@ impl Campaign {
         });
     }
 
-    /// Compares the results of each lane alone with its results in a group.
+    /// Compares the results of each lane when it runs alone with its results when it runs in a group.
     ///
     /// # Panics
     /// Panics like [`Campaign::run`].
@@ -92,8 +93,8 @@ mod tests {
     use crate::generate::{Shape, generate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1, either only in lanes
-    /// that run together with other lanes, or in all lanes.
+    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1. It does so either in
+    /// all lanes, or only in lanes that run together with other lanes.
     struct Toy {
         program: Program,
         in_company: i32,

@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 /// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the page
 /// first.
 ///
-/// With a `part`, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
+/// If `part` is given, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
 ///
 /// # Panics
-/// Panics if they differ, or if the page does not have the part.
+/// Panics if the page and the generated text differ, or if the page does not have the part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
-    // Tests that run concurrently can write parts of the same page.
+    // Tests that run concurrently can write parts of the same page, so only one test at a time does so.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);
@@ -29,7 +29,8 @@ pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
     }
 }
 
-/// Returns the files that a page asks its readers to save, after "Save this as `NAME`:", as names and contents.
+/// Returns the names and contents of the files that a page asks its readers to save. The page contains each file after
+/// "Save this as `NAME`:".
 pub fn files_to_save(page: &str) -> Vec<(&str, &str)> {
     let saved = page.split("Save this as `").skip(1).filter_map(|from| {
         let (name, rest) = from.split_once("`:\n\n```text\n")?;

@@ -14,7 +14,7 @@ use reconverge_simt::texture::Shape;
 
 use crate::textures;
 
-/// Bits that arithmetic treats as special cases, and their neighbours.
+/// Bit patterns that arithmetic treats as special cases, and the bit patterns next to them.
 #[rustfmt::skip]
 pub const SPECIAL: [u32; 24] = [
     0x0000_0000,
@@ -64,7 +64,7 @@ pub fn quad(random: &mut Random) -> [u32; 4] {
 /// The types of instructions.
 pub const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
 
-/// Returns a valid instruction of a type, with small register numbers and near targets.
+/// Returns a valid instruction of a type. Its register numbers are small, and its jump target is near.
 pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
     loop {
         let mut words: [u32; 6] = std::array::from_fn(|_| random.next());
@@ -135,8 +135,8 @@ pub fn launch(random: &mut Random, lanes: usize) -> Launch {
     }
 }
 
-/// Returns an arbitrary instruction. In most cases, it has only documented bits, and its jump target is near, so that
-/// programs continue.
+/// Returns an arbitrary instruction. In most cases, the instruction has only documented bits, and its jump target is
+/// near, so that programs continue for some time.
 pub fn any_record(random: &mut Random) -> [u32; 6] {
     let mut words = std::array::from_fn(|_| random.next());
     let kind = TYPES[random.below(4) as usize];
@@ -163,8 +163,8 @@ pub fn program(random: &mut Random) -> Vec<u32> {
     words
 }
 
-/// Returns a loop over instructions of all kinds, with most addresses relative to aL, and with TEXKILL. Also returns
-/// the integer constant of the loop, with which aL rises, falls or stays constant.
+/// Returns a loop over instructions of all kinds, including TEXKILL. Most addresses in the loop are relative to aL.
+/// Also returns the integer constant of the loop, with which aL rises, falls or stays constant.
 ///
 /// # Panics
 /// Does not panic, because the text of the loop without a body assembles.

@@ -6,9 +6,9 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Crates that may contain unsafe code. They contain the engines and their common parts, the libraries that other
-    /// programs load, guard pages, the check of standard output before Rust's runtime changes it, and the functions
-    /// that the WebAssembly module exports.
+    /// Crates that may contain unsafe code. Five kinds of code need it: the engines and their common parts, the
+    /// libraries that other programs load, guard pages, the check of standard output before Rust's runtime changes it,
+    /// and the functions that the WebAssembly module exports.
     const WITH_UNSAFE_CODE: [&str; 10] =
         ["simt", "jit", "r500", "r700", "tesla", "cuda", "drm", "guarded", "output", "playground"];
 

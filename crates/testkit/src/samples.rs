@@ -1,6 +1,6 @@
 //! The launches of `docs/samples` for tests that compare the front ends.
 
-/// Launches with a version for each machine, by the names of their files without `.toml`.
+/// Launches with a version for each machine. The list contains the names of their files without `.toml`.
 pub const ON_EACH_MACHINE: [&str; 9] = [
     "nested-if.r500",
     "nested-if.r700",
@@ -13,7 +13,7 @@ pub const ON_EACH_MACHINE: [&str; 9] = [
     "tutorial-tesla",
 ];
 
-/// Launches for one machine, which have a call, barriers, or several groups.
+/// Launches for one machine. They contain a call, barriers, or several groups.
 pub const ON_ONE_MACHINE: [&str; 4] = ["gcd.r700", "primes.tesla", "reduction", "histogram.tesla"];
 
 /// Returns the names of all these launches.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
-/// Returns the path of a file or folder in `shared/`, a folder next to the repository or next to the folder of its
-/// worktrees. Returns `None` and prints a message if it does not exist.
+/// Returns the path of a file or folder in `shared/`. `shared/` is a folder next to the repository or next to the
+/// folder of its worktrees. If the path does not exist, the function prints a message and returns `None`.
 ///
 /// # Panics
-/// Panics if it does not exist and the environment variable `CI` is set.
+/// Panics if the path does not exist and the environment variable `CI` is set.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = here
@@ -38,11 +38,11 @@ pub fn unpacked(file: &Path) -> String {
     text
 }
 
-/// Returns the records of a gzip'd file with one JSON object per line, or none if the file does not exist (see
-/// [`shared`]).
+/// Returns the records of a gzip'd file with one JSON object per line. If the file does not exist, returns no records
+/// (see [`shared`]).
 ///
 /// # Panics
-/// Panics like [`shared`] and [`unpacked`], and if a line is not JSON.
+/// Panics in the cases of [`shared`] and [`unpacked`], and also if a line is not JSON.
 pub fn records(path: &str) -> Vec<Value> {
     let Some(file) = shared(path) else { return Vec::new() };
     let record = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{path}: {error}"));

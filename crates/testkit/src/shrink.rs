@@ -3,8 +3,9 @@
 use crate::tree::{Program, Statement};
 
 impl Program {
-    /// Returns the programs that are smaller by one change: an uncalled function or a statement removed, a construct
-    /// replaced by its contents or by a part of them, a condition dropped, fewer iterations.
+    /// Returns the programs that are smaller by one change. The possible changes are: an uncalled function or a
+    /// statement is removed, a construct is replaced by its contents or by a part of them, a condition is dropped, or a
+    /// loop has fewer iterations.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
         // Only the last function is removed, so that the numbers of the other functions stay the same.
@@ -45,7 +46,7 @@ impl Program {
     }
 }
 
-/// Returns the blocks that are `block` with one change.
+/// Returns each block that results from `block` by one change.
 fn smaller_blocks(block: &[Statement]) -> Vec<Vec<Statement>> {
     let replaced = |at: usize, by: &[Statement]| [&block[..at], by, &block[at + 1..]].concat();
     let mut found: Vec<_> = (0..block.len()).map(|at| replaced(at, &[])).collect();
@@ -55,7 +56,7 @@ fn smaller_blocks(block: &[Statement]) -> Vec<Vec<Statement>> {
     found
 }
 
-/// Returns the replacements for a statement.
+/// Returns the statements that may replace a statement.
 fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
     let mut found = Vec::new();
     match statement {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use reconverge_simt::{Event, Lane, Mask, Observer};
 
-/// Collects the pairs of instructions that a lane executes one after the other, from the events of one group.
+/// Collects pairs of instructions from the events of one group. The two instructions of a pair are those that a lane
+/// executes directly one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSteps {
-    /// Addresses of each pair.
+    /// The collected pairs, each as two addresses.
     pub steps: BTreeSet<(u32, u32)>,
     /// Addresses of the first instructions of lanes.
     pub starts: BTreeSet<u32>,
@@ -15,7 +16,7 @@ pub struct LaneSteps {
     last: Vec<Option<u32>>,
     mask: Mask,
     /// Between QUADON and its pop, the lanes that were active before the QUADON. Only the steps of these lanes are
-    /// collected, because the other lanes only run as helpers of their quads.
+    /// collected, because all other lanes only run as helpers of their quads.
     own: Option<Mask>,
 }
 

@@ -1,4 +1,4 @@
-//! Random programs, launches and instructions of Tesla, and machines that are about to execute the instructions.
+//! Random programs, launches and instructions of Tesla, and machines in the state before such instructions.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
@@ -45,7 +45,7 @@ pub fn value(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns a machine that is about to execute the words. Its state depends on the seed alone.
+/// Returns a machine that is about to execute the words. The state of the machine depends on the seed alone.
 pub fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
     machine_with(words, chip, stage, options, seed, &Textures::default())
 }
@@ -93,9 +93,9 @@ pub fn machine_with(
     };
     let mut run = Run::new(&program, launch, options).expect("a launch that fits");
     let warp = &mut run.block_mut().warps[0];
-    // Sometimes consecutive addresses.
+    // In some machines, addresses of lanes are consecutive.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
-    // Some machines have only few different register values, so that operands are often equal or special.
+    // In some machines, registers have only a few different values, so that operands are often equal or special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
     let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
@@ -123,8 +123,8 @@ pub fn machine_with(
     run
 }
 
-/// Returns random words that decode as a given row of the encoding table. In half of the cases, the predicate always
-/// holds.
+/// Returns random words that decode as a given row of the encoding table. In half of the cases, the predicate is always
+/// true.
 pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
     for _ in 0..20 {
@@ -226,8 +226,8 @@ fn line(random: &mut Random, lines: u32) -> String {
     }
 }
 
-/// Returns the lines of a program that stores its registers at the output's address at the end. Half of the programs
-/// have a loop with a branch.
+/// Returns the lines of a program. At its end, the program stores its registers at the address of the output. Half of
+/// the programs contain a loop with a branch.
 pub fn program(random: &mut Random) -> String {
     let mut text = String::from(
         "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
@@ -260,7 +260,7 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// Returns an address in or near s[]: within it, around its end, around 0, or at an end of the range of 16 or 32 bits.
+/// Returns an address in or near s[]: inside s[], around its end, around 0, or at an end of the range of 16 or 32 bits.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
@@ -269,7 +269,7 @@ fn address(random: &mut Random) -> u32 {
     base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
 }
 
-/// Returns a load, a store or an operand of s[] with `$a`, and sometimes a new address.
+/// Returns an instruction that loads from s[], stores to s[], has an operand in s[], or computes a new address.
 fn shared_line(random: &mut Random) -> String {
     let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
     let (guard, base) = (predicate(random), 1 + random.below(4));
@@ -290,8 +290,9 @@ fn shared_line(random: &mut Random) -> String {
     }
 }
 
-/// Returns loads and stores of s[] before and after each kind of side exit: lanes break, branch to a join, return or
-/// exit. Addresses are small, near the end of s[], or at the ends of 16 and 32 bits. Masks depend on loaded values.
+/// Returns a program with loads and stores of s[] before and after each kind of side exit: lanes break, branch to a
+/// join, return or exit. Addresses are small, near the end of s[], or at the ends of the ranges of 16 and 32 bits.
+/// Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {

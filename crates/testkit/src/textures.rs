@@ -3,7 +3,7 @@
 use reconverge_simt::random::Random;
 use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 
-/// Returns the bits of a number: most are small, some are special or arbitrary.
+/// Returns the bits of a number. Most numbers are small, and some are special or arbitrary.
 pub fn number(random: &mut Random) -> u32 {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
     match random.below(8) {
@@ -13,7 +13,7 @@ pub fn number(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns the bits of a coordinate: most are in or near the image, some are a [`number`].
+/// Returns the bits of a coordinate. Most coordinates are in or near the image. Some have the bits of a [`number`].
 pub fn coordinate(random: &mut Random) -> u32 {
     match random.below(8) {
         0 => number(random),

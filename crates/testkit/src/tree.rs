@@ -1,16 +1,16 @@
 //! The program tree and the meaning of its statements.
 //!
-//! Every lane has [`VARIABLES`] variables, integers between -2^12 and 2^12, so that any machine computes them exactly
-//! in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes it depend on which statements ran, how
-//! often and in which order. The other variables start with the lane's inputs.
+//! Every lane has [`VARIABLES`] variables. They are integers between -2^12 and 2^12, so that any machine computes them
+//! exactly in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes the trace depend on which
+//! statements ran, how often and in which order. The other variables start with the inputs of the lane.
 
 use std::fmt;
 
-/// Number of variables per lane. The first one is the trace.
+/// Number of variables per lane. The first variable is the trace.
 pub const VARIABLES: usize = 4;
 /// Mix: trace = (trace * `MIX_MULTIPLIER` + k) mod [`MIX_MODULUS`].
 pub const MIX_MULTIPLIER: i32 = 5;
-/// Modulus of [`MIX_MULTIPLIER`]'s formula.
+/// Modulus of the formula at [`MIX_MULTIPLIER`].
 pub const MIX_MODULUS: i32 = 4096;
 /// Step: variable = (variable + 1) mod `STEP_MODULUS`.
 pub const STEP_MODULUS: i32 = 16;
@@ -55,12 +55,12 @@ impl Condition {
     }
 }
 
-/// One statement. `if`, loops and calls contain others.
+/// One statement. An `if`, a loop or a call contains other statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// trace = (trace * 5 + k) mod 4096; k is 1 to 63.
     Mix(i32),
-    /// variable = (variable + 1) mod 16; the variable is 1 to 3.
+    /// variable = (variable + 1) mod 16. The number of the variable is 1 to 3.
     Step(usize),
     /// `if` with an optional else part. Both parts may be empty.
     If(Condition, Vec<Statement>, Option<Vec<Statement>>),
@@ -68,15 +68,15 @@ pub enum Statement {
     IfStatic(u32, Vec<Statement>),
     /// Runs the body a fixed number of times, 0 to [`MOST_ROUNDS`].
     Loop(u32, Vec<Statement>),
-    /// Leaves the innermost loop, always or if the condition holds.
+    /// Leaves the innermost loop, always or if the condition is true.
     Break(Option<Condition>),
-    /// Continues with the next iteration of the innermost loop, always or if the condition holds.
+    /// Continues with the next iteration of the innermost loop, always or if the condition is true.
     Continue(Option<Condition>),
-    /// Calls function `index`, always or if the condition holds. Functions call only functions of higher index.
+    /// Calls function `index`, always or if the condition is true. A function calls only functions with a higher index.
     Call(usize, Option<Condition>),
-    /// Returns from the function, always or if the condition holds. Occurs only in functions.
+    /// Returns from the function, always or if the condition is true. The statement occurs only in functions.
     Return(Option<Condition>),
-    /// Ends the lane with its current variables, always or if the condition holds.
+    /// Ends the lane with its current variables, always or if the condition is true.
     Exit(Option<Condition>),
 }
 

@@ -5,7 +5,7 @@ use reconverge_r500::pvs::inst::decode;
 use reconverge_r500::pvs::launch::{Environment, Input, Launch};
 use reconverge_simt::random::Random;
 
-/// Returns 32 bits from two draws.
+/// Returns 32 bits from two random numbers.
 pub fn word(random: &mut Random) -> u32 {
     random.next() << 12 ^ random.next()
 }
@@ -15,14 +15,14 @@ pub fn one_in(count: u32, random: &mut Random) -> bool {
     word(random).is_multiple_of(count)
 }
 
-/// Returns a program of random valid instructions, and the state that makes it loop and call.
+/// Returns a program of random valid instructions, and a state with which the program loops and calls.
 pub fn program(random: &mut Random) -> Program {
     let count = 4 + random.next() as usize % 20;
     let mut words = Vec::new();
     while words.len() < 4 * count {
         let mut record = [0, 1, 2, 3].map(|_| word(random));
-        // The programs use few registers, so that instructions use each other's results. Predicates and relative
-        // addresses are rare.
+        // The programs use few registers, so that an instruction often uses the results of other instructions.
+        // Predicates and relative addresses are rare.
         record[0] = record[0] & !(0x7f << 13 | 1 << 12 | 1 << 31 | 0xf << 8 | 0x20)
             | (word(random) % 4) << 13
             | [0, 0, 0, 2, 4, 1, 3, 5][word(random) as usize % 8] << 8;
@@ -55,7 +55,7 @@ pub fn program(random: &mut Random) -> Program {
     Program { words, state, ..Program::default() }
 }
 
-/// Returns the state that makes a program of `count` instructions loop and call.
+/// Returns a state with which a program of `count` instructions loops and calls.
 pub fn state(random: &mut Random, count: usize) -> Vec<(String, u32)> {
     let last = count.saturating_sub(1) as u32;
     let state = [

@@ -5,7 +5,8 @@ use std::env::{VarError, var};
 use reconverge_simt::random::Random;
 
 /// Returns about two hundred words that are special for floats or integers: zeros, denormals, both ends of the normal
-/// range, one and its neighbours, ends of integers, halves, infinities, NaN of both kinds, each with both signs.
+/// range, one and its neighbours, ends of the integer ranges, halves, infinities, and NaN of both kinds. Each number
+/// occurs with both signs.
 pub fn special_words() -> Vec<u32> {
     let fields = [0, 1, 2, 24, 63, 64, 102, 103, 126, 127, 128, 149, 150, 157, 158, 253, 254, 255];
     let fractions = [0, 1, 0x3f_ffff, 0x40_0000, 0x7f_ffff];
@@ -17,8 +18,8 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special one or a number
-/// with a magnitude near 1. Sums of the latter round and cancel.
+/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special word or a
+/// number with a magnitude near 1. Sums of numbers near 1 round and cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
         0 => random.one_of(special),
@@ -34,9 +35,10 @@ pub const BLOCK: usize = 1 << 14;
 
 /// Calls `check` with blocks of [`BLOCK`] words. Returns the number of words.
 ///
-/// The words are 2^20 random ones, and every sign and exponent with fractions that are likely to be special cases. With
-/// `RECONVERGE_WORDS=all` in the environment, they are all words of 32 bits; with `RECONVERGE_WORDS=edges`, there are
-/// no random words. In the order of all words, the exponent changes fastest, and the fraction slowest.
+/// The words are 2^20 random words, and every sign and exponent with fractions that are likely to be special cases. If
+/// the environment contains `RECONVERGE_WORDS=all`, the words are all words of 32 bits. With `RECONVERGE_WORDS=edges`,
+/// there are no random words. In the order of all words, the exponent changes fastest, and the fraction changes
+/// slowest.
 ///
 /// # Panics
 /// Panics if the variable has any other value.
@@ -73,8 +75,9 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     count
 }
 
-/// Compares a function with the expected results for every word of [`each_block`]. `expected` gets the word and the
-/// result found, so that it can also judge a result. The panic message names the first word with a difference.
+/// Compares a function with the expected results for every word of [`each_block`]. The arguments of `expected` are the
+/// word and the result of the function, so `expected` can also judge the result itself. The panic message names the
+/// first word with a difference.
 ///
 /// # Panics
 /// Panics if the results differ.

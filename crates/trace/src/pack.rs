@@ -19,7 +19,7 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records for which a key stands in the block. If an engine sends the same sequence of events repeatedly, the
+/// The records that a key replaces in the block. If an engine sends the same sequence of events repeatedly, the
 /// engine can send a key instead of the events. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {

@@ -114,7 +114,7 @@ fn of_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the line number, from 1, of a byte position in a text.
+/// Returns the number of the line with a byte position in a text. Lines count from 1.
 fn line_in(text: &str, at: usize) -> Option<usize> {
     text.get(..at).map(|before| before.matches('\n').count() + 1)
 }

@@ -48,7 +48,7 @@ impl Opened {
     }
 }
 
-/// Properties of a file that the caller already knows.
+/// Properties of a file that the caller has already determined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The machine.

@@ -70,7 +70,7 @@ impl Inputs {
 /// The rule by which outputs are compared with the expected words.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// The words must be equal. In such a problem, every operation is exact, or rounds in the same way on all machines.
+    /// The words must be equal. Every operation of the problem is exact, or rounds in the same way on all machines.
     Exact,
     /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. Problems have this rule if
     /// programs compute approximate reciprocals and roots, or truncate products.

@@ -1,8 +1,9 @@
-//! `reconverge bench --draw`: times OpenGL frames on Mesa's drivers and emulated chips, and on Mesa's software
-//! renderers for comparison.
+//! `reconverge bench --draw` measures the time of OpenGL frames on Mesa's drivers and emulated chips. For comparison,
+//! it also measures Mesa's software renderers.
 //!
 //! The loads are part of the library that `reconverge drm` loads into programs. For each load and renderer, a new
-//! process runs this program with that library preloaded. The library draws before `main` and prints its measurements.
+//! process runs this program with that library preloaded. The library draws before `main` starts, and prints its
+//! measurements.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,10 +19,10 @@ use crate::drm::board;
 use crate::drm::setup::Setup;
 use crate::messages::counted;
 
-/// Chips to measure without `--chip`: one for each of Mesa's drivers.
+/// Chips to measure if the command line has no `--chip`: one chip for each of Mesa's drivers.
 const CHIPS: [&str; 3] = ["rv770", "gt215", "rv515"];
 
-/// Mesa's software renderers. Ratios are relative to the first of them.
+/// Mesa's software renderers. Ratios are relative to the first renderer in this list.
 const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 
 /// A load in the library's list.
@@ -49,7 +50,7 @@ struct Printed {
 /// An emulated chip or a software renderer.
 struct Renderer {
     name: String,
-    /// The environment of the emulated chip; `None` for one of [`SOFTWARE`].
+    /// The environment of the emulated chip. The value is `None` for a renderer in [`SOFTWARE`].
     setup: Option<Setup>,
 }
 
@@ -64,7 +65,7 @@ struct Measured {
     /// Processor time and wall time per frame in seconds.
     processor_s: f64,
     wall_s: f64,
-    /// Time relative to llvmpipe, as the median of the ratios of all iterations.
+    /// Time of the load as a multiple of llvmpipe's time. It is the median of the ratios of all iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<f64>,
     /// Speedup in wall time relative to the first number of threads, as the median of the ratios of all iterations.
@@ -150,8 +151,8 @@ fn software_renderer(software: &Setup, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs this program with the library, which runs a load. If `software` is given, that software renderer draws instead
-/// of the chip.
+/// Starts a process that runs this program with the library. The library runs a load. If `software` is given, that
+/// software renderer draws instead of the chip.
 fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Result<Printed> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);
@@ -179,7 +180,7 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
 /// Processor time and wall time per frame in seconds, by renderer and number of threads.
 type Turn<'a> = BTreeMap<(&'a str, u16), [f64; 2]>;
 
-/// Runs a load on all renderers, `runs` times. Every second iteration takes the renderers in reverse order.
+/// Runs a load `runs` times on each renderer. Every second iteration uses the renderers in reverse order.
 fn measure(
     load: &ListedLoad,
     args: &Bench,

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::median;
 
-/// Minimum duration of a run, unless the loop reaches its maximum number of iterations earlier.
+/// Minimum duration of a run. A run may be shorter if the loop reaches its maximum number of iterations earlier.
 const LEAST: Duration = Duration::from_millis(1);
 
 /// The cost of an instruction.
@@ -54,7 +54,7 @@ impl Launches {
         }
     }
 
-    /// Returns the processor time of the instruction per group in nanoseconds, from one run of each launch.
+    /// Runs each launch once. Returns the processor time of the instruction per group in nanoseconds.
     fn cost(&self, options: &Options) -> Result<f64> {
         let whole = time(&self.whole, options)?.as_secs_f64();
         let alone = time(&self.alone, options)?.as_secs_f64();
@@ -71,8 +71,8 @@ fn time(session: &Session, options: &Options) -> Result<Duration> {
     Ok(time)
 }
 
-/// Measures each instruction, alternating with the unit instruction. If `isa` is given, measures the instructions of
-/// that machine only.
+/// Measures each instruction. The runs of the instruction alternate with runs of the unit instruction. If `isa` is
+/// given, measures only the instructions of that machine.
 pub(super) fn run(isa: Option<Isa>, options: &Options, turns: u16, json: bool) -> Result<()> {
     let reference = Launches::of(unit(), options)?;
     let (mut costs, mut units) = (Vec::new(), Vec::new());

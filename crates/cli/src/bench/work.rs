@@ -19,7 +19,7 @@ use crate::launch::LaunchOfFile;
 /// A program with its launch and its expected result.
 pub(super) struct Work {
     of: Of,
-    /// Expected result of a workload, computed when it is first needed.
+    /// Expected result of a workload. It is computed when it is first needed.
     expected: Vec<u32>,
 }
 
@@ -76,7 +76,8 @@ impl Work {
         }
     }
 
-    /// Returns the number of lanes, or `None` for a launch file, whose lanes are not known before it runs.
+    /// Returns the number of lanes, or `None` for a launch file, because its number of lanes is not known before the
+    /// run.
     pub(super) fn lanes(&self) -> Option<u32> {
         match &self.of {
             Of::Counts(_) => Some(LANES),
@@ -85,7 +86,8 @@ impl Work {
         }
     }
 
-    /// Returns `asked`. For a launch file, its mode and its watchdog replace those of `asked`.
+    /// Returns the options of a run. They are `asked`, but for a launch file, the mode and the watchdog of the launch
+    /// file replace those of `asked`.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),
@@ -130,7 +132,7 @@ impl Work {
         })
     }
 
-    /// Compares the result of a run of [`Work::prepare`] with the expected result.
+    /// Compares the result of a run with the expected result. [`Work::prepare`] has returned the session of the run.
     pub(super) fn judge(&self, outcome: &dyn Outcome) -> Result<Verdict> {
         let found = self.result(outcome)?;
         let hash = hash(&found);
@@ -158,8 +160,8 @@ impl Work {
         }
     }
 
-    /// Writes inputs and result as raw words, and a text file that lists them. The list has the rule of comparison, the
-    /// result's file and number of words, then the inputs' files in order.
+    /// Writes the inputs and the result as raw words, and a text file that lists them. The list contains the rule of
+    /// comparison, the result's file and number of words, and then the inputs' files in order.
     pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
         let stem = format!("{}.{}", self.name(), self.isa().name());
         let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);

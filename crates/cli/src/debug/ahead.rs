@@ -1,4 +1,4 @@
-//! Keys and clicks that arrive during a movement.
+//! Keys and clicks that arrive while the debugger moves through the launch.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use crossterm::event::{Event, KeyCode, KeyModifiers};
 pub(super) struct TypedAhead(VecDeque<Event>);
 
 impl TypedAhead {
-    /// Handles an event during a movement. Returns whether it ends the movement: Ctrl-C and Escape do, and they also
-    /// drop the waiting events.
+    /// Handles an event during a movement. Returns whether the event ends the movement. Only Ctrl-C and Escape end a
+    /// movement, and they also drop the waiting events.
     pub(super) fn ends_movement(&mut self, event: Event) -> bool {
         let ends = event.as_key_press_event().is_some_and(|key| {
             key.code == KeyCode::Esc
@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Regression test: keys that were typed during a movement were dropped.
+    /// Regression test: earlier, keys that were typed during a movement were dropped.
     #[test]
     fn keys_wait_for_the_end_of_a_movement_in_their_order_and_ctrl_c_drops_them() {
         let key = |letter, modifiers| Event::Key(KeyEvent::new(KeyCode::Char(letter), modifiers));

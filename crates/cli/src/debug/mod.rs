@@ -29,10 +29,11 @@ use crate::framed::{Incoming, read_message, write_message};
 use crate::launch::LaunchArgs;
 use crate::{files, messages};
 
-/// Value of FILE if the command line does not name a file. The launch request of a debug client then names the file.
+/// Value of FILE if the command line does not name a file. In that case, the launch request of a debug client names the
+/// file.
 const NO_FILE: &str = "-";
 
-/// The prompt that precedes a command, whether the command is typed or echoed from a script.
+/// The prompt before a command. It also appears before commands that are echoed from a script.
 const PROMPT: &str = "(debug) ";
 
 /// Step a launch forward and backward, by group or by lane, and show why each lane runs or waits
@@ -162,7 +163,7 @@ fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     let pressed = Arc::new(AtomicBool::new(false));
     let seen = pressed.clone();
-    // If the handler cannot be installed, Ctrl-C ends the process, which is also correct.
+    // If the handler cannot be installed, Ctrl-C ends the process. This is also acceptable.
     let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
 }
@@ -171,8 +172,8 @@ fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
 fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
-    // Number of messages that end a movement and that were read but not handled yet. The end of the input counts as
-    // such a message and is never subtracted.
+    // Number of messages that would end a movement and that have been read but not yet handled. The end of the input
+    // also adds 1, which is never subtracted.
     let ending = Arc::new(AtomicUsize::new(0));
     let ends = |message: &Value| {
         ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)
@@ -221,7 +222,8 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Opens the launch that a client requests, or the launch of the command line if the request does not name a program.
+/// Opens the launch that a client requests. If the request does not name a program, opens the launch of the command
+/// line.
 fn launched(
     args: &Debug,
     matches: &ArgMatches,

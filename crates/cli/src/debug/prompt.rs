@@ -17,7 +17,7 @@ pub(super) struct Prompt {
     /// The current line, or `None` if the command line is closed.
     line: Option<Input>,
     history: Vec<String>,
-    /// Index in the history while the user browses it.
+    /// While the user browses the history, the index of the shown command.
     recalled: Option<usize>,
     /// The unfinished line, saved when the user starts to browse the history.
     draft: String,
@@ -34,13 +34,13 @@ impl Prompt {
         self.line.is_some()
     }
 
-    /// Drops the line. Returns `false` if the command line is closed.
+    /// Drops the line and closes the command line. Returns `false` if the command line was already closed.
     pub(super) fn close(&mut self) -> bool {
         self.recalled = None;
         self.line.take().is_some()
     }
 
-    /// Handles a key. Returns the line if the key completes it.
+    /// Handles a key. If the key completes the line, returns the line.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<String> {
         let line = self.line.as_mut()?;
         match key.code {
@@ -65,7 +65,7 @@ impl Prompt {
         None
     }
 
-    /// Shows the next or previous command of the history. After the last command comes the unfinished line.
+    /// Shows the next or the previous command of the history. The unfinished line follows the last command.
     fn recall(&mut self, forward: bool) {
         let Some(line) = &mut self.line else { return };
         let last = self.history.len();
@@ -147,7 +147,7 @@ fn edit(key: KeyEvent) -> Option<InputRequest> {
 mod tests {
     use super::*;
 
-    /// Types keys. `<>` contains the name of a key, or a letter with Ctrl.
+    /// Types keys. `<>` encloses the name of a key, or a letter that is typed with Ctrl.
     fn typed(prompt: &mut Prompt, keys: &str) {
         let mut rest = keys;
         while let Some(first) = rest.chars().next() {
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Regression test: the line did not have a cursor.
+    /// Regression test: earlier, the line did not have a cursor.
     #[test]
     fn the_line_is_edited_at_a_cursor() {
         for (keys, wanted) in [

@@ -1,5 +1,5 @@
 //! The debugger's screen. It shows the program or source, lanes, stack, registers or memory, answers and a command
-//! line, and fits 80x24.
+//! line. It fits on a terminal of 80x24 characters.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,7 +21,7 @@ use super::prompt::Prompt;
 /// Maximum number of answer lines that are kept.
 const KEPT: usize = 1000;
 
-/// A key and its command.
+/// Keys, each with the command that it executes.
 const KEYS: [(char, &str); 12] = [
     ('s', "step"),
     ('n', "over"),
@@ -86,28 +86,28 @@ pub(super) struct Screen {
     /// Number of lines in the last answer.
     last_answer: usize,
     prompt: Prompt,
-    /// The arguments of the last `memory` command, or `None` before the first such command. The screen then shows the
-    /// first memory that is not empty.
+    /// The arguments of the last `memory` command, or `None` before the first such command. If it is `None`, the screen
+    /// shows the first memory that is not empty.
     memory: Option<String>,
-    /// Whether the listing replaces the source.
+    /// Whether the screen shows the listing instead of the source.
     shows_listing: bool,
-    /// Whether memory replaces registers if only one of them fits.
+    /// Whether the screen shows memory instead of registers if there is only room for one of them.
     shows_memory: bool,
-    /// The notation of values, if the user has chosen one.
+    /// The notation of values that the user has selected, if any.
     notation: Option<Notation>,
     chosen: Pane,
-    /// Whether only the chosen pane is shown.
+    /// Whether the screen shows only the selected pane.
     is_enlarged: bool,
-    /// Number of lines by which each pane is scrolled. The program pane scrolls relative to the next instruction, and
-    /// the answers relative to their end.
+    /// Number of lines by which each pane is scrolled. The number of the program pane is relative to the next
+    /// instruction. The number of the answers is relative to their end.
     scrolled: BTreeMap<Pane, isize>,
     /// Index of the first visible line of the help, or `None` if the help is not shown.
     help: Option<usize>,
     /// Index of the first visible lane in the table of registers.
     first_lane: usize,
-    /// Registers that have had a value other than 0, by their index in the machine's order.
+    /// Registers that have had a value other than 0. The machine's order determines the index of a register.
     known: BTreeSet<usize>,
-    /// The group, and its register values before the last movement.
+    /// The number of the group, and the values of its registers before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
     places: ScreenParts,
 }
@@ -116,7 +116,7 @@ pub(super) struct Screen {
 #[derive(Debug, Default)]
 struct ScreenParts {
     panes: Vec<(Pane, Rect)>,
-    /// Address of each program line on the screen, with its row.
+    /// For each program line on the screen, its row and its address.
     lines: Vec<(u16, u32)>,
     /// Cell of each lane on the screen.
     lanes: Vec<(Rect, Lane)>,
@@ -153,8 +153,8 @@ impl Screen {
         Asked::Nothing
     }
 
-    /// Handles Ctrl-C while the program does not run. Closes the command line or the help, or names the key that ends
-    /// the debugger.
+    /// Handles Ctrl-C while the program does not run. Closes the command line or the help. If neither is open, names
+    /// the key that ends the debugger.
     fn cancel(&mut self) -> Asked {
         if self.prompt.close() {
             return Asked::Nothing;
@@ -253,7 +253,7 @@ impl Screen {
         }
     }
 
-    /// Sets a stop at an address, or removes it if it exists.
+    /// Sets a stop at an address. If a stop at this address exists, removes it.
     fn toggle_stop(&mut self, debugger: &mut Debugger, address: u32) {
         let known = debugger.stops.iter().find(|stop| stop.on == On::Address(address));
         let line = match known.map(|stop| stop.number) {
@@ -367,7 +367,7 @@ impl Screen {
         }
     }
 
-    /// Returns the border of a pane with its title. The chosen pane's border is highlighted.
+    /// Returns the border of a pane with its title. The border of the selected pane is highlighted.
     fn border(&self, pane: Pane, title: &str) -> Block<'static> {
         let style = match pane == self.chosen {
             true => Style::new().add_modifier(Modifier::BOLD).fg(Color::LightBlue),
@@ -376,7 +376,7 @@ impl Screen {
         Block::new().borders(Borders::TOP).border_style(style).title(format!(" {title} "))
     }
 
-    /// Returns the index of the first visible line of a pane that has `all` lines and shows `room` of them.
+    /// Returns the index of the first visible line of a pane. The pane has `all` lines and shows `room` of them.
     fn first_line(&mut self, pane: Pane, all: usize, room: usize) -> usize {
         let last = all.saturating_sub(room) as isize;
         let scrolled = self.scrolled.entry(pane).or_default();
@@ -481,7 +481,7 @@ impl Screen {
                 let old = before.map(|before| before.get(&row.name));
                 for lane in shown.clone() {
                     let value = row.values.get(lane).copied().unwrap_or(0);
-                    // `before` does not contain registers that were 0 in all lanes.
+                    // If a register is missing in `before`, it was 0 in all lanes.
                     let old = old.map(|old| old.and_then(|old| old.get(lane)).copied().unwrap_or(0));
                     let is_changed = old.is_some_and(|old| old != value);
                     let style = match is_changed {
@@ -530,8 +530,8 @@ impl Screen {
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// Returns the memory to show: the memory of the last `memory` command, otherwise the first memory of the launch
-    /// that is not empty.
+    /// Returns the memory to show. This is the memory of the last `memory` command or, if there was no such command,
+    /// the first memory of the launch that is not empty.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }
@@ -547,7 +547,7 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Values, &format!("memory {place}"))), area);
     }
 
-    /// Draws the end of the answers, or the start of the last answer if it has more lines than the pane.
+    /// Draws the end of the answers. If the last answer has more lines than the pane, draws the start of this answer.
     fn draw_answers(&mut self, frame: &mut Frame<'_>, area: Rect) {
         let lines = folded(self.answers.iter().map(String::as_str), area.width);
         let room = usize::from(area.height.saturating_sub(1));
@@ -603,14 +603,15 @@ fn help() -> String {
     format!("{SCREEN_HELP}{}\n{MOUSE_HELP}{}", rows.collect::<String>(), command::help())
 }
 
-/// Chooses the next lane, or the previous one.
+/// Selects the next or the previous lane.
 fn choose_next(debugger: &mut Debugger, forward: bool) {
     let lane = debugger.lane().index();
     let next = if forward { lane + 1 } else { lane.saturating_sub(1) };
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Returns the width of the lanes pane. Each row has the number of its first lane, then up to 16 or 32 lanes.
+/// Returns the width of the pane that shows the lanes. Each row of this pane contains the number of its first lane,
+/// then up to 16 or 32 lanes.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }
@@ -628,8 +629,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Returns lines, and splits lines that are wider than `width`. A line is split after a blank or a comma, if there is
-/// one in the second half of `width`.
+/// Splits lines that are wider than `width`, and returns all lines. A line is split after a blank or a comma if the
+/// second half of `width` contains one.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();
@@ -648,7 +649,8 @@ fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'sta
     folded
 }
 
-/// Returns a line of the program or source. The next instruction is reversed, a stop is red and a comment is dim.
+/// Returns a line of the program or source. The next instruction is shown in reversed colours, a stop is red, and a
+/// comment is dim.
 fn program_line(line: &ProgramLine, is_next: bool) -> Line<'static> {
     let mark = |is: bool, mark: &'static str| if is { mark } else { " " };
     let text = crate::shown::name(&line.text).into_owned();
@@ -698,7 +700,7 @@ fn first_memory(debugger: &Debugger) -> Option<String> {
     })
 }
 
-/// Returns a letter and a colour for the state of a lane. The report page uses the same letters.
+/// Returns a letter and a colour for the state of a lane. The report page uses the same letters as the debugger.
 fn state(why: Option<Why>) -> (char, Color) {
     let why = why.unwrap_or(Why::Uncovered);
     let colour = match why {
@@ -777,7 +779,7 @@ mod tests {
         }
     }
 
-    /// Regression test: lanes 12 to 15 and 28 to 31 and the line of keys were truncated.
+    /// Regression test: earlier, lanes 12 to 15 and 28 to 31 and the line of keys were truncated.
     #[test]
     fn every_lane_and_the_keys_fit_80_columns() {
         assert!(KEY_LINE.chars().count() <= 80, "{}", KEY_LINE.len());
@@ -792,7 +794,7 @@ mod tests {
                 |(cell, _): &&(Rect, Lane)| cell.width == 2 && cell.right() <= 80 && cell.bottom() <= 24;
             let cells: Vec<(Rect, Lane)> = screen.places.lanes.iter().filter(inside).copied().collect();
             assert_eq!(cells.len(), debugger.width(), "{}", kernel.isa);
-            // A click on the last cell chooses its lane, and the table shows that lane.
+            // A click on the last cell selects the lane of this cell, and the table then shows that lane.
             let (cell, last) = cells[cells.len() - 1];
             at(&mut screen, &mut debugger, CLICK, cell.x + 1, cell.y);
             assert_eq!(debugger.lane(), last);

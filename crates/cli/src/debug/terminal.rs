@@ -58,7 +58,7 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     let mut terminal = ratatui::try_init().context("the terminal")?;
     let _mouse = Mouse::captured();
     let mut screen = Screen::default();
-    // Ctrl-C or Escape ends a movement. Other keys are handled after its end.
+    // Ctrl-C or Escape ends a movement. Other keys are handled after the end of the movement.
     let ahead = Arc::new(Mutex::new(TypedAhead::default()));
     let waiting = ahead.clone();
     debugger.interrupt = Some(Box::new(move || {
@@ -89,7 +89,7 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     ended.context("the terminal")
 }
 
-/// Mouse reports of the terminal, which are enabled until the value is dropped.
+/// Mouse reports of the terminal. They are enabled until the value is dropped.
 struct Mouse;
 
 impl Mouse {

@@ -1,4 +1,4 @@
-//! Runs a program with the emulated device, from its start to its end.
+//! Runs a program with the emulated device, from the start of the program to its end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::env;
@@ -40,7 +40,7 @@ pub(super) struct Wanted<'a> {
     pub(super) patch: Option<&'a Patch>,
 }
 
-/// Runs a program and returns its exit status. Shows its screen in a window if one is requested.
+/// Runs a program and returns its exit status. If a window is requested, it shows the screen of the program.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -114,18 +114,19 @@ pub(super) fn run(
     }
 }
 
-/// The exit status if the program succeeded but requested files could not be written.
+/// The exit status for the case that the program succeeded, but requested files could not be written.
 const LOST: u8 = 2;
 
-/// Returns the number of frames in a folder. The files are counted because a process that is killed does not report all
-/// of its frames.
+/// Returns the number of frames in a folder. The function counts the files, because a process that is killed does not
+/// report all of its frames.
 fn pictures(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");
     names.filter(is_frame).count() as u64
 }
 
-/// Creates the folder of an option if necessary, checks that it is empty, and returns its absolute path.
+/// Creates the folder that an option names, unless it exists. Checks that the folder is empty, and returns its absolute
+/// path.
 ///
 /// # Errors
 /// The folder is not empty, the path is not a folder, or the folder cannot be created.
@@ -151,8 +152,8 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // Ctrl-C in a terminal also reaches the program, so it is not forwarded. Some programs treat a second
-            // Ctrl-C differently.
+            // Ctrl-C in a terminal also reaches the program directly, so it is not forwarded. Some programs treat a
+            // second Ctrl-C differently from the first.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
                 // `kill` fails if the program has just ended.
@@ -196,7 +197,7 @@ pub(crate) struct Seen {
 }
 
 /// The file to which every process that opens the device appends its report. If no environment variable names the file,
-/// it is temporary and deleted at the end.
+/// it is a temporary file that is deleted at the end.
 pub(crate) struct Report {
     pub(crate) path: PathBuf,
     file: File,
@@ -214,14 +215,15 @@ impl Report {
         // A temporary file must be new, so that another user cannot have created it.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
-        // With O_NONBLOCK, neither this program nor the library waits for the reader of a pipe.
+        // If the file is a pipe, O_NONBLOCK prevents this program and the library from waiting for the reader of the
+        // pipe.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
         if !file.metadata().is_ok_and(|about| about.is_file()) {
             bail!("RECONVERGE_DRM_REPORT {}: not a regular file", crate::shown::path(&path));
         }
         file.seek(SeekFrom::End(0)).with_context(|| crate::shown::path(&path))?;
-        // The program may change its working directory.
+        // The program may change its working directory, so the path must be absolute.
         let path = absolute(&path);
         Ok(Report { path, file, ours })
     }
@@ -231,7 +233,7 @@ impl Report {
         let mut text = Vec::new();
         self.file.read_to_end(&mut text).with_context(|| crate::shown::path(&self.path))?;
         let lines = String::from_utf8_lossy(&text);
-        // The last report line of a process has its final counts.
+        // The last report line of a process contains its final counts.
         let mut last = HashMap::new();
         for line in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             last.insert((line["pid"].to_string(), line["opened"].to_string()), line);
@@ -258,8 +260,8 @@ impl Report {
     }
 }
 
-/// Adds a count of a report line. The sum saturates, because the program may have written the line itself, with any
-/// count.
+/// Adds a count from a report line to a sum. The sum saturates, because the program may have written the line itself,
+/// with any count.
 fn add(sum: &mut u64, count: &Value) {
     *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }

@@ -1,4 +1,4 @@
-//! The files of `--record`. The library that is preloaded into programs writes the files; see `screen/record.rs` in
+//! The files of `--record`. The library that is preloaded into programs writes these files; see `screen/record.rs` in
 //! `crates/drm`.
 
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ impl RecordingFiles {
     /// Returns a recording whose files do not exist yet.
     ///
     /// # Errors
-    /// The extension is not .y4m, a file of a recording with this name exists, or the file cannot be created.
+    /// The extension is not .y4m, a file of a recording with this name already exists, or the file cannot be created.
     pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
         let named = || format!("--record {}", crate::shown::path(&path));
         if path.extension() != Some(OsStr::new("y4m")) {
@@ -35,7 +35,8 @@ impl RecordingFiles {
                 crate::shown::name(&old)
             );
         }
-        // Creates the file only to check that this is possible. The library creates it again with the first frame.
+        // Creates the file only to check that it can be created. The library creates the file again with the first
+        // frame.
         OpenOptions::new().write(true).create_new(true).open(&recording.path).with_context(named)?;
         fs::remove_file(&recording.path).with_context(named)?;
         Ok(recording)
@@ -46,8 +47,8 @@ impl RecordingFiles {
         &self.path
     }
 
-    /// Returns the files and the number of frames in each. The frames in the files are counted, because a process that
-    /// is killed does not report its numbers.
+    /// Returns the files and the number of frames in each file. The frames in the files are counted, because a process
+    /// that is killed does not report its numbers.
     pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
         let files: Vec<_> = self.existing().into_iter().map(|(_, path)| (frames(&path), path)).collect();
         match files.is_empty() {
@@ -80,7 +81,7 @@ const LONGEST_LINE: u64 = 256;
 
 /// Returns the number of complete frames in a file.
 fn frames(path: &Path) -> Option<u64> {
-    // With O_NONBLOCK, opening a pipe with this name does not block.
+    // If a pipe has this name, O_NONBLOCK prevents the call from blocking.
     let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).ok()?;
     let about = file.metadata().ok().filter(Metadata::is_file)?;
     let mut line = String::new();
@@ -103,7 +104,8 @@ mod tests {
         let path = folder.join("a.y4m");
         let recording = RecordingFiles::new(&path).unwrap();
         assert_eq!(recording.files(), [(path.clone(), 0)]);
-        // Each file has one complete frame and a part of another. Two of the names only resemble names of a recording.
+        // Each file contains one complete frame and a part of another frame. Two of the file names only resemble names
+        // of a recording.
         let file = [b"YUV4MPEG2 W2 H1 F60:1 C444\n".to_vec(), vec![0; 12], vec![0; 5]].concat();
         for name in ["a-10.y4m", "a-2.y4m", "a-b.y4m", "ab.y4m"] {
             fs::write(folder.join(name), &file).unwrap();

@@ -1,4 +1,4 @@
-//! The environment in which an OpenGL program finds the emulated device, and a check that the program finds it.
+//! The environment in which an OpenGL program finds the emulated device, and a check that the program finds the device.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -36,7 +36,7 @@ const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
 /// The file that identifies the folder of a Mesa build.
 const EGL: &str = "libEGL_mesa.so.0";
 
-/// A build of Mesa other than the installed build: unpacked packages, or the output of `meson install`.
+/// A build of Mesa that is not the installed build: unpacked packages, or the output of `meson install`.
 #[derive(Clone, Debug)]
 pub(crate) struct Build {
     /// The folder of the build's libraries.
@@ -44,7 +44,8 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Finds the build below a folder. Returns `None` if the argument is `installed`, which means the installed build.
+    /// Finds the build in a folder or its subfolders. Returns `None` if the argument is `installed`, which means the
+    /// installed build.
     ///
     /// # Errors
     /// The folder does not contain a build.
@@ -73,11 +74,11 @@ pub(crate) struct Setup {
     driver: Option<Build>,
     engine: Option<Engine>,
     programs: Option<PathBuf>,
-    /// The enabled errata, if the arguments name any.
+    /// The enabled errata, if the command line names any.
     errata: Option<String>,
-    /// The driver faults to fix, if the arguments name any.
+    /// The driver faults to fix, if the command line names any.
     fixes: Option<DriverFixes>,
-    /// The window system for piglit's tests, if it is not the default.
+    /// The window system for piglit's tests. The value is `None` for the default.
     platform: Option<String>,
     /// Whether programs find the chip through OpenCL.
     opencl: bool,
@@ -90,11 +91,11 @@ impl Setup {
     /// Finds the library and the driver.
     ///
     /// # Errors
-    /// The library does not exist in its usual folders, or the dynamic linker does not accept its path.
+    /// The library is in none of its usual folders, or the dynamic linker does not accept its path.
     pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Build>) -> Result<Setup> {
         let library = LIBRARY.find()?;
-        // Blanks and colons separate the names in LD_PRELOAD, and `$` starts a substitution. None of them can be
-        // escaped.
+        // Blanks and colons separate the names in LD_PRELOAD, and `$` starts a substitution. None of these characters
+        // can be escaped.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
             let library = crate::shown::path(&library);
             bail!("{library}: LD_PRELOAD cannot contain a path with `{}`", char::from(*byte));
@@ -113,7 +114,7 @@ impl Setup {
         })
     }
 
-    /// Sets the engine and the folder for shaders that the arguments name.
+    /// Sets the engine and the folder for shaders that the command line names.
     ///
     /// # Errors
     /// The folder for shaders cannot be created.
@@ -126,12 +127,13 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
-    /// Sets the enabled errata and the driver faults to fix. If an option is absent, the library uses its default.
+    /// Sets the enabled errata and the driver faults to fix. If an option is absent, the library uses the default of
+    /// this option.
     pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
         Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }
 
-    /// Sets the engine that runs shaders. If it is `None`, the library uses its default.
+    /// Sets the engine that runs shaders. If `engine` is `None`, the library uses its default engine.
     pub(crate) fn with_engine(self, engine: Option<Engine>) -> Setup {
         Setup { engine, ..self }
     }
@@ -155,8 +157,8 @@ impl Setup {
         (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
     }
 
-    /// Sets the environment of a command. The command searches `libraries` for shared libraries before it searches
-    /// other folders.
+    /// Sets the environment of a command. The command searches the folders `libraries` for shared libraries before it
+    /// searches other folders.
     pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
         self.apply(command);
         if let Some(path) = self.library_path(libraries) {
@@ -201,7 +203,7 @@ impl Setup {
         if let Some(platform) = &self.platform {
             command.env("PIGLIT_PLATFORM", platform);
             if platform == "gbm" {
-                // With EGL_PLATFORM removed, EGL uses the platform of the display that waffle passes. Without
+                // Without EGL_PLATFORM, EGL uses the platform of the display that waffle passes. Without
                 // WAFFLE_GBM_DEVICE, waffle would search for the node with udev.
                 command.env_remove("EGL_PLATFORM");
                 if env::var_os("WAFFLE_GBM_DEVICE").is_none() {
@@ -219,8 +221,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // The cache is disabled because its shaders may have been compiled with the options of other drivers. With a
-        // cache, tests would also skip the compilation.
+        // The cache is disabled because other drivers may have compiled its shaders, with other options. With a cache,
+        // tests would also skip the compilation.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -236,13 +238,13 @@ impl Setup {
         ] {
             command.env_remove(format!("RECONVERGE_DRM_{name}"));
         }
-        // Each of these variables makes Mesa choose another driver or device.
+        // Each of these variables makes Mesa use another driver or device.
         for name in ["MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE", "DRI_PRIME"] {
             command.env_remove(name);
         }
     }
 
-    /// Selects this software renderer of Mesa for OpenGL instead of the chip, in a command with this environment.
+    /// Makes a command with this environment draw OpenGL with a software renderer of Mesa instead of the chip.
     pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
         for name in ["RECONVERGE_DRM_CHIP", "RADEON_GPU_ID", "NOUVEAU_CHIPSET"] {
             command.env_remove(name);
@@ -250,10 +252,11 @@ impl Setup {
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
-    /// Starts the probe in this environment, with a software renderer of Mesa if one is given. Returns the answer of
-    /// the probe and its messages. If there are messages, they start with a newline.
+    /// Starts the probe in this environment. If `software` is given, that software renderer of Mesa draws. Returns the
+    /// answer of the probe and its messages. If there are messages, the text starts with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
-        // Runs this program with the library preloaded. The library's `probe` ends the process before `main`.
+        // Runs this program with the library preloaded. The function `probe` in the library ends the process before
+        // `main`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
@@ -281,10 +284,11 @@ impl Setup {
         Ok((answer, messages))
     }
 
-    /// Checks that a software renderer of Mesa draws in this environment, after [`Setup::draw_in_software`].
+    /// Checks that a software renderer of Mesa draws in this environment. [`Setup::draw_in_software`] has selected this
+    /// renderer.
     ///
     /// # Errors
-    /// Another renderer draws, or OpenGL cannot start.
+    /// A renderer other than the requested one draws, or OpenGL cannot start.
     pub(crate) fn check_software(&self, renderer: &str) -> Result<()> {
         let (answer, messages) = self.probed(Some(renderer))?;
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
@@ -296,13 +300,14 @@ impl Setup {
         }
     }
 
-    /// Checks that an OpenGL context in this environment has the chip's `GL_RENDERER`. Returns its `GL_VERSION`.
+    /// Checks that an OpenGL context in this environment has the chip's `GL_RENDERER`. Returns the `GL_VERSION` of the
+    /// context.
     ///
     /// If Mesa's driver cannot start, a program silently uses a software renderer. Without this check, the program
-    /// would draw correctly, and no message would say that the chip is not used.
+    /// would draw correctly, and no message would report that the chip is not used.
     ///
     /// # Errors
-    /// Another renderer draws. The message names that renderer and the components that may be missing.
+    /// A renderer other than the chip draws. The message names that renderer and the components that may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
@@ -333,7 +338,8 @@ impl Setup {
     /// Checks that OpenCL in this environment has the chip as its device.
     ///
     /// # Errors
-    /// OpenCL finds another device, or a component is not installed. The message names the device or the component.
+    /// OpenCL finds a device other than the chip, or a component is not installed. The message names the device or the
+    /// component.
     pub(crate) fn check_opencl(&self) -> Result<()> {
         let spirv = SPIRV.into_iter().any(|path| Path::new(path).exists());
         let vendor = env::var_os(VENDORS).is_some() || opencl_vendor().is_some();
@@ -365,7 +371,8 @@ const VENDORS: &str = "OCL_ICD_VENDORS";
 /// The file that describes Mesa's OpenCL implementation.
 const ICD: &str = "rusticl.icd";
 
-/// Paths of the OpenCL C functions that Mesa adds to kernels, in Debian and in other distributions.
+/// Paths of the file with the OpenCL C functions that Mesa adds to kernels. The first path is that of Debian, and the
+/// second path is that of other distributions.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
 /// The command that installs Mesa's OpenCL on Debian. Another command installs the library of [`libdrm`].
@@ -377,7 +384,7 @@ fn opencl_vendor() -> Option<PathBuf> {
     folders.into_iter().map(|folder| Path::new(folder).join(ICD)).find(|path| path.exists())
 }
 
-/// Whether a renderer string names the expected renderer: for instance, `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)`
+/// Whether a renderer string names the expected renderer. For instance, `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)`
 /// names `AMD RV770`.
 fn is_renderer(renderer: &str, expected: &str) -> bool {
     renderer.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
@@ -403,8 +410,8 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Returns the path of the library. It is the path in the library's environment variable, or a file in the folder
-    /// of this program, in `deps` inside that folder, or in `../lib/reconverge`.
+    /// Returns the path of the library. If the library's environment variable is set, it contains this path. Otherwise,
+    /// the library is in the folder of this program, in `deps` inside that folder, or in `../lib/reconverge`.
     ///
     /// # Errors
     /// The file does not exist.
@@ -419,8 +426,8 @@ impl Library {
         let program = env::current_exe().context("the path of this program")?;
         let folder =
             program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
-        // An installed program is in `bin`, next to `lib/reconverge`. A built program has the library in its own
-        // folder or in `deps`.
+        // An installed program is in `bin`, and its library is in `lib/reconverge` next to `bin`. The library of a
+        // built program is in the program's folder or in `deps` inside this folder.
         let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(file));
         match places.iter().find_map(|place| place.canonicalize().ok()) {
             Some(place) => Ok(place),
@@ -433,7 +440,7 @@ impl Library {
     }
 }
 
-/// Returns the files that OpenGL needs and that are not in any of the usual folders.
+/// Returns the files that OpenGL needs and that none of the usual folders contains.
 fn missing(driver: Driver) -> Vec<&'static str> {
     let listed = |name: &str| {
         let folders = env::var_os(name);

@@ -1,5 +1,5 @@
-//! The window of `--screen window`. It shows the screen of the emulated board, and the program receives the keyboard
-//! and mouse events of the window.
+//! The window of `--screen window`. The window shows the screen of the emulated board, and the program receives the
+//! keyboard and mouse events of the window.
 //!
 //! [`reconverge_board::screen`] defines the protocol. One thread reads frames. The loop in
 //! [`ScreenWindow::until_end`] draws the newest frame and sends events.
@@ -39,22 +39,24 @@ use input::{Device, Pointer, Seen};
 
 /// Interval at which keyboard and mouse are polled.
 const LOOK: Duration = Duration::from_millis(8);
-/// Interval after which the picture is drawn again. X11 does not keep content that other windows have covered.
+/// Interval after which the picture is drawn again. This is necessary because X11 does not keep content that other
+/// windows have covered.
 const REDRAW: Duration = Duration::from_millis(250);
 /// Interval at which the title is updated.
 const TITLE: Duration = Duration::from_millis(500);
 
-/// The alternative that messages suggest.
+/// The alternative to a window that messages suggest.
 const INSTEAD: &str = "--screen DIR and --record FILE write frames without a window";
 
 /// An open window, and the sockets to which programs connect.
 pub(super) struct ScreenWindow {
     window: Window,
-    /// Key changes since the last poll.
+    /// Key changes since keys were last polled.
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
-    /// The scroll distance that the window library reports per step of a wheel, to the right and up.
+    /// The scroll distances that the window library reports per step of a wheel. The first is the distance to the
+    /// right, and the second is the distance up.
     per_step: [f32; 2],
     reader: FrameReader,
     keyboard: Device,
@@ -65,7 +67,7 @@ pub(super) struct ScreenWindow {
 /// Checks that there is a window system.
 ///
 /// # Errors
-/// Neither of the environment variables of a window system is set.
+/// No environment variable of a window system is set.
 pub(super) fn check() -> Result<()> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"].into_iter().any(is_set) {
@@ -103,9 +105,9 @@ impl ScreenWindow {
         window.set_target_fps(0);
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
-        // On X11, the library counts both the press and the release of a wheel button, and its positive directions are
-        // up and to the left. On Wayland, a step is 10 surface units, and the positive directions are down and to the
-        // right. (minifb 0.29, `process_button`; Weston)
+        // On X11, the library counts both the press and the release of a wheel button, and the positive directions of a
+        // wheel are up and to the left. On Wayland, a step is 10 surface units, and the positive directions are down
+        // and to the right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -170,7 +172,8 @@ impl ScreenWindow {
             // `kill` fails if the program has just ended.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
-        // If the program continues, its preloaded library detects the closed sockets and continues without them.
+        // If the program continues after this, its preloaded library detects the closed sockets and no longer uses
+        // them.
         drop(self);
         child.wait()
     }
@@ -188,7 +191,7 @@ impl ScreenWindow {
         self.keyboard.set_active(self.window.is_active());
         let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle]
             .map(|button| self.window.get_mouse_down(button));
-        // During a drag, positions outside of the window are clamped to its edge.
+        // During a drag, positions outside of the window are moved to the window's edge.
         let mode = if buttons.contains(&true) { MouseMode::Clamp } else { MouseMode::Discard };
         let place = self.window.get_mouse_pos(mode);
         let (across, down) = self.window.get_scroll_wheel().unwrap_or_default();

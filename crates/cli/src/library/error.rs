@@ -19,13 +19,13 @@ pub enum Error {
     /// The source does not assemble.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The bytes are not a program, or are a program for another machine or chip than the options state.
+    /// The bytes are not a program, or the program is for a different machine or chip than the options state.
     #[error(transparent)]
     Open(OpenError),
     /// The file does not contain the program.
     #[error("{}", missing(.name.as_deref(), .has))]
     NoProgram {
-        /// Name of the program; `None` if the only program of the file was requested.
+        /// Name of the requested program. It is `None` if the caller requested the only program of the file.
         name: Option<String>,
         /// Names of the file's programs.
         has: Vec<String>,
@@ -42,7 +42,7 @@ pub enum Error {
     /// The text is not a launch file.
     #[error(transparent)]
     LaunchFile(#[from] LaunchFileError),
-    /// The launch file is for another machine than the program.
+    /// The machine of the launch file differs from the machine of the program.
     #[error("expected a program for {launch}, as in the launch file; found one for {program}")]
     OtherMachine {
         /// Machine of the launch file.
@@ -101,18 +101,19 @@ impl Trap {
         &self.0.name
     }
 
-    /// Returns the text of the instruction, which a second run finds. Returns `None` if the second run did not reach
-    /// the trap.
+    /// Returns the text of the instruction. A second run determines this text. Returns `None` if the second run did not
+    /// reach the trap.
     pub fn instruction(&self) -> Option<&str> {
         self.0.instruction.as_deref()
     }
 
-    /// Returns the line of the source, counted from 1, if the program was assembled.
+    /// Returns the line of the instruction in the source, counted from 1. Returns `None` if the program was not
+    /// assembled from a source.
     pub fn line(&self) -> Option<usize> {
         self.0.line
     }
 
-    /// Returns the registers that the instruction names, with their words in the first affected lane.
+    /// Returns the registers that the instruction names, each with its words in the first affected lane.
     pub fn registers(&self) -> &[(String, Vec<u32>)] {
         self.0.state.as_ref().map_or(&[], |state| &state.registers)
     }

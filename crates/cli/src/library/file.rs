@@ -14,7 +14,8 @@ use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
 
-/// Properties of a file that the file itself may not state. If the file contradicts them, reading it fails.
+/// Properties of a file that the file itself may not state. If the file contradicts these properties, reading the file
+/// fails.
 ///
 /// ```
 /// use reconverge::{Isa, OpenOptions};
@@ -28,13 +29,14 @@ pub struct OpenOptions {
     pub isa: Option<Isa>,
     /// Name of the chip.
     pub chip: Option<String>,
-    /// Program type. If the file states the types of its programs, only those of this type are used.
+    /// Program type. If the file states the types of its programs, only the programs of this type are used.
     pub stage: Option<Stage>,
     /// Byte order of raw words.
     pub endian: Option<Endian>,
     /// Constants of a source and macros of a C source: `NAME`, `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// Files that a source includes: the name in `.include`, relative to the source's folder, and the text.
+    /// Files that a source includes. Each entry consists of the name in `.include`, relative to the source's folder,
+    /// and the text of the file.
     pub included: Vec<(String, String)>,
 }
 
@@ -67,7 +69,8 @@ impl OpenOptions {
         self
     }
 
-    /// Adds a constant of a source, or a macro of a C source. `NAME=VALUE` states its value; `NAME` alone means 1.
+    /// Adds a constant of a source, or a macro of a C source. `NAME=VALUE` states the value. `NAME` alone means the
+    /// value 1.
     #[must_use]
     pub fn define(mut self, constant: &str) -> OpenOptions {
         self.defines.push(constant.to_owned());
@@ -105,7 +108,7 @@ impl OpenOptions {
     }
 }
 
-/// Opens a binary: a cubin, an ELF file, a dump, raw words, or a file in one of the other
+/// Opens a binary: a cubin, an ELF file, a dump, raw words, or a file in another format of
 /// [`formats()`](crate::formats). The content determines the format.
 ///
 /// # Errors
@@ -127,11 +130,11 @@ pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     }
 }
 
-/// Treatment of state that affects the program's results but that a format cannot represent.
+/// Treatment of state that affects the results of programs but that a format cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// [`File::write`] returns an error.
+    /// [`File::write`] returns an error if the format cannot represent the state.
     #[default]
     Required,
     /// [`File::write`] drops the state and adds a note.
@@ -153,12 +156,12 @@ impl File {
         self.0.target.chip_name()
     }
 
-    /// Returns the name of the format: `cubin-text`, `hex32`, …; `source` for an assembled text.
+    /// Returns the name of the format: `cubin-text`, `hex32`, …. For an assembled text, the name is `source`.
     pub fn format(&self) -> &'static str {
         self.0.image.format
     }
 
-    /// Returns the reader's notes, for instance about skipped sections and fields of unknown meaning.
+    /// Returns the notes of the reader. For instance, a note names a skipped section or a field of unknown meaning.
     pub fn notes(&self) -> &[String] {
         &self.0.image.notes
     }
@@ -208,12 +211,12 @@ impl File {
         Ok(self.0.target.machine().image_text(&self.0.target, &self.0.image, options.0)?)
     }
 
-    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. Notes list the names and
-    /// declarations that the format cannot represent.
+    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. The returned notes list the names
+    /// and declarations that the format cannot represent.
     ///
     /// # Errors
-    /// [`Error::Write`] if the format cannot represent the programs. If `state` is not [`State::Dropped`], also if the
-    /// format cannot represent their state.
+    /// [`Error::Write`] if the format cannot represent the programs. The same error is returned if the format cannot
+    /// represent the state of the programs, unless `state` is [`State::Dropped`].
     pub fn write(&self, format: &str, state: State) -> Result<Written<Vec<u8>>, Error> {
         let drop_state = match state {
             State::Required => false,
@@ -223,13 +226,13 @@ impl File {
     }
 }
 
-/// The layout of a program's text. All layouts assemble to the same words.
+/// The layout of a program's text. The text assembles to the same words in every layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextOptions(Style);
 
 impl TextOptions {
-    /// Adds addresses and words.
+    /// Adds addresses and words to the text.
     #[must_use]
     pub fn hex(self) -> TextOptions {
         TextOptions(Style { hex: true, ..self.0 })
@@ -290,7 +293,7 @@ impl Program {
         &self.inner().words
     }
 
-    /// Returns the text. [`assemble`] accepts it if the options state the machine.
+    /// Returns the text of the program. [`assemble`] accepts this text if the options state the machine.
     ///
     /// # Errors
     /// [`Error::Target`] if the machine does not have programs of this type.
@@ -314,7 +317,8 @@ impl Program {
         opened.target.for_program(&opened.image, self.inner())
     }
 
-    /// Returns an address in the notation of listings and messages: `12`, or `0x60` for machines that count bytes.
+    /// Returns an address in the notation of listings and messages: decimal (`12`), or hexadecimal for machines that
+    /// count bytes (`0x60`).
     pub fn spelled(&self, address: u32) -> String {
         self.opened().target.isa.spelled(address)
     }

@@ -16,7 +16,7 @@ use super::file::Program;
 use super::names::{Engine, Mode};
 use super::observe::{Event, Observed, Taken};
 
-/// Options of a run. The mode and the watchdog of a launch take precedence.
+/// Options of a run. If a launch states a mode or a watchdog, these take precedence over the options.
 ///
 /// ```
 /// use reconverge::{Engine, RunOptions};
@@ -93,7 +93,7 @@ pub enum Values {
     /// A text as in launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file added by
     /// [`Launch::file`].
     Text(String),
-    /// Numbers with their type.
+    /// An array of numbers with a type.
     Array(Array),
 }
 
@@ -162,9 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply, and which names of registers and memories (`place`) they accept. A
-/// function that does not apply, or that does not accept the name, returns [`Error::Launch`]. The options of the
-/// command line use the same names.
+/// The machine determines which functions apply to a launch, and which names of registers and memories (`place`) these
+/// functions accept. If a function does not apply or does not accept the name, it returns [`Error::Launch`]. The
+/// options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,
@@ -178,10 +178,12 @@ impl Program {
         Launch::new(self.clone(), LaunchFile::empty(self.opened().target.isa))
     }
 
-    /// Returns the launch that a launch file (TOML or JSON) describes. Ignores its fields `program` and `kernel`.
+    /// Returns the launch that a launch file (TOML or JSON) describes. The fields `program` and `kernel` of the launch
+    /// file are ignored.
     ///
     /// # Errors
-    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for another machine.
+    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for a different
+    /// machine than the program.
     pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
         let file = LaunchFile::parse(text)?;
         if file.isa != self.opened().target.isa {
@@ -208,7 +210,7 @@ impl Launch {
         &self.program
     }
 
-    /// Sets an option of the command `run`, by its name without the dashes: `("block", "64")`.
+    /// Sets an option of the command `run`. The option is given by its name without the dashes: `("block", "64")`.
     ///
     /// # Errors
     /// [`Error::Launch`] if the machine does not have the option, or the value is malformed.
@@ -222,7 +224,7 @@ impl Launch {
         self.set(option, &format!("{place}={text}"))
     }
 
-    /// Sets the number of lanes (default: the number of lanes of the longest input). (R500, R700)
+    /// Sets the number of lanes. The default is the number of lanes of the longest input. (R500, R700)
     #[must_use]
     pub fn lanes(mut self, lanes: usize) -> Launch {
         self.file.common.lanes = Some(lanes);
@@ -261,8 +263,8 @@ impl Launch {
         self.place("const", place, values.into())
     }
 
-    /// Adds a buffer, which is also an output. For a Tesla kernel, `place` is a name for the next parameter. For other
-    /// programs, it is the number or name of the buffer.
+    /// Adds a buffer, which is also an output. For a Tesla kernel, `place` is a name, and the buffer is the next
+    /// parameter. For other programs, `place` is the number or the name of the buffer.
     ///
     /// # Errors
     /// [`Error::Launch`] if the machine does not have this buffer.
@@ -301,8 +303,7 @@ impl Launch {
         }
     }
 
-    /// Runs the launch to its end, in order on one thread, and passes each event and the number of its group to
-    /// `observer`.
+    /// Runs the launch to its end, in order on one thread. Passes each event and the number of its group to `observer`.
     ///
     /// # Errors
     /// See [`Launch::run`].

@@ -1,7 +1,9 @@
-//! The library's own items. They group the functions of the other crates by task, with options that can grow.
+//! The items that the library itself defines. They group the functions of the other crates by task, with options that
+//! can grow.
 //!
-//! Enums of other crates that may get more variants are mirrored here with `#[non_exhaustive]` (`mirror!`). The
-//! workspace matches its own enums exhaustively, so a new variant changes only the mirror.
+//! Some enums of other crates may get more variants. The library mirrors these enums with `#[non_exhaustive]`
+//! (`mirror!`). The workspace matches its own enums exhaustively, so users of the library only see a new variant in the
+//! mirror.
 
 mod error;
 mod file;

@@ -28,8 +28,8 @@ impl Isa {
         reconverge_isa::Isa::from(self).name()
     }
 
-    /// Returns the names of the machine's chips. [`OpenOptions::chip`](crate::OpenOptions::chip) accepts each of
-    /// them.
+    /// Returns the names of the machine's chips. [`OpenOptions::chip`](crate::OpenOptions::chip) accepts each of these
+    /// names.
     pub fn chips(self) -> Vec<&'static str> {
         reconverge_workbench::target::chips(self.into()).into_iter().map(|chip| chip.name).collect()
     }
@@ -69,7 +69,7 @@ mirror! {
         GsCopy,
         /// Pixel program (ATI's and AMD's term).
         Pixel,
-        /// Fragment program (NVIDIA's term for the same stage).
+        /// Fragment program. This is NVIDIA's term for a pixel program.
         Fragment,
         /// Vertex fetch program (R600, R700).
         Fetch,
@@ -99,21 +99,21 @@ impl FromStr for Stage {
 }
 
 mirror! {
-    /// An engine. Results do not depend on it.
+    /// An engine. The results of a run do not depend on the engine.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Engine {
         /// The interpreter that follows the manual, one lane at a time.
         Reference,
-        /// The interpreter with vector instructions.
+        /// The fast interpreter, which uses vector instructions.
         Fast,
-        /// Generated code on an x86-64 processor with AVX2; on other processors, [`Engine::Fast`].
+        /// Generated code on an x86-64 processor with AVX2. On other processors, [`Engine::Fast`] runs instead.
         #[default]
         Compiled,
-        /// The reference interpreter and the fast engine, compared while they run. A difference is
-        /// [`LaunchError::Differ`](crate::LaunchError::Differ).
+        /// The reference interpreter and the fast engine, which are compared while they run. If they differ, the run
+        /// returns [`LaunchError::Differ`](crate::LaunchError::Differ).
         Lockstep,
-        /// The reference interpreter and the compiled engine, compared while they run.
+        /// The reference interpreter and the compiled engine, which are compared while they run.
         LockstepCompiled,
     }
     = reconverge_simt::Engine
@@ -124,7 +124,7 @@ mirror! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Mode {
-        /// The program traps.
+        /// The program traps in such a case.
         #[default]
         Strict,
         /// The machine does what its specification recommends.

@@ -36,15 +36,15 @@ mirror! {
         Diverge {
             /// The lanes whose path runs first.
             taken: Mask,
-            /// The other active lanes.
+            /// The lanes whose path runs later.
             not: Mask,
         },
-        /// Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.
+        /// Waiting lanes resume. The lanes that ran before now wait or have ended, so no lanes reconverge.
         Resume {
-            /// All active lanes.
+            /// All lanes that are now active.
             mask: Mask,
         },
-        /// Waiting lanes resume, and continue together with the lanes that ran before them.
+        /// Waiting lanes resume, together with the lanes that ran before.
         Reconverge {
             /// All active lanes.
             mask: Mask,
@@ -59,7 +59,7 @@ mirror! {
             /// The manual's name for the entry.
             kind: &'static str,
         },
-        /// The program counter does not continue with the next instruction.
+        /// The group does not continue at the instruction after the current one.
         Jump {
             /// Address at which the lanes continue.
             to: u32,

@@ -17,7 +17,7 @@ mirror! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Why {
-        /// The lane is active.
+        /// The lane is active: it executes the next instruction.
         Active,
         /// A branch deactivated the lane.
         Branch {
@@ -45,7 +45,7 @@ mirror! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The predicate holds.
+    /// The predicate returned `true`.
     Predicate,
     /// The budget is used up.
     Budget,
@@ -55,8 +55,8 @@ pub enum Stop {
 
 /// A launch between two of its instructions.
 ///
-/// A launch consists of *groups*: lanes that share a program counter. Instructions execute in one fixed order, group
-/// after group. At the end, the results equal those of [`Launch::run`](crate::Launch::run).
+/// A launch consists of *groups*. The lanes of a group share a program counter. Instructions execute in one fixed
+/// order, group after group. At the end, the results equal those of [`Launch::run`](crate::Launch::run).
 pub struct Session {
     stepping: Stepping,
     program: Program,
@@ -100,13 +100,13 @@ impl Session {
         self.stepping.lanes(group)
     }
 
-    /// Returns the next instruction of a group and the lanes that execute it, or `None` if the group has not started or
-    /// has ended.
+    /// Returns the next instruction of a group and the lanes that execute this instruction. Returns `None` if the group
+    /// has not started or has ended.
     pub fn issue(&self, group: usize) -> Option<Issue> {
         self.stepping.issue(group)
     }
 
-    /// Returns the text of the instruction at an address, or an empty text if no instruction starts there.
+    /// Returns the text of the instruction at an address. If no instruction starts at the address, the text is empty.
     pub fn code(&self, address: u32) -> String {
         self.lines.code(address)
     }
@@ -144,8 +144,8 @@ impl Session {
         })
     }
 
-    /// Returns the bits of a register, one word per lane of the group, or `None` if the group does not currently have
-    /// the register.
+    /// Returns the bits of a register, one word per lane of the group. Returns `None` if the group does not have the
+    /// register at this time.
     pub fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
         self.stepping.read(group, register)
     }
@@ -166,13 +166,13 @@ impl Session {
         self.stepping.spaces()
     }
 
-    /// Returns up to `count` bytes of a space, starting at `address`. If each group or lane has its own memory,
-    /// `group` and `lane` select it.
+    /// Returns up to `count` bytes of a memory space, starting at `address`. If each group or lane has its own memory,
+    /// `group` and `lane` select the memory.
     pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
         self.stepping.memory(space, group, lane, address, count)
     }
 
-    /// Changes bytes of a space, starting at an address. Changes either all of them or none.
+    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or none.
     ///
     /// # Errors
     /// [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
@@ -190,7 +190,8 @@ impl Session {
         }
     }
 
-    /// Executes the next instruction of the launch. Returns its group, or `None` at the end.
+    /// Executes the next instruction of the launch. Returns the group that executed it. Returns `None` at the end of
+    /// the launch.
     ///
     /// # Errors
     /// [`Error::Trap`] if the instruction trapped. The trapping instruction remains the next instruction.
@@ -200,8 +201,8 @@ impl Session {
         Ok(Some(group))
     }
 
-    /// Executes instructions, including at least one of `group`, until `lane` is active in the group's next
-    /// instruction. Returns that instruction, or `None` if the group ended.
+    /// Executes instructions until `lane` is active in the next instruction of `group`. At least one of the executed
+    /// instructions is an instruction of `group`. Returns the group's next instruction, or `None` if the group ended.
     ///
     /// # Errors
     /// See [`Session::step`].
@@ -210,9 +211,9 @@ impl Session {
         Ok(self.issue(group).filter(|issue| issue.mask.has(lane)))
     }
 
-    /// Executes up to `budget` instructions, and stops before the first instruction for which `predicate` holds. The
-    /// predicate receives the launch and the group of the next instruction. The predicate is not evaluated before the
-    /// first of these instructions.
+    /// Executes up to `budget` instructions. Stops before the first instruction for which `predicate` returns `true`.
+    /// The arguments of `predicate` are the launch and the group of the next instruction. `predicate` is not called
+    /// before the first instruction.
     ///
     /// # Errors
     /// See [`Session::step`].
@@ -248,7 +249,7 @@ impl Session {
         self.stepping.statistics()
     }
 
-    /// Returns the outputs so far, which are complete at the end of the launch.
+    /// Returns the outputs so far. At the end of the launch, the outputs are complete.
     pub fn outcome(&self) -> Outcome {
         Outcome::of(RunResult::of(&*self.stepping.outcome()))
     }

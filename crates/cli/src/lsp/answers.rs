@@ -34,7 +34,7 @@ use super::convert::{self, TextPlaces};
 use super::documents::OpenTexts;
 use super::refusal::{Refusal, read_params};
 
-/// Data in a completion item, from which [`resolved`] finds the item's documentation.
+/// Data in a completion item. [`resolved`] uses this data to find the item's documentation.
 #[derive(Debug, Deserialize, Serialize)]
 struct ItemData {
     machine: String,
@@ -200,7 +200,7 @@ pub(super) fn answer(texts: &mut OpenTexts, method: &str, params: Value) -> Resu
     }
 }
 
-/// Returns the source that the parameters name, or `None` if the open text is not a source.
+/// Returns the source that the parameters name. Returns `None` if the open text is not a source.
 fn asked(texts: &mut OpenTexts, params: &Value) -> Result<Option<Asked>, Refusal> {
     let uri = params["textDocument"]["uri"].as_str().unwrap_or_default();
     let refused = |why: String| Refusal::new(ErrorCode::InvalidParams, why);
@@ -225,7 +225,7 @@ where
     try_about(texts, params, |asked, params| Ok(answer(asked, params)))
 }
 
-/// Like [`about`], for an answer that may be an error.
+/// Answers a request like [`about`]. The answer may be an error.
 fn try_about<P, R>(
     texts: &mut OpenTexts,
     params: Value,
@@ -263,7 +263,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
         let Proposal { sort, label, detail, span, text } = proposal;
         let mnemonic = (sort == ProposalSort::Mnemonic).then(|| label.clone());
         let data = mnemonic.map(|mnemonic| json!(ItemData { machine: machine.to_owned(), mnemonic }));
-        // The client compares this text with the part of a form that the user has already written.
+        // The client compares this text with the part of the instruction that the user has already written.
         let written = asked.analysis.text()[span.start..span.end].to_owned();
         CompletionItem {
             filter_text: (sort == ProposalSort::Form).then_some(written),
@@ -390,7 +390,7 @@ fn tokens(asked: &Asked, part: Span) -> SemanticTokens {
     for coloured in asked.analysis.colours(part) {
         let Span { start, end } = coloured.span;
         let own = lines.line(start);
-        // Measures the column from the previous token of the same line, so that a long line is read only once.
+        // The column is measured from the previous token of the same line, so that a long line is read only once.
         let from = if own == line { before } else { lines.start(text, own) };
         let token_type = Colour::ALL.iter().position(|colour| *colour == coloured.colour).unwrap_or(0);
         data.push(SemanticToken {

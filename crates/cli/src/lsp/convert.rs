@@ -9,7 +9,7 @@ use lsp_types::{
 use reconverge_isa::Span;
 use reconverge_language::{Colour, ColumnUnit, LineStarts, MarkerLevel, NameSort, ProposalSort};
 
-/// Returns the column unit for a client: UTF-8 if the client supports it, otherwise UTF-16.
+/// Returns the column unit for a client. The unit is UTF-8 if the client supports it, otherwise UTF-16.
 pub(super) fn unit_of(encodings: Option<&[PositionEncodingKind]>) -> ColumnUnit {
     match encodings.is_some_and(|all| all.contains(&PositionEncodingKind::UTF8)) {
         true => ColumnUnit::Utf8,
@@ -54,7 +54,7 @@ impl TextPlaces<'_> {
     }
 }
 
-/// Returns a Markdown text of this server as plain text, without formatting marks.
+/// Converts a Markdown text of this server to plain text, without formatting marks.
 pub(super) fn plain_text(markdown: &str) -> String {
     let (mut out, mut escaped) = (String::new(), false);
     let is_mark = |line: &&str| !line.starts_with("```") && !line.starts_with("|---");

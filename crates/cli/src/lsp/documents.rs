@@ -17,18 +17,18 @@ pub(super) struct OpenText {
     pub(super) version: i32,
     /// The text in the form in which the client sent it.
     raw: String,
-    /// The text in which each lone carriage return is replaced by a line feed, because a carriage return also ends a
+    /// The text after each lone carriage return was replaced by a line feed, because a carriage return also ends a
     /// line.
     pub(super) text: String,
     pub(super) lines: LineStarts,
     /// Path of the text, if it is a file.
     path: Option<PathBuf>,
-    /// Whether the text is TOML or JSON, such as a launch file, instead of a source.
+    /// Whether the text is TOML or JSON, such as a launch file. Otherwise, it is a source.
     is_fields: bool,
     analysis: Option<Rc<Analysis>>,
     /// The files that the analysis read or tried to read.
     read: Vec<PathBuf>,
-    /// Whether diagnostics have yet to be published.
+    /// Whether the diagnostics of the text must still be published.
     pub(super) is_dirty: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct OpenTexts {
     pub(super) fallback: TargetHint,
     /// Constants for all sources.
     pub(super) defines: Vec<String>,
-    /// The hints to show.
+    /// The kinds of hints that the editor shows.
     pub(super) hints: Vec<HintSort>,
     /// Whether the client shows hovers as plain text.
     pub(super) plain_hover: bool,
@@ -106,7 +106,7 @@ impl OpenTexts {
         true
     }
 
-    /// Discards the analyses of a text and of the texts that depend on it.
+    /// Discards the analysis of a text, and the analyses of all texts that depend on this text.
     fn changed(&mut self, uri: &str) {
         let path = self.texts.get_mut(uri).and_then(|open| {
             open.forget();
@@ -126,7 +126,7 @@ impl OpenTexts {
         self.texts.values_mut().for_each(OpenText::forget);
     }
 
-    /// Returns a text whose diagnostics have yet to be published.
+    /// Returns a text whose diagnostics must still be published.
     pub(super) fn next_dirty(&self) -> Option<String> {
         self.texts.iter().find(|(_, open)| open.is_dirty).map(|(uri, _)| uri.clone())
     }
@@ -172,7 +172,7 @@ impl OpenTexts {
         text.map(|text| TargetHint::of_launch(&text)).unwrap_or_default()
     }
 
-    /// Returns the bytes of a file. If the file is open, returns the editor's text.
+    /// Returns the bytes of a file. If the editor has opened the file, returns the editor's text.
     fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
         let open = self.texts.values().find(|open| open.path.as_deref() == Some(path));
         match open {
@@ -185,7 +185,8 @@ impl OpenTexts {
 /// Maximum number of bytes in an included file or a launch file.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Returns the bytes of a regular file. Other files are rejected, because reading a pipe or a device may never end.
+/// Returns the bytes of a regular file. The function rejects all other files, because reading a pipe or a device may
+/// never end.
 fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() {

@@ -1,8 +1,8 @@
-//! The state of a connection, which handles messages in order.
+//! The state of a connection. It handles messages in order.
 //!
-//! The server publishes diagnostics of a text only when no message waits, so that it analyses only the newest version.
-//! If a waiting message changes the text of a request, the answer is the error ContentModified. If a waiting message
-//! cancels the request, the answer is RequestCancelled.
+//! The server publishes the diagnostics of a text only when no message waits, so that it analyses only the newest
+//! version of the text. If a waiting message changes the text of a request, the answer to the request is the error
+//! ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +53,7 @@ pub(super) struct Server {
     texts: OpenTexts,
 }
 
-/// The settings of a client, inside an object `reconverge` or at the top level.
+/// The settings of a client. They are inside an object `reconverge` or at the top level of the message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ClientSettings {
@@ -82,12 +82,13 @@ impl Server {
         self.ended_well
     }
 
-    /// Returns whether the server has work that does not depend on a further message.
+    /// Returns whether the server has work that it can do without a further message.
     pub(super) fn is_busy(&self) -> bool {
         self.phase == Phase::Ready && self.texts.next_dirty().is_some()
     }
 
-    /// Handles a message and returns the messages to send. `waiting` has the messages that arrived later.
+    /// Handles a message and returns the messages to send. `waiting` contains the messages that arrived after this
+    /// message.
     pub(super) fn take(&mut self, message: Incoming, waiting: &VecDeque<Incoming>) -> Vec<Value> {
         let message = match message {
             Incoming::Message(message) => message,
@@ -96,7 +97,7 @@ impl Server {
         let is_call = message["method"].is_string();
         let id = message.get("id").cloned();
         match id {
-            // The message is a response. It is ignored, because this server does not send requests.
+            // The message is a response. The server ignores responses, because it does not send requests.
             _ if !is_call && (message.get("result").is_some() || message.get("error").is_some()) => {
                 Vec::new()
             }
@@ -144,7 +145,7 @@ impl Server {
         outgoing(&response)
     }
 
-    /// Answers a request. A panic is a defect of this program. It ends only the request.
+    /// Answers a request. A panic is a defect of this program and ends only this request.
     fn answer(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
         let answered = catch_unwind(AssertUnwindSafe(|| answers::answer(&mut self.texts, method, params)));
         answered.unwrap_or_else(|_| {
@@ -168,8 +169,8 @@ impl Server {
         let item = client.completion.and_then(|completion| completion.completion_item);
         self.texts.plain_help = is_plain(item.and_then(|item| item.documentation_format));
         if let Some(options) = params.initialization_options {
-            // Errors in the options are ignored. A message about them would precede the answer, which the protocol
-            // forbids.
+            // Errors in the options are ignored. A message about such an error would precede the answer, which the
+            // protocol forbids.
             let _ = self.settings(options);
         }
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -192,7 +193,7 @@ impl Server {
             // Before `initialize` and after `shutdown`, notifications have no effect.
             (Phase::New | Phase::Down | Phase::Over, _) => Ok(Vec::new()),
         };
-        // A notification does not have an answer, so its error is logged.
+        // A notification has no answer, so an error in a notification is logged.
         done.unwrap_or_else(|refusal| vec![logged(format!("{method}: {}", refusal.message))])
     }
 
@@ -233,15 +234,15 @@ impl Server {
                     return Ok(vec![warning(why)]);
                 }
             }
-            // A cancellation needs no action here. If the request still waits, the server finds the cancellation when
-            // it handles the request. Otherwise, the request has been answered.
+            // A cancellation needs no action here. If the cancelled request still waits, the server finds the
+            // cancellation when it handles the request. Otherwise, the server has already answered the request.
             Cancel::METHOD | Initialized::METHOD => {}
             _ => {}
         }
         Ok(Vec::new())
     }
 
-    /// Applies the client's settings, which are inside an object `reconverge` or at the top level.
+    /// Applies the client's settings. They are inside an object `reconverge` or at the top level of the message.
     fn settings(&mut self, settings: Value) -> Result<(), String> {
         let own = settings.get("reconverge").cloned().unwrap_or(settings);
         if own.is_null() {
@@ -280,10 +281,10 @@ impl Server {
     }
 }
 
-/// The hints that are shown if the settings do not select any.
+/// The kinds of hints that are shown if the settings do not select any.
 const SHOWN: [HintSort; 2] = [HintSort::Address, HintSort::Value];
 
-/// The hints by their names in settings.
+/// The kinds of hints, each with its name in settings.
 const HINTS: [(&str, HintSort); 3] =
     [("addresses", HintSort::Address), ("words", HintSort::Words), ("values", HintSort::Value)];
 
@@ -293,7 +294,7 @@ fn hint_named(name: &str) -> Result<HintSort, String> {
     found.ok_or_else(|| format!("setting `hints`: unknown hint `{name}`: {}", suggested()))
 }
 
-/// Returns an error if a waiting message cancels a request or changes its text.
+/// Returns an error if a waiting message cancels a request or changes the text of the request.
 fn superseded(id: &RequestId, params: &Value, waiting: &VecDeque<Incoming>) -> Option<Refusal> {
     let waiting = || {
         waiting.iter().filter_map(|message| match message {

@@ -1,7 +1,7 @@
 //! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
-//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. A command that is skipped on the
-//! emulated chip does not have a result to compare. A test with a warning counts as a pass, both in the list and on the
+//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. If a command is skipped on the
+//! emulated chip, it has no result to compare. A test with a warning counts as a pass, both in the list and on the
 //! emulated chip.
 
 use std::collections::{HashMap, HashSet};
@@ -21,23 +21,23 @@ pub(super) struct FailsList {
     fails: HashMap<String, Option<&'static str>>,
 }
 
-/// Agreement with the list, for commands or for subtests.
+/// Agreement of the results with the list, either for commands or for subtests.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Agreement {
     pub(super) agree: usize,
     pub(super) executed: usize,
-    /// Percentage of agreement among the executed tests; absent if no test was executed.
+    /// Percentage of executed tests whose results agree with the list. The field is absent if no test was executed.
     pub(super) percent: Option<f64>,
     pub(super) fails_here: Vec<Disagreement>,
     pub(super) fails_there: Vec<Disagreement>,
 }
 
-/// A test that fails only on the emulated chip, or only in the list.
+/// A test that fails on only one of the two chips: on the emulated chip, or on the real chip of the list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Disagreement {
     pub(super) test: String,
     pub(super) here: &'static str,
-    /// The status in the list, if the list names the test with a status.
+    /// The status in the list, if the list states a status for the test.
     pub(super) there: Option<&'static str>,
 }
 
@@ -48,10 +48,10 @@ pub(super) struct Compared {
     #[serde(flatten)]
     pub(super) commands: Agreement,
     pub(super) subtests: Agreement,
-    /// Number of entries whose test was not run, was skipped, or did not report the subtest of the entry.
+    /// Number of entries in the list whose test was not run, was skipped, or did not report the subtest of the entry.
     pub(super) not_run: usize,
     pub(super) not_run_tests: Vec<String>,
-    /// Number of entries that are not in the profile.
+    /// Number of entries in the list whose test is not in the profile.
     pub(super) unknown: usize,
     pub(super) unknown_tests: Vec<String>,
 }
@@ -76,8 +76,8 @@ impl FailsList {
         let mut fails = HashMap::new();
         for line in lines {
             let known = |word: &str| Status::ALL.into_iter().find(|status| status.name() == word.trim());
-            // The text after the last comma is a status only if it is the name of a status, because a name without a
-            // status may contain commas.
+            // The text after the last comma counts as a status only if it is the name of a status, because an entry
+            // without a status may contain commas in its name.
             let (name, status) = match line.rsplit_once(',').map(|(name, word)| (name, known(word))) {
                 Some((name, Some(status))) => (name, Some(status)),
                 _ => (line, None),
@@ -106,7 +106,7 @@ impl FailsList {
         }
         for agreement in [&mut commands, &mut subtests] {
             let Agreement { agree, executed, .. } = *agreement;
-            // The percentage is rounded down to two decimals, so that 100 means complete agreement.
+            // The percentage is rounded down to two decimals, so that it is 100 only for complete agreement.
             agreement.percent =
                 (agree * 10_000).checked_div(executed).map(|hundredths| hundredths as f64 / 100.);
         }
@@ -140,7 +140,7 @@ impl FailsList {
     }
 }
 
-/// Returns whether a name is that of a test in `all`, or of a subtest of such a test.
+/// Returns whether a name is the name of a test in `all`, or of a subtest of such a test.
 fn is_in(name: &str, all: &HashSet<String>) -> bool {
     all.contains(name) || name.match_indices('@').any(|(at, _)| all.contains(&name[..at]))
 }

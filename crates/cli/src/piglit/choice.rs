@@ -25,7 +25,7 @@ const VERSIONS: [&str; 3] =
 pub(super) struct Chosen {
     /// The tests to run, in the order of their names.
     pub(super) tests: Vec<Test>,
-    /// The names of all tests, including those that are not selected.
+    /// The names of all tests, including tests that are not selected.
     pub(super) all: HashSet<String>,
 }
 

@@ -1,8 +1,8 @@
 //! `reconverge piglit --compare A B`: compares two builds of Mesa on the same tests and chip.
 //!
-//! The command compares the surfaces after every draw, not only the pixels that a test probes. Draws of the two drivers
-//! are paired by their index, as long as both store into surfaces of the same shape. After the first pair with
-//! different shapes, only verdicts are compared.
+//! The command compares the surfaces after every draw, not only the pixels that a test probes. The draws of the two
+//! drivers are paired by their index, as long as both draws of a pair store into surfaces of the same shape. After the
+//! first pair with different shapes, only verdicts are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,8 @@ struct Surface {
 }
 
 impl Surface {
-    /// Returns the properties that must be equal before contents are compared.
+    /// Returns the properties that must be equal in two draws. Contents are compared only if these properties are
+    /// equal.
     fn shape(&self) -> (&str, &str, usize, usize) {
         (&self.name, &self.format, self.pitch, self.rows)
     }
@@ -62,7 +63,7 @@ struct Answered<'a> {
     /// `GL_VERSION` of both drivers.
     drivers: [&'a str; 2],
     tests: usize,
-    /// Number of tests in which every draw was paired with a draw of the other driver.
+    /// Number of tests in which each draw of one driver was paired with a draw of the other driver.
     paired: usize,
     /// Number of draws that were compared.
     draws: usize,
@@ -95,7 +96,7 @@ struct First {
     programs: [BTreeMap<String, String>; 2],
 }
 
-/// A pixel that differs: its position, and its bytes on both drivers in hexadecimal digits.
+/// A pixel that differs. It has a position, and its bytes on each driver in hexadecimal digits.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Pixel {
     x: usize,
@@ -106,11 +107,11 @@ struct Pixel {
 /// The result of pairing two lists of draws.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Paired {
-    /// Number of draws that have the same index and store into surfaces of the same shape.
+    /// Number of pairs of draws that have the same index and store into surfaces of the same shape.
     draws: usize,
     /// Whether all draws of both lists were paired.
     all: bool,
-    /// Index of the first draw whose contents differ, and index of its first surface that differs.
+    /// Index of the first draw whose contents differ, and index of the first surface of this draw that differs.
     first: Option<(usize, usize)>,
 }
 
@@ -241,7 +242,7 @@ fn listed(folder: &Path) -> Result<Vec<Draw>> {
     lines.collect::<Result<_, _>>().with_context(|| crate::shown::path(&path))
 }
 
-/// Pairs draws by index, and finds the first pair with different contents.
+/// Pairs draws by index. Finds the first pair whose contents differ.
 fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     let alike = |(a, b): &(&Draw, &Draw)| {
         a.targets.iter().map(Surface::shape).eq(b.targets.iter().map(Surface::shape))
@@ -254,7 +255,7 @@ fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     Paired { draws, all: draws == a.len() && draws == b.len(), first }
 }
 
-/// Returns the number of pixels that differ, and the first of them.
+/// Returns the number of pixels that differ, and the first of these pixels.
 fn differing(surface: &Surface, [a, b]: &[Vec<u8>; 2]) -> (usize, Vec<Pixel>) {
     let bytes = surface.bytes.max(1);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();

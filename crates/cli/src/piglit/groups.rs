@@ -1,9 +1,9 @@
 //! Runs all tests in one environment. A process runs several tests.
 //!
 //! Starting the process takes most of the time of a single test, so a process runs several tests. A verdict must not
-//! depend on state that earlier tests leave in the process. Therefore the verdict counts only in some cases; see
-//! [`Groups::decides`]. Any other test runs again alone. The tests of the baseline are expected to fail, so they run
-//! alone from the start.
+//! depend on state that earlier tests leave in the process. The verdict of a test in such a process therefore counts
+//! only in some cases; see [`Groups::decides`]. If the verdict does not count, the test runs again alone. The tests of
+//! the baseline are expected to fail, so they run alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ pub(super) struct Groups<'a> {
 
 /// State that the threads share.
 struct RunState {
-    /// Groups that have not started, as indices of their tests.
+    /// Groups that have not started. A group is a list of the indices of its tests.
     left: VecDeque<Vec<usize>>,
     /// Outcomes so far, indexed by test.
     outcomes: Vec<Option<Outcome>>,
@@ -48,8 +48,9 @@ struct RunState {
 }
 
 impl Groups<'_> {
-    /// Runs all tests, unless Ctrl-C interrupts the run. Reuses the outcomes of an earlier run that `list` contains.
-    /// Skips a test that cannot run. Returns an outcome for each test that ended, and the counts in the reports.
+    /// Runs all tests, unless Ctrl-C interrupts the run. If `list` contains the outcome of a test from an earlier run,
+    /// this outcome is used. A test that cannot run is skipped. Returns an outcome for each test that ended, and the
+    /// counts in the reports.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -85,16 +86,16 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns whether the verdict of a test counts although other tests ran in the same process. `text` is the test's
-    /// output.
+    /// Returns whether the verdict of a test counts, although other tests ran in the same process. `text` is the output
+    /// of the test.
     ///
-    /// Whether a test of a profile skips depends only on the versions and extensions of OpenGL, which earlier tests do
-    /// not change. Piglit's own groups also accept the verdict of a skipped test. Without a profile, the skipped test
-    /// runs again alone.
+    /// Whether a test of a profile is skipped depends only on the versions and extensions of OpenGL, which earlier
+    /// tests do not change. Piglit also accepts the verdict of a skipped test in its own groups. If the tests do not
+    /// come from a profile, a skipped test runs again alone.
     ///
-    /// If the chip executes shaders, only `Pass` counts. If the chip does not execute shaders, a test reads the
-    /// previous content of its memory. That content is zeros if the test runs alone. In a group, it can be data of an
-    /// earlier test, so `Fail` counts only if the test observed zeros.
+    /// If the chip executes shaders, only the verdict `Pass` counts. If the chip does not execute shaders, a test reads
+    /// the previous content of its memory. If the test runs alone, this content is zeros. In a group, it can be data of
+    /// an earlier test, so the verdict `Fail` counts only if the test observed zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
         if verdict == Status::Skip && self.runner.is_profile() {
             return true;
@@ -106,7 +107,7 @@ impl Groups<'_> {
     }
 }
 
-/// Divides tests into groups of decreasing size, so that all jobs end at nearly the same time.
+/// Divides tests into groups of decreasing size, so that all threads end at nearly the same time.
 fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     while !tests.is_empty() {
@@ -118,7 +119,7 @@ fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// A thread that runs groups.
+/// The work of a thread, which runs groups.
 struct Job<'a> {
     groups: &'a Groups<'a>,
     shared: &'a Mutex<RunState>,
@@ -130,7 +131,7 @@ struct Ran {
     tests: usize,
     /// Indices of the tests that must run again alone.
     again: Vec<usize>,
-    /// Whether the counts in the process's report were added. The report also counts the tests that run again.
+    /// Whether the counts in the process's report were added. If so, they also include the tests that run again.
     reported: bool,
 }
 
@@ -139,7 +140,7 @@ impl Job<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs groups until none remain.
+    /// Runs groups until no group remains.
     fn work(&self) {
         while !interrupt::asked() {
             let Some(group) = self.shared().left.pop_front() else { return };
@@ -189,7 +190,7 @@ impl Job<'_> {
                     break;
                 }
             }
-            // A process that crashed may have reported incomplete counts.
+            // If a process crashed, it may have reported incomplete counts.
             if process.end()? == Exit::Done {
                 self.shared().reported.add(process.reported());
                 ran.reported = true;
@@ -198,7 +199,7 @@ impl Job<'_> {
         })
     }
 
-    /// Runs a test alone in a process. `counts` states whether to add the counts of the process's report.
+    /// Runs a test alone in a process. If `counts` is set, adds the counts of the process's report.
     fn alone(&self, place: usize, counts: bool) -> Result<()> {
         let Groups { runner, setup, tests, .. } = *self.groups;
         let (outcome, reported) =

@@ -1,4 +1,5 @@
-//! Python literals in the attributes of piglit's profiles: a string, and a list, tuple or set of strings.
+//! Reads Python literals in the attributes of piglit's profiles. A literal is a string, or a list, tuple or set of
+//! strings.
 
 /// Returns the value of a string literal such as `'ARBvp1.0'`, or `None` if the text is not a string literal.
 pub(super) fn string(text: &str) -> Option<String> {
@@ -44,8 +45,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Adds the character that an escape sequence denotes. The text starts after the backslash. As in Python, an unknown
-/// escape sequence includes its backslash.
+/// Adds the character that an escape sequence represents. The text starts after the backslash. As in Python, an unknown
+/// escape sequence represents itself with its backslash.
 fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
     match characters.next()? {
         known @ ('\\' | '\'' | '"') => string.push(known),
@@ -59,7 +60,7 @@ fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<
     Some(())
 }
 
-/// Reads the digits of an escape sequence. Returns the character with this code point.
+/// Reads the digits of an escape sequence. Returns the character whose code point these digits state.
 fn numbered(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let rest = characters.as_str();
     let number = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;

@@ -1,4 +1,5 @@
-//! The outcome of a test, parsed from the output of its process, and the counts in the preloaded library's reports.
+//! The outcome of a test, which is parsed from the output of the test's process. Also, the counts in the reports of the
+//! preloaded library.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +23,11 @@ impl Status {
     }
 }
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
-    /// The process exited with a status that tests of a profile do not use.
+    /// The process exited with a status other than those of a profile's tests.
     Status(i32),
     Signal(i32),
     /// The test exceeded the timeout, and the process was killed.
@@ -38,7 +39,7 @@ pub(super) enum Exit {
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// The reason for a failure; empty for other statuses.
+    /// The reason for a failure. The text is empty for other statuses.
     pub(super) why: String,
     /// The reported status of each subtest, with its name.
     pub(super) subtests: Vec<(String, Status)>,
@@ -52,9 +53,9 @@ impl Outcome {
 
     /// Returns the outcome of a profile's command, by the rules of deqp-runner.
     ///
-    /// The first result counts, if the process then exits with status 0 or 1. Subtests count if they precede that
-    /// result. The status of the command does not depend on its subtests. If a subtest name is reported twice, the
-    /// subtest fails.
+    /// If the process exits with status 0 or 1, the first result in the text is the status of the command. Subtests
+    /// count if they precede this result. The status of the command does not depend on its subtests. If the text
+    /// reports the same subtest name twice, the subtest fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;
@@ -174,7 +175,7 @@ fn status(word: &str) -> Status {
     }
 }
 
-/// Returns the reason for a failure: the chip's message, otherwise the first message of the test.
+/// Returns the reason for a failure. This is the chip's message or, if there is none, the first message of the test.
 fn why(text: &str, end: Exit) -> String {
     if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
         return line.to_owned();
@@ -189,14 +190,14 @@ fn why(text: &str, end: Exit) -> String {
     said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the counts in one field, over the reports of a test's processes.
+/// Returns the counts in one field of the reports. The reports come from all processes of a test.
 fn named(text: &str, field: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
         for (name, count) in value[field].as_object().into_iter().flatten() {
             let largest: &mut u64 = found.entry(name.clone()).or_default();
-            // A process appends several reports, each with its counts up to that time.
+            // A process appends several reports. Each report contains the counts up to that time.
             *largest = (*largest).max(count.as_u64().unwrap_or(0));
         }
     }

@@ -1,9 +1,10 @@
-//! Processes that run tests in a new folder: one of piglit's programs with one test, or `shader_runner` with several.
+//! Processes that run tests in a new folder. A process is one of piglit's programs with one test, or `shader_runner`
+//! with several tests.
 //!
-//! With several tests and `-report-subtests`, shader_runner runs them in the order of its arguments. When a test
+//! With several tests and `-report-subtests`, shader_runner runs the tests in the order of its arguments. When a test
 //! starts, shader_runner writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends,
 //! shader_runner writes the same line again. It also writes `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard
-//! output, and flushes it. Some tests skip by ending the process, which then does not run the remaining tests.
+//! output, and flushes it. Some tests skip by ending the process. In that case, the remaining tests do not run.
 
 use std::env;
 use std::ffi::OsStr;
@@ -78,8 +79,8 @@ impl Runner<'_> {
         Ok((outcome, process.reported()))
     }
 
-    /// Starts a process that runs these tests in this folder, with these environment variables. Several tests in one
-    /// process must have equal needs.
+    /// Starts a process that runs these tests in this folder, with these environment variables. If a process runs
+    /// several tests, these tests must have equal needs.
     pub(super) fn start(
         &self,
         setup: &Setup,
@@ -97,7 +98,7 @@ impl Runner<'_> {
         setup.apply_with(&mut command, &[self.root.join("lib")]);
         command.env("PIGLIT_SOURCE_DIR", self.root);
         command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
-        // Each process uses one thread, because one process per processor runs at the same time.
+        // Each process uses one thread, because there are as many processes at the same time as processors.
         command.env("RAYON_NUM_THREADS", "1");
         command.envs(first.environment.iter().map(|(name, value)| (name, value)));
         command.args(tests.iter().flat_map(|test| &test.arguments)).args(first.options);
@@ -105,11 +106,12 @@ impl Runner<'_> {
             command.arg("-report-subtests");
         }
         if self.is_profile() {
-            // deqp-runner starts programs in piglit's folder, and some paths are relative to that folder.
+            // deqp-runner starts programs in piglit's folder, and some arguments are paths relative to that folder.
             for name in ["tests", "generated_tests"] {
                 symlink(self.root.join(name), folder.join(name)).with_context(place)?;
             }
-            // The process group also contains programs that the test starts, so that they end with the test.
+            // The process group also contains programs that the test starts, so that these programs end together with
+            // the test.
             command.process_group(0);
         }
         command.current_dir(folder).stdin(Stdio::null());
@@ -138,13 +140,13 @@ pub(super) struct Process {
     timeout: Duration,
     /// Whether the tests belong to a profile.
     is_profile: bool,
-    /// Whether the last test that has a verdict was skipped and ended the process.
+    /// Whether the latest test with a verdict was skipped and ended the process.
     stopped: bool,
     /// Number of tests without a verdict, in a process with several tests.
     left: usize,
     /// The output that was read so far.
     text: Vec<u8>,
-    /// Offset in the output of the next line that [`Process::verdict`] reads.
+    /// Offset in the output of the first line that [`Process::verdict`] has not read yet.
     next: usize,
     /// Start time of the running test.
     since: Instant,
@@ -152,9 +154,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Waits for the verdict of a test. In a process with several tests, the test must be the next one in order.
-    /// Returns the outcome and the output, or `None` if the process ended earlier or timed out. For the last test, the
-    /// process must also exit normally. A test of a profile may skip by ending the process.
+    /// Waits for the verdict of a test. The tests of a process must be passed to this function in their order. Returns
+    /// the outcome and the output. Returns `None` if the process ended without a verdict or exceeded the timeout. The
+    /// verdict of the last test counts only if the process also exits normally. A test of a profile may skip by ending
+    /// the process.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);
@@ -169,7 +172,7 @@ impl Process {
                     let crashed = self.left == 0 && self.end()? != Exit::Done;
                     return Ok((!crashed).then_some((Outcome::plain(status, seconds), text)));
                 }
-                // The time of the verdict is the time of the second of the two `PIGLIT TEST:` lines.
+                // Each test writes two `PIGLIT TEST:` lines. The time of the second line is the time of the verdict.
                 if line.starts_with("PIGLIT TEST:") && !began {
                     (self.since, began) = (Instant::now(), true);
                 }
@@ -184,8 +187,8 @@ impl Process {
         }
     }
 
-    /// Returns whether the last test that has a verdict was skipped and ended the process. The remaining tests then do
-    /// not have verdicts.
+    /// Returns whether the latest test with a verdict was skipped and ended the process. If so, the remaining tests
+    /// have no verdicts.
     pub(super) const fn stopped(&self) -> bool {
         self.stopped
     }
@@ -198,10 +201,11 @@ impl Process {
         Ok(self.end.unwrap_or(Exit::Done))
     }
 
-    /// Reads the new output. Returns whether the process has ended. Kills a process whose test exceeds the timeout.
+    /// Reads the new output. Returns whether the process has ended. If the current test exceeds the timeout, kills the
+    /// process.
     ///
     /// # Errors
-    /// Ctrl-C was pressed.
+    /// The user pressed Ctrl-C.
     fn look(&mut self) -> Result<bool> {
         if self.end.is_none() {
             self.end = match self.child.try_wait().context("a test program")? {

@@ -1,12 +1,12 @@
 //! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which lists several profiles.
 //!
 //! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. If the test
-//! may run concurrently with others, `-fbo` also follows them, because the windows of the other tests would disturb the
-//! test. Parser tests do not have these options. A test that cannot run has a reason, as in piglit's `framework/test`:
-//! its program is missing, or the test requires another window system.
+//! may run concurrently with other tests, `-fbo` also follows the arguments, because the windows of other tests would
+//! disturb the test. The commands of parser tests do not have these options. If a test cannot run, it has a reason, as
+//! in piglit's `framework/test`: its program is missing, or the test requires another window system.
 //!
 //! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
-//! it by its tests, which are divided among processes like all shader tests.
+//! the `multi_shader` by its tests. These tests are then divided among processes like all shader tests.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -54,13 +54,13 @@ fn known(root: &Path) -> Vec<String> {
     names
 }
 
-/// The state of reading a profile and the profiles that it lists.
+/// The state while a profile, and the profiles that it lists, are read.
 struct Reading<'a> {
     root: &'a Path,
     platform: &'a str,
     tests: Vec<Test>,
     names: HashSet<String>,
-    /// Names of the profiles that are being read: the current profile and those that list it.
+    /// Names of the profiles that are being read: the current profile and the profiles that list it.
     open: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns the file name and the text of a profile, or `None` if it does not exist.
+    /// Returns the file name and the text of a profile. Returns `None` if the profile does not exist.
     fn text(&self, name: &str) -> Result<Option<(String, String)>> {
         if name.contains('/') {
             return Ok(None);
@@ -225,8 +225,8 @@ impl Reading<'_> {
 }
 
 /// Returns a text that identifies the OpenGL and GLSL versions that a shader test needs. A process has one context, so
-/// only tests with equal needs share a process. A test that fails in its own version could pass in a context of a later
-/// version.
+/// only tests with equal needs share a process. If a test fails in a context of its own version, it could pass in a
+/// context of a later version.
 fn needs(program: &str, node: &Node<'_, '_>) -> String {
     let needs = ["api", "api_version", "shader_version"].map(|name| option(node, name).unwrap_or_default());
     format!("{program} {}", needs.join(" "))
@@ -278,8 +278,8 @@ mod unit {
         words.collect::<Vec<_>>().join("|")
     }
 
-    /// Source: deqp-runner, `parse_piglit.rs`. It has the options of each type, and the arguments that are files in
-    /// piglit's folder.
+    /// Source: deqp-runner, `parse_piglit.rs`. That file defines the options of each type of test, and which arguments
+    /// are files in piglit's folder.
     #[test]
     fn each_type_of_test_makes_its_command() {
         let gl = |value, concurrent| command("gl", &[("command", value), ("run_concurrent", concurrent)]);

@@ -29,17 +29,18 @@ use crate::{check, files, interrupt};
 /// Maximum number of failures that are shown.
 const SHOWN: usize = 20;
 
-/// Maximum number of shown differences from the results of a real chip, in each direction.
+/// Maximum number of differences from the results of a real chip that are shown. The maximum applies to each of the two
+/// directions separately.
 const SHOWN_DIFFERENT: usize = 500;
 
-/// Minimum duration of a slow test, in seconds.
+/// Minimum duration, in seconds, from which a test counts as slow.
 const SLOW: f64 = 5.;
 
 /// Maximum number of slow tests that are shown.
 const SHOWN_SLOW: usize = 10;
 
-/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names another. Mesa's CI also uses this window
-/// system.
+/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names a different one. Mesa's CI also uses this
+/// window system.
 const PLATFORM: &str = "gbm";
 
 /// Number of tests with each status.
@@ -85,7 +86,7 @@ struct Answered<'a> {
     /// Tests that pass although the baseline lists them as failures.
     fixed: Vec<&'a str>,
     unknown: BTreeMap<String, u64>,
-    /// Number of tests for which Ctrl-C prevented the run or the control.
+    /// Number of tests that did not run, or whose control did not run, because of Ctrl-C.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     seconds: f64,
@@ -93,7 +94,7 @@ struct Answered<'a> {
     profile: Option<ProfileAnswer<'a>>,
 }
 
-/// Additional fields for a profile.
+/// Additional fields of the answer for a profile.
 #[derive(Serialize)]
 struct ProfileAnswer<'a> {
     profile: &'a str,
@@ -178,7 +179,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         false => vec![None; tests.len()],
     };
     progress.finish_and_clear();
-    // After Ctrl-C, some tests have not run. The control runs last, so more tests may lack a control.
+    // After Ctrl-C, some tests have not run. The control runs last, so more tests may have run without a control.
     let last = if has_control { &undrawn } else { &outcomes };
     let not_run = last.iter().filter(|outcome| outcome.is_none()).count();
     let ran = tests.into_iter().zip(outcomes).zip(undrawn);

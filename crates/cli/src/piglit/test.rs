@@ -18,7 +18,8 @@ pub(super) struct Test {
     pub(super) options: &'static [&'static str],
     /// Environment variables that the test needs.
     pub(super) environment: Vec<(String, String)>,
-    /// Data for running the test together with others in one process, or `None` if the test needs its own process.
+    /// Data for running the test together with other tests in one process. The value is `None` if the test needs its
+    /// own process.
     pub(super) shared: Option<Sharing>,
     /// The reason why the test cannot run.
     pub(super) skipped: Option<String>,

@@ -13,7 +13,7 @@ pub(super) struct ReplayAnswer {
     pub(super) trace: String,
     pub(super) api: String,
     pub(super) chip: &'static str,
-    /// The renderer to which the chip is compared.
+    /// The renderer whose pictures are compared with the chip's pictures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reference: Option<&'static str>,
     /// Number of frames in the trace.
@@ -24,11 +24,11 @@ pub(super) struct ReplayAnswer {
     pub(super) differ: u64,
     /// Pixel counts over all compared frames.
     pub(super) pixels: PixelCounts,
-    /// Maximum number of different pixels in a picture that counts as equal.
+    /// Maximum number of different pixels with which a picture still counts as equal.
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
-    /// Number of draws whose pictures were compared. The draws are those of the first frame that differs, or of the
-    /// whole trace if it does not have frames.
+    /// Number of draws whose pictures were compared. These are the draws of the first frame that differs. If the trace
+    /// does not have frames, they are all draws of the trace.
     pub(super) draws: u64,
     /// Number of draws after which the pictures differ.
     pub(super) draws_differ: u64,
@@ -74,8 +74,8 @@ pub(super) struct CapturedCall {
     pub(super) pixel: [usize; 2],
     /// Whether a captured draw covers the pixel.
     pub(super) is_covered: bool,
-    /// The launch file of the last draw that covers the pixel. If no draw covers the pixel, the launch file for the
-    /// vertices of the last draw.
+    /// The launch file of the last draw that covers the pixel. If no draw covers the pixel, this is the launch file for
+    /// the vertices of the last draw.
     pub(super) file: Option<String>,
     /// The command that opens the debugger with this launch file.
     pub(super) command: Option<String>,
@@ -146,7 +146,7 @@ fn shares(pixels: PixelCounts) {
     );
 }
 
-/// Returns a text with the number of different pixels and their rectangle.
+/// Returns a text with the number of different pixels and the rectangle that contains them.
 fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String {
     let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };

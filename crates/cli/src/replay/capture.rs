@@ -1,8 +1,8 @@
-//! The launch files of a call's draws.
+//! The launch files of the draws that belong to a call.
 //!
-//! A driver also draws for its own purposes, so the chip's draws do not match the calls of a trace one to one. A first
-//! replay ends before the call and counts the chip's draws. A second replay includes the call and captures the draws
-//! after that number. These are the draws that the driver submits for the call.
+//! A driver also draws for its own purposes, so the numbers of the chip's draws differ from the numbers of the draws in
+//! a trace. A first replay ends before the call and counts the chip's draws. A second replay includes the call and
+//! captures the draws after this count. The captured draws are those that the driver submits for the call.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) struct Draw {
     pub(super) fragments: Option<PathBuf>,
 }
 
-/// Returns the captured draws in a folder, or an empty list if the folder does not contain `draws.jsonl`.
+/// Returns the captured draws in a folder. If the folder does not contain `draws.jsonl`, the list is empty.
 pub(super) fn draws(folder: &Path) -> Vec<Draw> {
     let list = fs::read_to_string(folder.join("draws.jsonl")).unwrap_or_default();
     let lines = list.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -1,9 +1,9 @@
 //! Pictures of a replay, and their comparison.
 //!
 //! docs/mesa.md, "Programs", states the rule. A pixel agrees if every channel is within a tolerance of the reference.
-//! Renderers round the positions of edges differently. A pixel is therefore *at an edge* if it is within the tolerance
-//! of one of the eight pixels around it in the reference. Such a pixel does not count as different. Pictures do not
-//! have alpha, and start with the top row.
+//! Renderers round the positions of edges differently. If a pixel does not agree, it is *at an edge* if it is within
+//! the tolerance of one of the eight reference pixels around it. A pixel at an edge does not count as different.
+//! Pictures do not have alpha, and start with the top row.
 
 use std::io::{self, BufRead, Read};
 
@@ -23,8 +23,8 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Reads the next picture of apitrace's retracer in PNM format. Returns the number of the picture's call, and the
-    /// picture. Returns `None` at the end.
+    /// Reads the next picture that apitrace's retracer has written, in PNM format. Returns the picture and the number
+    /// of its call. Returns `None` at the end of the output.
     ///
     /// # Errors
     /// The input cannot be read or is not a picture.
@@ -134,10 +134,11 @@ pub(super) struct PixelPair {
     pub(super) reference: [u8; 3],
 }
 
-/// Maximum difference of a channel that rounding of a colour or of a texture coordinate can explain.
+/// Maximum difference of a channel that the rounding of a colour or of a texture coordinate can cause.
 const NEAR: u8 = 16;
 
-/// Number of pixels by distance from the reference: the columns of the table in docs/mesa.md, "Programs".
+/// Number of pixels in each class of distance from the reference. The classes are the columns of the table in
+/// docs/mesa.md, "Programs".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct PixelCounts {
     /// Pixels within the tolerance.
@@ -146,11 +147,12 @@ pub(super) struct PixelCounts {
     pub(super) at_edges: u64,
     /// Pixels outside the tolerance and not at an edge, within 16/255.
     pub(super) near: u64,
-    /// All other pixels.
+    /// Pixels that belong to none of the classes above.
     pub(super) rest: u64,
 }
 
-/// Compares two pictures of the same size and adds their pixels to the counts. Returns `None` if no pixel differs.
+/// Compares two pictures of the same size, and adds the numbers of their pixels to the counts. Returns `None` if no
+/// pixel differs.
 pub(super) fn compare(
     chip: &Picture,
     reference: &Picture,

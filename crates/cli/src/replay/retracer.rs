@@ -1,10 +1,10 @@
-//! A replay: runs apitrace's retracer in the environment of the chip or of a software renderer, and reads its
-//! pictures.
+//! A replay. It runs apitrace's retracer in the environment of the chip or of a software renderer, and reads the
+//! pictures of the retracer.
 //!
-//! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. It also replays GLX traces,
-//! and writes pictures to standard output. Calls after the last required call are ignored instead of removed, so that
-//! the calls keep their numbers. All calls run in one thread. At its end, `eglretrace` therefore calls `glFinish` for
-//! the current context, and the draws of every call reach the chip.
+//! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. `eglretrace` also replays GLX
+//! traces, and writes pictures to standard output. Calls after the last required call are ignored instead of removed,
+//! so that the other calls keep their numbers. All calls run in one thread. At its end, `eglretrace` therefore calls
+//! `glFinish` for the current context, and the draws of every call reach the chip.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -39,7 +39,8 @@ pub(super) struct Renderer<'a> {
 /// The calls of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplayedCalls<'a> {
-    /// The set of calls after which pictures are taken, in apitrace's notation, or `None` for no pictures.
+    /// The set of calls after which pictures are taken, in apitrace's notation. If the value is `None`, no pictures are
+    /// taken.
     pub(super) pictures: Option<&'a str>,
     /// The number of the first ignored call. All later calls are also ignored.
     pub(super) end: u64,
@@ -57,7 +58,7 @@ pub(super) struct Retracer {
 }
 
 impl Retracer {
-    /// Starts a replay with the environment variables in `variables`. Its messages go to a file.
+    /// Starts a replay with the environment variables in `variables`. The messages of the replay go to a file.
     ///
     /// # Errors
     /// apitrace is not installed.
@@ -98,7 +99,7 @@ impl Retracer {
         })
     }
 
-    /// Returns the next picture and the number of its call, or `None` at the end of the replay.
+    /// Returns the next picture and the number of its call. Returns `None` at the end of the replay.
     ///
     /// # Errors
     /// The replay failed, or its output is not a picture.
@@ -107,7 +108,8 @@ impl Retracer {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // If a signal other than this SIGKILL ended the process, its own failure is the cause of the error.
+                // If the process has already ended because of another signal than this SIGKILL, that other signal is
+                // the cause of the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {
                     Some(9) | None => bail!("the replay on {}: {error}{}", self.name, self.last_lines()),
@@ -177,7 +179,7 @@ impl Drop for Retracer {
     }
 }
 
-/// Returns the messages that start with a call number: warnings and errors of the retracer.
+/// Returns the messages that start with a call number. These messages are warnings and errors of the retracer.
 pub(super) fn of_calls(messages: &str) -> Vec<&str> {
     let is_of_call = |line: &&str| {
         let number = line.split_once(": ").map_or("", |(number, _)| number);

@@ -1,5 +1,5 @@
-//! The search. It compares frames, then the draws of the first frame that differs. Then it captures the launch files
-//! of the first draw that differs.
+//! The search first compares frames, then the draws of the first frame that differs. Finally, it captures the launch
+//! files of the first draw that differs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,8 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// A picture counts as equal if at most one pixel in this many differs. Some edges pass so close to a pixel's centre
-/// that renderers round to different sides, and no neighbouring pixel has the other colour.
+/// A picture counts as equal if at most one of this many pixels differs. Some edges pass so close to a pixel's centre
+/// that the two renderers round to different sides, and no neighbouring pixel has the other colour.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
 const SHOWN: usize = 5;
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
     Ok(if agrees { Answer::Yes } else { Answer::No })
 }
 
-/// Returns the frames to compare, or an empty slice for a trace without frames.
+/// Returns the frames to compare. For a trace without frames, the slice is empty.
 fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFrame]> {
     let frames = &recording.frames;
     let Some(range) = &args.frames else { return Ok(frames) };
@@ -125,8 +125,9 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
     }
 }
 
-/// Returns a command that removes the calls that failed to create a context. A program that tries several versions of
-/// OpenGL records such calls. apitrace ends when one of them fails again.
+/// Returns a command that removes the failed calls from the trace. These calls failed to create a context when the
+/// trace was recorded. A program that tries several versions of OpenGL records such calls. If one of them fails again
+/// in a replay, apitrace ends.
 fn remedy(failed: &[TracedCall]) -> Option<String> {
     let first = failed.first()?;
     let starts = std::iter::once(0).chain(failed.iter().map(|call| call.number + 1));
@@ -160,7 +161,7 @@ struct Pass {
     differ: u64,
     pixels: PixelCounts,
     first: Option<Different>,
-    /// Whether the search ended at the first difference.
+    /// Whether the comparison ended at the first difference.
     is_cut: bool,
 }
 
@@ -244,8 +245,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Replays on both renderers until the call `end`, and compares the pictures after the calls in a set. Unless `all`
-    /// is set, ends at the first difference.
+    /// Replays the trace on both renderers up to the call `end`, and compares the pictures after the calls in a set.
+    /// Unless `all` is set, the function ends at the first difference.
     fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut ReplayAnswer) -> Result<Pass> {
         let mut report = Report::new()?;
         let calls = ReplayedCalls { pictures: Some(set), end };
@@ -291,7 +292,7 @@ impl Search<'_> {
         }
         progress.finish_and_clear();
         let messages = [chip.messages(), reference.messages()];
-        // Dropping these values ends the replays. A replay that is ended early has not written its final report.
+        // Dropping these values ends the replays. If a replay is ended early, it has not written its final report.
         drop((chip, reference));
         self.reported(&mut report, &messages, found)?;
         if pass.is_cut {
@@ -300,7 +301,7 @@ impl Search<'_> {
         Ok(pass)
     }
 
-    /// Returns the error about a call that has a picture on one renderer only.
+    /// Returns the error for a call after which only one of the two renderers has a picture.
     fn missing(
         &self,
         [ours, theirs]: [&Option<(u64, Picture)>; 2],
@@ -356,7 +357,7 @@ impl Search<'_> {
         Retracer::start(renderer, self.recording, calls, log, &variables)
     }
 
-    /// Adds the report of a replay on the chip, and the messages that only occur in this replay.
+    /// Adds the report of a replay on the chip, and the messages that occur only in this replay.
     fn reported(
         &self,
         report: &mut Report,
@@ -431,7 +432,7 @@ impl Search<'_> {
             pixel,
             is_covered: covering.is_some(),
             file: file.map(|file| file.to_string_lossy().into_owned()),
-            // The command is omitted if the user did not name a folder, because the files are then deleted at the end.
+            // If the user did not name a folder, the command is omitted, because the files are deleted at the end.
             command: file.filter(|_| self.output.is_some()).map(command).transpose()?,
         })
     }
@@ -453,7 +454,7 @@ impl Search<'_> {
     }
 }
 
-/// Prints notes about resets, missing features, and messages that only the chip's replay has.
+/// Prints notes about resets, missing features, and messages that occur only in the chip's replay.
 fn told(found: &ReplayAnswer) {
     if found.tolerated > 0 {
         let pixels = counted(found.tolerated, "pixel");

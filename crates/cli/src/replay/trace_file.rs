@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
-/// Text that is part of the interface's name if apitrace's OpenGL retracers can replay the trace.
+/// Text in the name of an interface. If the name contains this text, apitrace's OpenGL retracers can replay the trace.
 const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.
@@ -19,7 +19,7 @@ pub(super) struct TraceFile {
     pub(super) path: PathBuf,
     /// The name of the recorded interface.
     pub(super) api: String,
-    /// The frames of the trace; empty if the trace does not present frames.
+    /// The frames of the trace. The list is empty if the trace does not present frames.
     pub(super) frames: Vec<TracedFrame>,
     /// apitrace's warning about an incomplete file.
     pub(super) warning: Option<String>,
@@ -55,14 +55,14 @@ impl TraceFile {
     /// Reads the frames of a trace.
     ///
     /// # Errors
-    /// apitrace is not installed, the file is not a trace, or its interface is not OpenGL.
+    /// apitrace is not installed, the file is not a trace, or the recorded interface is not OpenGL.
     pub(super) fn open(path: &Path) -> Result<TraceFile> {
         let shown = || crate::shown::path(path);
         let about = path.metadata().with_context(shown)?;
         if !about.is_file() {
             bail!("{}: not a regular file", shown());
         }
-        // A relative name that starts with a dash would be parsed as an option.
+        // apitrace would parse a relative name that starts with a dash as an option.
         let path = std::path::absolute(path).with_context(shown)?;
         let (info, warning) = apitrace(&path, &["info"])?;
         let api = api(&info).with_context(|| format!("{}: expected a trace of apitrace", shown()))?;
@@ -74,7 +74,7 @@ impl TraceFile {
         Ok(recording)
     }
 
-    /// Returns the calls of a set, in apitrace's notation, whose function matches a regular expression.
+    /// Returns the calls of a set whose function matches a regular expression. The set is in apitrace's notation.
     pub(super) fn calls(&self, set: &str, function: Option<&str>) -> Result<Vec<TracedCall>> {
         let (set, grep) = (format!("--calls={set}"), function.map(|function| format!("--grep={function}")));
         let mut arguments = vec!["dump", "--color=never", "--multiline=no", &set];
@@ -95,15 +95,15 @@ impl TraceFile {
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Whether a call draws into a window instead of a framebuffer object. This depends on the last call before it that
-    /// binds a framebuffer.
+    /// Whether a call draws into a window instead of a framebuffer object. The answer depends on the last call before
+    /// this call that binds a framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns its output, and apitrace's warning if the file is incomplete.
-/// apitrace reads a truncated trace up to its end.
+/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the file is incomplete, apitrace reads it
+/// up to its end and prints a warning, which is also returned.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();
@@ -122,7 +122,7 @@ fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)>
 fn api(info: &str) -> Option<String> {
     let info: Value = serde_json::from_str(info).ok()?;
     let api = info["API"].as_str()?;
-    // apitrace 11 accepts any file. If the file is not a trace, it reports version 0 and no interface.
+    // apitrace 11 accepts any file. If the file is not a trace, apitrace reports version 0 and no interface.
     let is_trace = info["ContainerVersion"].as_u64() != Some(0) || api.contains(OPENGL);
     is_trace.then(|| api.to_owned())
 }

@@ -18,8 +18,8 @@ use crate::args::Answer;
 /// Maximum number of program runs at the same time.
 const RUNS: usize = 16;
 
-/// Maximum number of text requests (such as diagnostics) at the same time. They have a separate limit, so that an
-/// editor receives its messages while programs run.
+/// Maximum number of text requests (such as requests for diagnostics) at the same time. Text requests have a separate
+/// limit, so that an editor receives its messages while programs run.
 const QUESTIONS: usize = 16;
 
 /// Time limit of a text request.
@@ -52,11 +52,11 @@ pub(super) fn answer_lines() -> Result<Answer> {
 /// A process that answers a request.
 struct Responder {
     process: Child,
-    /// Whether the request runs a program.
+    /// Whether the request asks for a run of a program.
     runs: bool,
 }
 
-/// The running processes, indexed by the names that the page gives its requests.
+/// The running processes. The key of a process is the name that the page has given to its request.
 #[derive(Clone, Default)]
 pub(super) struct Answering(Arc<Mutex<HashMap<String, Responder>>>);
 
@@ -65,8 +65,9 @@ impl Answering {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request within a time limit. Stops early if `is_gone` reports that the page has closed the connection.
-    /// Returns `None` if too many requests run, or if a request with this name runs.
+    /// Answers a request within a time limit. If `is_gone` reports that the page has closed the connection, the
+    /// function stops the request early. Returns `None` if too many requests run, or if a request with this name is
+    /// already running.
     ///
     /// # Errors
     /// Fails if a process cannot be started.
@@ -97,7 +98,7 @@ impl Answering {
         thread::spawn(move || {
             let mut reply = Vec::new();
             let _ = output.read_to_end(&mut reply);
-            // Sending fails after the time limit, because the receiver no longer exists.
+            // After the time limit, the receiver no longer exists, so sending fails.
             let _ = sender.send(reply);
         });
         // Writing fails if the process has been stopped.
@@ -137,7 +138,7 @@ impl Answering {
     }
 }
 
-/// Returns the value of `--limits` for a process that answers a request: the limits of the server.
+/// Returns the value of `--limits` for a process that answers a request. The value contains the limits of the server.
 fn limits() -> String {
     let value = |limit: &Limit| {
         let is_unset = limit.name == MEMORY.name && limit.get() == MEMORY.default;
@@ -148,8 +149,8 @@ fn limits() -> String {
     all.join(",")
 }
 
-/// Writes a request as one line. JSON may have line ends only between its tokens, and not in a string, so they can be
-/// replaced.
+/// Writes a request as one line. In JSON, ends of lines occur only between tokens and not in strings, so the function
+/// can replace them.
 fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     let line: Vec<u8> =
         request.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();

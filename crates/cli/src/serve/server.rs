@@ -49,7 +49,8 @@ pub(super) fn run(args: &Serve) -> Result<Answer> {
     if args.open {
         open(&place);
     }
-    // Each connection has a thread, because a browser opens several connections at once and leaves some unused.
+    // Each connection has a separate thread, because a browser opens several connections at once and leaves some of
+    // them unused.
     for stream in listener.incoming().flatten() {
         let serving = Arc::clone(&serving);
         thread::spawn(move || serving.serve(&stream));
@@ -65,7 +66,7 @@ fn host(address: IpAddr) -> String {
     }
 }
 
-/// Opens the page at this address in the desktop's browser.
+/// Opens the page at this address in the user's browser.
 fn open(place: &str) {
     let (program, first): (_, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
@@ -83,12 +84,12 @@ fn open(place: &str) {
 /// The files of the page.
 struct Pages {
     page: Vec<u8>,
-    /// The script with the CodeMirror editor, or an empty text if there is no such script.
+    /// The script with the CodeMirror editor. If there is no such script, the text is empty.
     editor: Vec<u8>,
 }
 
 impl Pages {
-    /// Returns the built-in page, or the page in a folder with its editor.
+    /// Returns the built-in page. If a folder is given, returns the page in this folder with its editor.
     fn new(folder: Option<&PathBuf>) -> Result<Pages> {
         let Some(folder) = folder else {
             return Ok(Pages { page: PAGE.as_bytes().to_vec(), editor: Vec::new() });
@@ -111,7 +112,8 @@ struct Serving {
 }
 
 impl Serving {
-    /// Answers the request of a connection. Ignores errors, because the browser may have closed the connection.
+    /// Answers the request of a connection. The function ignores errors, because the browser may have closed the
+    /// connection.
     fn serve(&self, stream: &TcpStream) {
         match PageRequest::read(stream, BODY) {
             Ok(Some(request)) => {
@@ -143,7 +145,7 @@ impl Serving {
     }
 
     fn answer(&self, name: &str, request: &PageRequest, stream: &TcpStream) -> Reply {
-        // Before a page of another origin sends this media type, its browser asks the server for permission (CORS
+        // Before a browser sends this media type for a page of another origin, it asks the server for permission (CORS
         // preflight). The server does not answer that question, so the browser does not send the request.
         if request.media.as_deref() != Some("application/json") {
             return Reply::refused(415, "expected a request of type application/json\n");
@@ -159,7 +161,8 @@ impl Serving {
     }
 }
 
-/// Whether the other side has closed a connection. A browser closes the connections of a page that the user leaves.
+/// Whether the browser has closed a connection. When the user leaves a page, the browser closes the connections of the
+/// page.
 fn is_closed(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let read = stream.peek(&mut [0]);
@@ -170,10 +173,10 @@ fn is_closed(stream: &TcpStream) -> bool {
     }
 }
 
-/// Returns the reason to refuse a request, or `None` if the request can come from this server's page.
+/// Returns the reason to refuse a request. Returns `None` if the request can come from this server's page.
 ///
 /// Another site can make its host name refer to this machine (DNS rebinding). The requests of its page then have that
-/// name in `Host`. The server therefore accepts only `localhost` or an address in `Host`.
+/// host name in `Host`. The server therefore rejects requests whose `Host` is neither `localhost` nor an address.
 fn foreign(request: &PageRequest) -> Option<&'static str> {
     let Some(host) = request.host.as_deref() else { return Some("missing Host in a request") };
     if !is_address(host) {

@@ -21,8 +21,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// Maximum time from the start of a browser to the first file.
 const START: Duration = Duration::from_secs(60);
 
-/// Time between the timeout of a file and the end of the browser. The browser must be killed if the script of a file
-/// prevents the page from ending the file.
+/// Time between the timeout of a file and the end of the browser. If the script of a file prevents the page from ending
+/// the file, the browser must be killed.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Options of Chromium. ANGLE uses OpenGL through EGL and runs in the browser process, without a time limit.
@@ -56,11 +56,11 @@ pub(super) struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    /// Runs all files of a server. If a browser ends or hangs, another one is started for the remaining files. The
-    /// browser writes to `folder`. Returns early if `goes_on` returns `false`.
+    /// Runs all files of a server. If a browser ends or hangs, another browser is started for the remaining files. The
+    /// browsers write to `folder`. If `goes_on` returns `false`, the function returns early.
     ///
     /// # Errors
-    /// The browser cannot be started, or uses another renderer.
+    /// The browser cannot be started, or its renderer is not the expected one.
     pub(super) fn run(
         &self,
         args: &Webgl,
@@ -128,14 +128,14 @@ impl Drawn<'_> {
             Setup::draw_in_software(&mut command, "llvmpipe");
         }
         command.args(OPTIONS).args(self.options);
-        // Root can run Chromium only without its sandbox.
+        // The user root can run Chromium only without Chromium's sandbox.
         if Uid::effective().is_root() {
             command.arg("--no-sandbox");
         }
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.arg(format!("http://127.0.0.1:{port}/"));
         command.stdin(Stdio::null()).stdout(log.try_clone().with_context(shown)?).stderr(log);
-        // The browser's processes form a group, so that they can be killed together.
+        // The browser's processes form a group, so that all of them can be killed together.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().with_context(|| {
             format!("{}; install it with `apt-get install chromium`", crate::shown::program(&args.browser))
@@ -149,7 +149,7 @@ fn done(queue: &Queue) -> usize {
     queue.verdicts.iter().flatten().count()
 }
 
-/// A running browser, which is ended when the value is dropped.
+/// A running browser. When the value is dropped, the browser is ended.
 struct Browser {
     child: Child,
     log: std::path::PathBuf,

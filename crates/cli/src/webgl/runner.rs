@@ -26,8 +26,8 @@ use crate::{files, interrupt};
 /// Maximum number of failures per file that are shown.
 const SHOWN: usize = 5;
 
-/// Options of the browser on R500 chips, which do not have vertex texture units. On these chips, ANGLE cannot link the
-/// programs with which Chromium paints pages, and the page stays empty. With this option, Chromium paints pages without
+/// Options of the browser on R500 chips, which do not have vertex texture units. Chromium paints pages with programs
+/// that ANGLE cannot link on these chips, so the page would stay empty. With this option, Chromium paints pages without
 /// the chip.
 const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
@@ -37,7 +37,7 @@ struct WebglAnswer<'a> {
     chip: &'a str,
     version: u8,
     files: usize,
-    /// Number of files without a verdict because of Ctrl-C.
+    /// Number of files that have no verdict because of Ctrl-C.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     on_chip: Tally,
@@ -129,7 +129,8 @@ pub(super) fn run(args: &Webgl) -> Result<Answer> {
     Ok(if answered.only_on_chip.is_empty() { Answer::Yes } else { Answer::No })
 }
 
-/// Runs the files on the chip and on the control in parallel. Returns their verdicts, in the order of the files.
+/// Runs the files on the chip and on the control in parallel. Returns both lists of verdicts, in the order of the
+/// files.
 fn run_both(
     args: &Webgl,
     root: &Path,

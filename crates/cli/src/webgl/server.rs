@@ -28,7 +28,7 @@ pub(super) struct Queue {
     /// The name of the WebGL renderer. An empty text means that there is no context.
     pub(super) renderer: Option<String>,
     files: Arc<[String]>,
-    /// Index of the next file.
+    /// Index of the file that runs next.
     next: usize,
     /// Index of the running file, and its start time.
     pub(super) running: Option<(usize, Instant)>,
@@ -42,7 +42,8 @@ impl Queue {
         self.verdicts.iter().all(Option::is_some)
     }
 
-    /// Sets the verdict of the running file, without a message from the page. Does nothing if no file runs.
+    /// Sets the verdict of the running file, without a message from the page. If no file is running, the function does
+    /// nothing.
     pub(super) fn cut_off(&mut self, end: FileEnd) {
         self.finish(end, Vec::new());
     }
@@ -62,7 +63,7 @@ impl Queue {
     }
 }
 
-/// The page's message when a file has ended.
+/// The message that the page sends when a file has ended.
 #[derive(Deserialize)]
 struct Sent {
     file: String,
@@ -70,7 +71,7 @@ struct Sent {
     assertions: Vec<Assertion>,
 }
 
-/// A running server, which is stopped when the value is dropped.
+/// A running server. When the value is dropped, the server is stopped.
 pub(super) struct Server {
     pub(super) port: u16,
     queue: Arc<Mutex<Queue>>,
@@ -99,8 +100,8 @@ impl Server {
         let ends = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&ends);
         let accepts = thread::spawn(move || {
-            // Each connection has a thread, because a browser opens several connections at once and leaves some
-            // unused.
+            // Each connection has a separate thread, because a browser opens several connections at once and leaves
+            // some of them unused.
             for stream in listener.incoming().take_while(|_| !asked.load(Ordering::Acquire)).flatten() {
                 let answers = Arc::clone(&answers);
                 thread::spawn(move || answers.serve(&stream));
@@ -118,7 +119,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // The thread waits for a connection, so a connection ends its wait.
+        // The thread waits for a connection. This connection ends its wait.
         let woken = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(accepts) = self.accepts.take().filter(|_| woken.is_ok()) {
             let _ = accepts.join();
@@ -135,7 +136,8 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers the request of a connection. Ignores errors, because the browser may have closed the connection.
+    /// Answers the request of a connection. The function ignores errors, because the browser may have closed the
+    /// connection.
     fn serve(&self, stream: &TcpStream) {
         if let Ok(Some(request)) = PageRequest::read(stream, BODY) {
             let _ = self.reply(&request).write(stream, request.method == "HEAD");
@@ -162,7 +164,7 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // A verdict that arrives after the server has ended the file is ignored.
+                // If the server has already ended the file, a verdict of the page is ignored.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
                 let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
@@ -199,7 +201,7 @@ impl Answers {
     }
 }
 
-/// Returns the value that the page sent, or `None` if the body has another form.
+/// Returns the value that the page sent. Returns `None` if the body does not have the expected form.
 fn sent<T: for<'de> Deserialize<'de>>(request: &PageRequest) -> Option<T> {
     serde_json::from_slice(&request.body).ok()
 }
@@ -238,8 +240,8 @@ fn decoded(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the range of bytes that a header `bytes=FIRST-LAST` requests from a file of this length: the first byte, and
-/// one past the last. (RFC 9110, 14.1.2)
+/// Returns the range of bytes that a header `bytes=FIRST-LAST` requests from a file of this length. The result consists
+/// of the index of the first byte and the index after the last byte. (RFC 9110, 14.1.2)
 fn range_of(value: &str, length: usize) -> Option<(usize, usize)> {
     let (first, last) = value.strip_prefix("bytes=")?.split_once('-')?;
     let (first, end) = match (first.trim(), last.trim()) {
@@ -275,7 +277,7 @@ mod unit {
         assert_eq!(range_of("words=0-1", 1000), None);
     }
 
-    /// Chromium opens connections that it does not use immediately.
+    /// Chromium opens some connections before it uses them.
     #[test]
     fn connections_without_a_request_do_not_hold_up_others() {
         let files: Arc<[String]> = ["a.html".to_owned()].into();

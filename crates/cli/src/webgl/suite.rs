@@ -1,8 +1,8 @@
 //! The files of the suite. `00_test_list.txt` lists files and other lists.
 //!
-//! A line in a list names a file or another list, relative to the list's folder. `--min-version V` and
-//! `--max-version V` before the name limit the versions of WebGL. Limits of a list also apply to its entries.
-//! `js/webgl-test-harness.js` in the suite describes the format.
+//! A line in a list names a file or another list, relative to the folder of the list. `--min-version V` and
+//! `--max-version V` before the name limit the versions of WebGL. If a line that names a list has such limits, they
+//! also apply to the entries of the named list. `js/webgl-test-harness.js` in the suite describes the format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use super::Webgl;
 /// The top-level list.
 const LIST: &str = "00_test_list.txt";
 
-/// Maximum nesting of lists. The suite has a nesting of six.
+/// Maximum nesting of lists. In the suite, lists are nested six deep.
 const DEPTH: usize = 32;
 
 /// A version of WebGL as numbers.
 type Version = [u32; 3];
 
-/// Returns the newest version of WebGL with a major number. This is the version to test.
+/// Returns the newest version of WebGL with a major number. The suite is run with this version.
 const fn tested(major: u8) -> Version {
     match major {
         1 => [1, 0, 4],
@@ -44,10 +44,11 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the files to run, in the order of the lists. A sample is in name order.
+/// Returns the files to run, in the order of the lists. If only a sample is run, its files are in the order of their
+/// names.
 ///
 /// # Errors
-/// A list cannot be read or parsed, or no file remains.
+/// A list cannot be read or parsed, or no file is selected.
 pub(super) fn chosen(args: &Webgl, root: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let bounds = Bounds { least: [1, 0, 0], most: None };
@@ -105,7 +106,7 @@ fn read(
     Ok(())
 }
 
-/// Returns the name in a line, and its version limits.
+/// Returns the name in a line, and the version limits of this line.
 fn entry(line: &str, mut bounds: Bounds) -> Result<(String, Bounds)> {
     let mut words = line.split_whitespace();
     let mut name = Vec::new();

@@ -12,21 +12,21 @@ reconverge_isa::choices! {
         Done = "done",
         /// The file exceeded the timeout.
         Timeout = "timeout",
-        /// The browser crashed or was ended.
+        /// The browser crashed, or the server ended it.
         Crash = "crash",
     }
 }
 
-/// An assertion of a file, as the page sends it. Equal assertions are sent once, with their number.
+/// An assertion of a file, as the page sends it. The page sends equal assertions only once, together with their number.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Assertion {
     pub(super) text: String,
     pub(super) holds: bool,
-    /// Number of equal assertions. A file of the suite can have millions of them.
+    /// Number of equal assertions. A file of the suite can have millions of equal assertions.
     pub(super) count: u64,
 }
 
-/// A failure of a file. Equal failures are listed once, with their number.
+/// A failure of a file. Equal failures are listed only once, together with their number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Failures<'a> {
     pub(super) text: &'a str,
@@ -42,14 +42,14 @@ pub(super) struct FileVerdict {
 }
 
 impl FileVerdict {
-    /// Returns the assertions that failed. If the file did not end normally, also returns its end.
+    /// Returns the assertions that failed. If the file did not end normally, also returns the way in which it ended.
     fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
         let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
         let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
         failing.map(|Assertion { text, count, .. }| Failures { text, count: *count }).chain(end)
     }
 
-    /// Returns the number of failures: failed assertions, and an abnormal end.
+    /// Returns the number of failures. Failed assertions and an abnormal end count as failures.
     pub(super) fn failures(&self) -> u64 {
         self.failing().map(|failures| failures.count).sum()
     }
@@ -61,7 +61,7 @@ impl FileVerdict {
     }
 
     /// Returns the failures that the control does not have. If a failure occurs more often than in the control, its
-    /// count is the difference between the two.
+    /// count is the difference between the two counts.
     pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
         let there: HashMap<&str, u64> =
             control.failing().map(|failures| (failures.text, failures.count)).collect();

@@ -1,8 +1,9 @@
-//! Data of an assembler text in a string, as nvcc writes fat binaries: `asm(".quad 0x00100001ba55ed50, …\n")`.
+//! Data of an assembler text in a C string. nvcc writes fat binaries in this form: `asm(".quad 0x00100001ba55ed50,
+//! …\n")`.
 
 use crate::bytes::push_element;
 
-/// Directives, and the number of bytes per value.
+/// Names of directives, each with the number of bytes per value.
 const DIRECTIVES: [(&str, usize); 8] = [
     (".quad", 8),
     (".8byte", 8),
@@ -14,8 +15,8 @@ const DIRECTIVES: [(&str, usize); 8] = [
     (".byte", 1),
 ];
 
-/// Returns the bytes of all data directives in a text, or `None` if it has none. Stops at a number that is invalid,
-/// and also returns this number.
+/// Returns the bytes of all data directives in a text, or `None` if the text has no data directive. The function stops
+/// at an invalid number, and also returns this number.
 pub(super) fn data(text: &[u8]) -> Option<(Vec<u8>, Option<String>)> {
     let text = str::from_utf8(text).ok()?;
     let mut bytes = Vec::new();

@@ -2,14 +2,15 @@
 //! integer arrays, such as `unsigned char name[] = { 0x7f, 0x45, … };`. `xxd -i`, `bin2c` and nvcc write such arrays.
 //!
 //! Only arrays and strings are read. [`preprocess`] evaluates `#if` groups and replaces macros. An element is an
-//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with any
-//! other element, such as an unknown macro, is skipped, and a note names the array.
+//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). If an array has
+//! another kind of element, such as an unknown macro, the array is skipped, and a note names it.
 //!
 //! The format of each array and string is detected from its bytes, like the format of a file. The header of a known
 //! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
-//! numbers in braces inside the initialiser of a structure is also read as an array: as bytes if they have a mark,
-//! otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian, unless the mark has the other
-//! order or [`Hints::endian`] states it. `long` is rejected, because its size differs.
+//! numbers in braces inside the initialiser of a structure is also read as an array. Its numbers are bytes if they have
+//! a mark, otherwise 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian, unless the mark has the
+//! other byte order or [`Hints::endian`] states it. An array of `long` is rejected, because the size of this type
+//! differs between hosts.
 
 mod assembly;
 mod preprocess;
@@ -36,10 +37,10 @@ use crate::{Endian, Error, Format, Hints, load_as, magic, merge, recognise_marke
 /// Maximum nesting of braces inside an array's braces.
 const DEEPEST: usize = 8;
 
-/// Maximum number of tokens in an element, and of words in a declaration.
+/// Maximum number of tokens in an element, and maximum number of words in a declaration.
 const MOST_TOKENS: usize = 1000;
 
-/// A list contains code, and not a table, if one of its numbers is at least this value.
+/// If a number of a list is at least this value, the list contains code and not a table.
 const LEAST_WORD: u64 = 1 << 16;
 
 /// A character that is not part of C. It marks omitted lines of a text.
@@ -71,8 +72,8 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Returns whether a text that has no other format could be a C source: it has braces, and also brackets, strings,
-/// statements or preprocessor lines.
+/// Returns whether a text could be a C source. This applies if the text has no other format and contains braces, and
+/// also brackets, strings, statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
         || text.lines().any(|line| line.starts_with("#include"))
@@ -80,9 +81,9 @@ pub(crate) fn looks_like(text: &str) -> bool {
 
 /// Reads all arrays and strings of a source.
 ///
-/// A program of raw words has the name of its array; if several arrays have one name, their line numbers follow it.
-/// Arrays that cannot be read, and arrays that contain neither a known container nor whole words, are skipped with a
-/// note.
+/// A program of raw words has the name of its array. If several arrays have the same name, the line number of each
+/// array follows the name. Arrays that cannot be read are skipped with a note. The same applies to arrays that contain
+/// neither a known container nor whole words.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let mut reader = Reader {
         text,
@@ -126,7 +127,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, a value of `uses` is the number that the next array of this name on the same line gets.
+    // From here on, a value of `uses` is the number for the next array that has this name and starts on the same line.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -210,8 +211,8 @@ struct Reader<'a> {
     unread: Unread,
     arrays: usize,
     strings: usize,
-    /// Number of elements that may still be read. The limit is the number of bytes of the text. It bounds the elements
-    /// that macros expand to.
+    /// Number of elements that may still be read. At the start, this is the number of bytes of the text. The limit is
+    /// needed because macros can expand to many elements.
     room: usize,
     /// Indices of programs of raw words, and the offsets of their names.
     raw: Vec<(usize, usize)>,
@@ -221,10 +222,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<(), Error> {
-        // Words since the end of the last statement, which are the type and the name of the current declaration.
+        // Words since the end of the last statement. They are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap, if a number that may be an element follows it and no brace has been read since the gap.
+        // The last gap. It is stored if a number that may be an element follows the gap and no brace has been read
+        // since the gap.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -251,7 +253,7 @@ impl<'a> Reader<'a> {
                         Err(Failure::Array(error)) => self.unread.push(error),
                         Err(Failure::Text(error)) => return Err(error),
                     }
-                    // After a comma, the next declarator has the same type.
+                    // After a comma, a further declarator with the same type follows.
                     match self.tokens.next()? {
                         Some(comma) if comma.is(",") => drop(words.pop()),
                         next => {
@@ -299,8 +301,8 @@ impl<'a> Reader<'a> {
         Token { kind: Kind::Mark, text: "the end of the text", start: end, end }
     }
 
-    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, reads them as a file
-    /// of that format. If `raw` has the offset of an array's name, contents without a mark are raw words.
+    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, they are read as a
+    /// file of that format. If `raw` contains the offset of an array's name, contents without a mark are raw words.
     fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
         let mut bytes = Vec::new();
         let mut result = push_string(self.text, &first, &mut bytes);
@@ -314,7 +316,8 @@ impl<'a> Reader<'a> {
         if raw.is_none()
             && let Some((data, wrong)) = assembly::data(&bytes)
         {
-            // The numbers may be operands of other `asm` statements, so only data with a mark are an error.
+            // If the data has no mark, the numbers may be operands of other `asm` statements. So an invalid number is
+            // an error only in data with a mark.
             if let Some(number) = wrong.filter(|_| recognise_marked(&data) != Ok(None)) {
                 let expected = "numbers that fit the directives of data";
                 return Err(Error::syntax(self.text, first.start, quoted(&number), expected));
@@ -407,7 +410,8 @@ impl<'a> Reader<'a> {
         Ok(words)
     }
 
-    /// Reads a declaration that starts with `words` and `[`, from after the `[` to the end of the initialiser, if any.
+    /// Reads a declaration that starts with `words` and `[`. Reading starts after the `[` and ends at the end of the
+    /// initialiser, if the declaration has one.
     fn array(&mut self, words: &[Token<'a>], bracket: Token<'a>) -> Result<Option<Array<'a>>, Failure> {
         let [types @ .., name] = words else { return Ok(None) };
         let mut types: Vec<&str> = types.iter().map(|word| word.text).collect();
@@ -417,8 +421,8 @@ impl<'a> Reader<'a> {
         let mut dimensions = 1;
         let mut depth = 1;
         // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` directly after the
-        // brackets. In a compound literal, `(const u32[]){ … }`, it starts with `{` after the closing parenthesis, and
-        // the array has the name of its type.
+        // brackets. In a compound literal, `(const u32[]){ … }`, the initialiser starts with the `{` after the closing
+        // parenthesis, and the array gets the name of its type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -503,9 +507,10 @@ impl<'a> Reader<'a> {
         Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
     }
 
-    /// Reads the initialiser of a structure or an array of structures, from after its brace. Adds each list of numbers
-    /// in separate braces as an array. The name of the array is the preceding string in the structure, if this string
-    /// is a single word, or else the name of the variable. Returns whether any array was added.
+    /// Reads the initialiser of a structure or of an array of structures, starting after its opening brace. Each list
+    /// of numbers in separate braces is added as an array. If the string before the list in the structure is a single
+    /// word, this word is the name of the array. Otherwise, the name of the variable is the name of the array. Returns
+    /// whether any array was added.
     fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
         let mut open = vec![Fields::default()];
         let mut element: Vec<Token<'a>> = Vec::new();
@@ -595,14 +600,16 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Reads the elements of an initialiser after its brace, and their positions.
+    /// Reads the elements of an initialiser, starting after its opening brace. Returns the elements and their
+    /// positions.
     fn elements(&mut self, width: usize) -> Result<(Vec<u64>, Vec<Range<usize>>), Failure> {
         let (mut values, mut places) = (Vec::new(), Vec::new());
         let mut depth = 1;
         let mut wrong = None;
         let mut element: Vec<Token<'a>> = Vec::new();
         let mut parentheses = 0_usize;
-        // `has_word`: a number occurs that is too large for a table. `unknown`: an element contains an unknown name.
+        // `has_word`: the list contains a number that is too large for a table. `unknown`: an element contains an
+        // unknown name.
         let (mut has_word, mut unknown) = (false, false);
         while depth > 0 {
             let token = self.need("`}`")?;

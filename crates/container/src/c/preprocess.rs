@@ -1,8 +1,8 @@
 //! The parts of the C preprocessor that sources with binaries need: conditional groups and macros.
 //!
 //! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Notes name
-//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser they are errors, because they
-//! could add elements. The operators `#` and `##` are not supported.
+//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
+//! because they could add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,8 +16,8 @@ use crate::error::quoted;
 const DEEPEST: usize = 32;
 /// Maximum number of tokens in the expansion of one macro use.
 const MOST_TOKENS: usize = 1000;
-/// Maximum number of tokens in all macro expansions, per byte of the source. A macro that swaps bytes expands to about
-/// 12 tokens per byte of its use.
+/// Maximum number of tokens in all macro expansions, per byte of the source. In practice, a macro that swaps bytes
+/// expands to about 12 tokens per byte of the macro's use.
 const STEPS_PER_BYTE: usize = 64;
 /// Maximum number of omitted groups that notes name. Further groups are only counted.
 const MOST_NAMED: usize = 20;
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 20;
 #[derive(Clone)]
 struct Macro<'a> {
     parameters: Option<Vec<&'a str>>,
-    /// A text that ends with the body of the macro, and the offset of the body in this text.
+    /// A text that ends with the body of the macro, and the offset at which the body starts in this text.
     body: (&'a str, usize),
     /// Whether the macro comes from the caller instead of the source.
     given: bool,
@@ -50,8 +50,8 @@ pub(super) struct Tokens<'a> {
     conditions: Vec<OpenIf>,
     /// Expanded tokens that are returned before the next token of the lexer.
     pending: VecDeque<Token<'a>>,
-    /// Whether an initialiser is being read. Groups and directives in it cannot be skipped without changing its
-    /// elements.
+    /// Whether an initialiser is being read. Groups and directives in an initialiser cannot be skipped without changing
+    /// its elements.
     pub(super) inside: bool,
     /// Number of tokens to which macros may still expand.
     room: Cell<usize>,
@@ -107,7 +107,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Puts a token back, so that it is the next one.
+    /// Puts a token back, so that it is the next token.
     pub(super) fn unread(&mut self, token: Token<'a>) {
         self.pending.push_front(token);
     }
@@ -175,7 +175,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Skips groups after a directive, up to a group that is read or to the end of the `#if`.
+    /// Skips the groups after a directive. The function stops at the first group that is read, or at the end of the
+    /// `#if`.
     fn skip(&mut self, mut from: Token<'a>, undefined: &[&'a str]) -> Result<(), Error> {
         let mut undefined = undefined.to_vec();
         let mut depth = 0;
@@ -215,8 +216,8 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Adds a note about an omitted group. A group without digits has neither words nor definitions, so it gets no
-    /// note.
+    /// Adds a note about an omitted group. A group without digits contains neither words nor definitions, so the
+    /// function adds no note about such a group.
     fn leave_out(&mut self, from: Token<'a>, until: Token<'a>, undefined: &[&'a str]) {
         if !self.text[from.end..until.start.max(from.end)].contains(|c: char| c.is_ascii_digit()) {
             return;
@@ -237,7 +238,7 @@ impl<'a> Tokens<'a> {
         self.notes.push(format!("line {line}: {}: {lines} left out{why}", quoted(from.text)));
     }
 
-    /// Returns whether a condition holds, and the undefined names in it.
+    /// Returns whether a condition is true, and the undefined names in the condition.
     fn holds(&self, token: Token<'a>, name: &str, rest: usize) -> Result<(bool, Vec<&'a str>), Error> {
         let mut words = self.part(rest, token.end);
         let undefined = |word: &Token<'a>| word.kind == Kind::Word && !self.macros.contains_key(word.text);
@@ -295,7 +296,7 @@ impl<'a> Tokens<'a> {
     fn expand(&mut self, name: Token<'a>) -> Result<(), Error> {
         let mut used = vec![name];
         if self.macros.get(name.text).is_some_and(|found| found.parameters.is_some()) {
-            // A macro with parameters is used only if a parenthesis follows its name.
+            // The name of a macro with parameters is a use of the macro only if a parenthesis follows the name.
             let before = self.lexer;
             match self.lexer.next() {
                 Some(open) if open.is("(") => {
@@ -429,7 +430,7 @@ fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> 
         match word.kind {
             Kind::Word if seen.insert(word.text) => parameters.push(word.text),
             Kind::Mark if word.text == ")" && parameters.is_empty() => break,
-            // `...` is read as one parameter: a use must have exactly one argument at this position.
+            // `...` is read as one parameter, so a use of the macro must have exactly one argument at this position.
             Kind::Mark if word.text == "." => parameters.push("..."),
             _ => return None,
         }

@@ -1,9 +1,9 @@
-//! Arrays of register values next to programs, as tools for the Wii U write them: `u32 ps_regs[] = { … };` next to
+//! Arrays of register values next to programs. Tools for the Wii U write such arrays: `u32 ps_regs[] = { … };` next to
 //! `u32 ps_program[] = { … };`.
 //!
 //! An array whose name ends in `Regs` or `Registers` contains the registers of a GX2 structure, in order, or packets
-//! that set registers. These registers are the state of the program whose name starts with the same text. The array is
-//! not read as code.
+//! that set registers. These registers are the state of the program whose name starts with the same text as the name of
+//! the array. The array is not read as code.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::Stage;
@@ -31,7 +31,7 @@ const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary",
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
-    // `vsRegs` and `vs_regs` end with the separate word, but `segregs` does not.
+    // In `vsRegs` and `vs_regs`, the suffix is a separate word, but in `segregs` it is not.
     let word = name[found.len()..].starts_with(|c: char| c.is_ascii_uppercase())
         || found.ends_with('_')
         || found.is_empty();
@@ -50,7 +50,8 @@ fn bare(name: &str) -> String {
 /// Program type and registers.
 type SetRegisters = (Option<Stage>, Vec<(String, u32)>);
 
-/// Returns the registers of an array, and the program type if the number of registers determines it.
+/// Returns the registers of an array. If the number of registers determines the program type, the function also returns
+/// the program type.
 pub(super) fn state_of(values: &[u32]) -> Option<SetRegisters> {
     gsh::registers_of(values)
         .map(|(stage, state)| (Some(stage), state))
@@ -82,8 +83,8 @@ fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     (rest.is_empty() && !state.is_empty()).then_some(state)
 }
 
-/// Adds the registers of each array to the program whose name begins with the same text, or else to a program next to
-/// the array.
+/// Adds the registers of each array to the program whose name begins with the same text. If there is no such program,
+/// the registers are added to a program next to the array.
 pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
     for RegisterArray { name, after, values } in arrays {
         let Some((stage, state)) = state_of(&values) else { continue };
@@ -96,8 +97,8 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // An array whose name has no common part with a program belongs to the program before the array, or else to the
-        // program after it.
+        // If the name of an array has no common part with the name of a program, the array belongs to the program
+        // before it. If no program precedes the array, it belongs to the program after it.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn other_arrays_are_code() {
-        // No structure has 12 registers, and the other names are not those of register arrays.
+        // No structure has 12 registers, and the other two names are not names of register arrays.
         for text in [array("vs_regs", 12), array("aggregates", 52), array("segregs", 52)] {
             assert_eq!(read(&text).programs.len(), 1, "{text}");
             assert_eq!(read(&text).programs[0].state, []);

@@ -160,7 +160,7 @@ fn elements_in_big_endian_order_are_found_by_the_mark_or_by_the_hint() {
             [0x8000_0002]
         );
     }
-    // The byte order of the mark has precedence over the hint.
+    // The byte order of the mark takes precedence over the byte order of the hint.
     let image = super::load(&dump("unsigned int", "a", padded.as_bytes(), 4), &big).unwrap();
     assert_eq!(image.programs[0].name.as_deref(), Some("k"));
 }
@@ -429,7 +429,7 @@ fn bytes_in_a_string_are_words_or_what_their_mark_says() {
     );
     let error = refused("unsigned char a[] = \"\\x01\\x00\\0\\777\";\n");
     assert!(error.contains("escape sequence"), "{error}");
-    // Plain text is not an image.
+    // A string of plain text is not an image.
     assert!(refused("char a[] = \"abcd\"; int b[] = {};").contains("missing"));
 }
 

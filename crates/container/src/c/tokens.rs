@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Directive,
 }
 
-/// A token and its bytes in the source. The tokens of a macro have the bytes of its use.
+/// A token and its bytes in the source. If a token comes from a macro, its bytes are those of the macro's use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
@@ -117,7 +117,7 @@ fn continuation(text: &str) -> Option<usize> {
     ["\n", "\r\n"].into_iter().find(|end| rest.starts_with(end)).map(|end| 1 + end.len())
 }
 
-/// Returns the length of a line with its continuation lines, without the end of the last one.
+/// Returns the length of a line with its continuation lines. The length does not include the end of the last line.
 fn line_len(text: &str) -> usize {
     let mut len = 0;
     for line in text.split_inclusive('\n') {
@@ -135,13 +135,14 @@ fn comment_len(text: &str) -> usize {
     text.get(2..).and_then(|rest| rest.find("*/")).map_or(text.len(), |end| end + 4)
 }
 
-/// Returns the length of a preprocessor line. A comment in it may span lines.
+/// Returns the length of a preprocessor line. If a comment in the line extends over several lines, the length includes
+/// these lines.
 fn directive_len(text: &str) -> usize {
     let mut lexer = Lexer { text, at: 1, fresh: false };
     loop {
         let before = lexer.at;
-        // The lexer would skip line ends together with white space and comments. This loop therefore skips white space
-        // and comments itself, and finds the end of the line.
+        // The lexer would skip ends of lines together with white space and comments. This loop therefore skips white
+        // space and comments itself, and stops at the end of the line.
         let rest = &text[before..];
         if rest.starts_with("/*") {
             lexer.at += comment_len(rest);
@@ -176,12 +177,13 @@ fn number_len(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a string or character constant, up to the end of its line if it is not closed.
+/// Returns the length of a string or character constant. If the constant is not closed, it extends to the end of its
+/// line.
 fn literal_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
-            // After a backslash, the two characters of an end of line count as one.
+            // After a backslash, an end of line of two characters counts as one character.
             '\r' if escaped && text[at..].starts_with("\r\n") => {}
             _ if escaped => escaped = false,
             '\n' => return at,
@@ -193,7 +195,8 @@ fn literal_len(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Returns the length of a raw string from its quote on, up to the end of the text if it is not closed.
+/// Returns the length of a raw string from its quote on. If the string is not closed, it extends to the end of the
+/// text.
 fn raw_len(text: &str) -> usize {
     let Some(delimiter) = raw_delimiter(text) else { return literal_len(text, '"') };
     raw_contents(text, delimiter).map_or(text.len(), |contents| 2 * delimiter.len() + 4 + contents.len())
@@ -242,8 +245,8 @@ pub(super) fn push_string(source: &str, token: &Token<'_>, bytes: &mut Vec<u8>) 
     }
 }
 
-/// Returns the byte of an escape sequence, without its backslash, and the sequence's length. The end of a continued line
-/// has no byte.
+/// Returns the byte of an escape sequence, and the length of the sequence without its backslash. If the sequence only
+/// continues a line, it has no byte.
 pub(super) fn escape(text: &str) -> Option<(Option<u8>, usize)> {
     let digits = |text: &str, radix: u32, most: usize| {
         text.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(radix)).count()

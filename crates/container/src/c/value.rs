@@ -11,14 +11,14 @@ const DEEPEST: usize = 16;
 pub(super) enum Names {
     /// Names have the value 0, and numbers have 64 bits, as in a condition of the preprocessor.
     AreZero,
-    /// Names are errors, except for functions whose result is known for a host with this byte order.
+    /// Names are errors. Exceptions are functions whose result is known for a host with this byte order.
     AreFunctions {
         /// The host has the most significant byte first.
         big_endian: bool,
     },
 }
 
-/// Evaluates an expression that consists of all `tokens`. `end` is the token after it, for errors.
+/// Evaluates an expression that consists of all `tokens`. `end` is the token after the expression, for errors.
 pub(super) fn evaluate(
     source: &str,
     tokens: &[Token<'_>],
@@ -213,8 +213,8 @@ impl Function {
     }
 }
 
-/// Returns the function with a name. Known are the constant macros of stdint.h, and the byte order functions of Linux,
-/// Mesa, endian.h and arpa/inet.h.
+/// Returns the function with a name, or `None` if the function is not known. The known functions are the constant
+/// macros of stdint.h, and the byte order functions of Linux, Mesa, endian.h and arpa/inet.h.
 fn function(name: &str) -> Option<Function> {
     if let Some(bits) = name.strip_prefix("UINT").or(name.strip_prefix("INT")) {
         let bits = ["8_C", "16_C", "32_C", "64_C"].into_iter().find(|known| *known == bits)?;
@@ -239,7 +239,7 @@ fn function(name: &str) -> Option<Function> {
     Some(Function { bits, swaps })
 }
 
-/// A value with its type, on which C arithmetic depends.
+/// A value with its type. C arithmetic depends on the type.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
     pub(super) value: i128,
@@ -339,7 +339,8 @@ pub(super) struct Integer {
     pub(super) unsigned: bool,
 }
 
-/// Returns the type that `words` spell, or `None` if it is not an integer type, or if its size differs between hosts.
+/// Returns the type that `words` spell. Returns `None` if it is not an integer type, or if the size of the type differs
+/// between hosts.
 pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     #[rustfmt::skip]
     const NAMES: [(usize, &[&str], &[&str]); 4] = [
@@ -361,7 +362,7 @@ pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     if longs >= 2 {
         return Some(Integer { bytes: 8, unsigned });
     }
-    // `short int` is short: the smaller type has precedence.
+    // If the words contain two type names, the smaller type takes precedence: `short int` is short.
     let mut found = NAMES.into_iter().rev().filter_map(|(bytes, of_unsigned, of_signed)| {
         let is_unsigned = of_unsigned.iter().any(|name| has(name));
         let is_there = is_unsigned || of_signed.iter().any(|name| has(name));

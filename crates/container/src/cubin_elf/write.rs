@@ -24,7 +24,7 @@ const ALLOC: u64 = 2;
 const EXECUTE: u64 = 4;
 /// The symbol type of texture references.
 const TEXTURE: u8 = 10;
-/// Flag bits that every record of KPARAM_INFO has next to the size.
+/// Flag bits that every record of KPARAM_INFO contains in the same word as the size.
 const PARAM_FLAGS: u32 = 0x3f000;
 
 /// A section to be written.
@@ -37,7 +37,7 @@ struct Part {
     /// Whether the section refers to the symbol table.
     linked: bool,
     data: Vec<u8>,
-    /// Size of the section in bytes, if it differs from that of the data.
+    /// Size of the section in bytes, if it differs from the size of the data.
     size: Option<u64>,
 }
 
@@ -59,9 +59,9 @@ struct Symbol {
 
 /// Writes an ELF cubin: a 64-bit file if `wide`, otherwise a 32-bit file.
 ///
-/// The image must have one module. Blocks of one constant bank become one section. Notes report how the image that
-/// `load` returns differs: blocks are merged, and data that does not affect results is omitted if the format cannot
-/// represent it.
+/// The image must have one module. All blocks of a constant bank become one section. The returned notes report how the
+/// image that `load` returns differs from this image: blocks are merged, and data that does not affect results is
+/// omitted if the format cannot represent it.
 ///
 /// # Errors
 /// Returns an error that names the first item that the format cannot represent.
@@ -310,7 +310,8 @@ impl File {
         Ok(out)
     }
 
-    /// Adds blocks of constants as one section per bank. The sections have the order in which the banks first appear.
+    /// Adds blocks of constants as one section per bank. The order of the sections is the order in which the banks
+    /// first appear.
     fn banks(&mut self, of: &str, blocks: &[ConstantBlock]) -> Result<Vec<(u32, Bank)>, Error> {
         let mut banks: Vec<(u32, Bank)> = Vec::new();
         for block in blocks {
@@ -379,7 +380,8 @@ impl File {
             sections.insert(bank, (index, there));
         }
         let mut relocations: BTreeMap<u32, Vec<(Slot, u32)>> = BTreeMap::new();
-        // `filled` has the variables with initial contents, and `empty` is the size of those without.
+        // `filled` contains the variables with initial contents. `empty` is the total size of the variables without
+        // initial contents.
         let (mut filled, mut empty) = (Vec::new(), 0u64);
         let (first, second) = (self.next(), self.next() + 1);
         let contents = |filled: bool| {
@@ -434,7 +436,7 @@ impl File {
                 let bytes = there.get(at as usize..at as usize + 4);
                 bytes.map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
             };
-            // As in files of nvcc, the existing word is the addend.
+            // As in files of nvcc, the word to be relocated contains the addend.
             let explicit = slots.iter().any(|(slot, _)| word(slot.offset) != slot.addend);
             let records = slots.iter().map(|(slot, symbol)| Rel {
                 r_offset: slot.offset.into(),

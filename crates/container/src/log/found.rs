@@ -25,7 +25,7 @@ pub(super) struct LoggedShader {
     pub(super) expected: Option<usize>,
     pub(super) resources: Resources,
     pub(super) state: Vec<(String, u32)>,
-    /// Number of lines in the dump without words.
+    /// Number of lines in the dump that contain no words.
     pub(super) passed: Passed,
     pub(super) notes: Vec<String>,
     /// Error that names the missing part of the dump, if a part is missing.
@@ -56,7 +56,7 @@ impl LoggedShader {
     }
 }
 
-/// Number of lines in dumps without words.
+/// Number of lines in dumps that contain no words.
 #[derive(Default)]
 pub(super) struct Passed {
     pub(super) count: usize,
@@ -78,7 +78,7 @@ pub(super) fn digits_of(token: &str) -> Option<u32> {
     if fits { u32::from_str_radix(token, 16).ok() } else { None }
 }
 
-/// Returns whether a part of a line is a number that could be a word, rather than a decimal fraction or text.
+/// Returns whether a part of a line is a number that could be a word. Decimal fractions and text could not be words.
 pub(crate) fn is_number(token: &str) -> bool {
     let token = token.strip_prefix("0x").unwrap_or(token);
     let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());

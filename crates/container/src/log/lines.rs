@@ -72,12 +72,12 @@ pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// A log with shaders contains at least one of these texts. They are headers of dumps, and the first texts of dumps
-/// without a header.
+/// A log with shaders contains at least one of these texts. Each text is the header of a dump, or the first text of a
+/// dump without a header.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
-/// Returns the header in a line, with the text before it.
+/// Returns the header in a line, and the text before the header.
 pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
     let after = |mark: &str| text.find(mark).map(|at| (&text[..at], &text[at + mark.len()..]));
     // Prose may also contain these words, so the header must be at the end of its line.
@@ -108,12 +108,13 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
         .find_map(|(mark, header)| alone(mark).map(|(before, _)| (before, header)))
 }
 
-/// Returns the program type that a line of TGSI, NIR or nouveau states. A list of elements states a fetch program.
+/// Returns the program type that a line of TGSI, NIR or nouveau states. If a line lists elements, the program is a
+/// fetch program.
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // Versions of Mesa number some program types differently. These are tessellation programs. The types that the
-    // emulated chips have keep their numbers.
+    // Some program types have different numbers in different versions of Mesa. These types are tessellation programs.
+    // The numbers of the types that the emulated chips have are the same in all versions.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {
@@ -149,14 +150,15 @@ pub(super) fn in_comment(text: &str, at: usize) -> bool {
     line.contains("//") || before.rfind("/*").is_some_and(|start| !before[start..].contains("*/"))
 }
 
-/// Returns the text of a log. Spaces replace escape sequences, control characters and bytes that are not ASCII, so
-/// that offsets are unchanged.
+/// Returns the text of a log. Escape sequences, control characters and bytes that are not ASCII are replaced by spaces,
+/// so that offsets are unchanged.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte == b'\n' || byte == b'\t' || (b' '..0x7f).contains(&byte)) {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
-    // Position within an escape sequence, which has the form ESC [ PARAMETERS LETTER; 0 outside.
+    // Position within an escape sequence, which has the form ESC [ PARAMETERS LETTER. Outside such a sequence, the
+    // position is 0.
     let mut escape = 0;
     for byte in text.bytes() {
         let keeps = byte == b'\n' || byte == b'\t' || (b' '..0x7f).contains(&byte);
@@ -173,7 +175,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The lines of a log. In the lines of a dump, the text that precedes the header, such as a time, is removed.
+/// The lines of a log. In the lines of a dump, the text before the header (such as a time) is removed.
 pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.
@@ -199,7 +201,7 @@ impl<'a> LogLines<'a> {
         })
     }
 
-    /// Puts a line back, so that it is the next one.
+    /// Puts a line back, so that it is the next line.
     pub(super) fn back(&mut self, line: LogLine<'a>) {
         self.next = Some(line);
     }
@@ -209,7 +211,8 @@ impl<'a> LogLines<'a> {
         self.prefix = prefix;
     }
 
-    /// Returns a line without the prefix of the dump. If the line does not have the prefix, returns it unchanged.
+    /// Returns a line without the prefix of the dump. If the line does not begin with the prefix, it is returned
+    /// unchanged.
     pub(super) fn stripped(&self, line: LogLine<'a>) -> LogLine<'a> {
         after_prefix(self.prefix, line.text).map_or(line, |rest| line.cut(rest))
     }
@@ -225,8 +228,8 @@ impl<'a> LogLines<'a> {
     }
 }
 
-/// Returns the text after a prefix similar to `prefix`: numbers may have other digits, and the number of spaces may
-/// differ.
+/// Returns the text after a prefix that is similar to `prefix`. In a similar prefix, numbers may have other digits, and
+/// the number of spaces may differ.
 fn after_prefix<'a>(prefix: &str, line: &'a str) -> Option<&'a str> {
     let (mut prefix, mut line) = (prefix, line);
     let digit = |c: char| c.is_ascii_digit();

@@ -30,7 +30,7 @@ pub(super) struct Preceding<'a> {
 }
 
 impl<'a> Preceding<'a> {
-    /// Reads a line outside of functions.
+    /// Reads a line that is not part of a function.
     pub(super) fn see(&mut self, line: LogLine<'a>) -> Result<(), Error> {
         let mut words = line.text.split_ascii_whitespace();
         match words.next() {
@@ -81,7 +81,7 @@ pub(super) fn read<'a>(
         if let Some((_, address)) = text.split_once("clause starting at ") {
             let address = address.trim().trim_end_matches(':');
             let at = address.parse::<usize>().ok().and_then(|at| at.checked_mul(8));
-            // The clause may start after a gap for alignment, which is smaller than one fetch instruction.
+            // Before the clause, there may be a gap for alignment. The gap is smaller than one fetch instruction.
             let at = at.filter(|at| (code.len()..code.len() + 16).contains(at));
             let expected = "the address of the clause after the instructions before";
             code.resize(at.ok_or_else(|| Error::at(line.number, line.text, address, expected))?, 0);
@@ -111,8 +111,8 @@ pub(super) fn read<'a>(
     Ok(found)
 }
 
-/// Returns the first Evergreen or Cayman instruction in a text, with its line. LLVM uses the name of such an
-/// instruction only for these chips.
+/// Returns the first Evergreen or Cayman instruction in a text, with the number of its line. LLVM uses the name of such
+/// an instruction only for Evergreen and Cayman.
 pub(crate) fn foreign(text: &str) -> Option<(usize, &str)> {
     // Memory instructions of these chips also have other names.
     const NAMES: [&str; 3] = ["CF_TC_EG", "CF_VC_EG", "MEM_RAT"];

@@ -1,12 +1,12 @@
 //! Logs of drivers and compilers, with any number of shaders between other lines.
 //!
-//! Each dump begins with a header. Depending on its format, it ends after the stated number of words, after its last
-//! line, or at an end mark. [`lines`] finds the headers, and a module for each source reads the dumps. Lines between
-//! dumps are ignored, unless they state the program type of the next dump. Lines of a log may start with times or
-//! program names, and contain escape sequences and arbitrary bytes.
+//! Each dump begins with a header. The end of a dump depends on its format: the dump ends after the stated number of
+//! words, after its last line, or at an end mark. [`lines`] finds the headers. For each source of dumps, a module reads
+//! them. Lines between dumps are ignored, unless they state the program type of the next dump. Lines of a log may start
+//! with times or program names, and may contain escape sequences and arbitrary bytes.
 //!
-//! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, it is
-//! skipped, and a note names it. It is an error if no other dump can be read.
+//! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, the dump
+//! is skipped, and a note names it. If all dumps of a log are skipped, this is an error.
 
 mod found;
 mod lines;
@@ -30,7 +30,7 @@ use crate::c::declares_array;
 use crate::error::{Unread, counted, quoted};
 use crate::{Error, Format, Hints};
 
-/// Returns whether a text contains the dump of a shader that is not quoted in a C comment.
+/// Returns whether a text contains the dump of a shader outside C comments.
 pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     if !MARKS.iter().any(|mark| memmem::find(bytes, mark.as_bytes()).is_some()) && !is_llvm_text(bytes) {
         return false;
@@ -53,7 +53,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     is_llvm_text(bytes)
 }
 
-/// Returns whether a text is the assembly text of LLVM's R600 target, whatever the name of its file.
+/// Returns whether a text is the assembly text of LLVM's R600 target. The name of the file does not matter.
 pub fn is_llvm_text(bytes: &[u8]) -> bool {
     let is_section = |at: usize| {
         let line = &bytes[bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)..at];
@@ -62,7 +62,7 @@ pub fn is_llvm_text(bytes: &[u8]) -> bool {
     memmem::find(bytes, llvm::CONFIG.as_bytes()).is_some_and(is_section) && !bytes.contains(&0)
 }
 
-/// Reads all shaders of a log. Each one becomes a program.
+/// Reads all shaders of a log. Each shader becomes a program.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let text = String::from_utf8_lossy(bytes);
     // The offsets are valid in the file only if the text was not changed.
@@ -201,7 +201,7 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
 }
 
 /// Returns the program type of an r600 dump. A vertex program without a source in the log copies the output of the
-/// preceding geometry program. Mesa prints the type of such a program as `VS`, or not at all. (Mesa `r600_shader.c`)
+/// preceding geometry program. For such a program, Mesa prints the type `VS` or no type. (Mesa `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
     match (stated, own, last) {
@@ -242,7 +242,7 @@ fn settle_class(found: &mut LoggedShader) {
     found.foreign.get_or_insert(class);
 }
 
-/// Returns the chip of each class, if the log names one.
+/// Returns the chip of each class, if the log names a chip of the class.
 fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     let mut chips: HashMap<char, Option<String>> = HashMap::new();
     for (class, chip) in shaders.iter().filter_map(|found| Some((found.class?, found.chip.as_ref()?))) {
@@ -263,8 +263,8 @@ fn class_name(class: char) -> Option<String> {
     }
 }
 
-/// Gives a name to each shader without one. The name consists of the shader's type and a number. If several shaders
-/// have the same name, appends the line number to each of these names.
+/// Names each unnamed shader. The name consists of the shader's type and a number. If several
+/// shaders have the same name, the function appends the line number to each of these names.
 fn name(mut shaders: Vec<LoggedShader>) -> Vec<LoggedShader> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut uses: HashMap<String, usize> = HashMap::new();

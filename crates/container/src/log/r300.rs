@@ -164,7 +164,7 @@ pub(super) fn vertex<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result
     Ok(found)
 }
 
-/// Reads the registers of a flow control operation.
+/// Reads the registers of one flow control operation.
 fn flow_operation(found: &mut LoggedShader, line: LogLine<'_>, operation: usize) -> Result<bool, Error> {
     let Some((name, _)) = line.text.split_once(':') else { return Ok(false) };
     if !["NOP", "JUMP", "LOOP", "JSR"].contains(&name.trim()) {
@@ -186,8 +186,8 @@ fn flow_operation(found: &mut LoggedShader, line: LogLine<'_>, operation: usize)
     Ok(true)
 }
 
-/// Returns the word after the first `0x` that follows the byte `from` of a line, and the offset of its digits. `end` lists the
-/// characters that may follow the word.
+/// Returns the word after the first `0x` that follows byte `from` of a line, and the offset of the word's digits. `end`
+/// lists the characters that may follow the word.
 fn number(line: LogLine<'_>, from: usize, end: &str) -> Result<(usize, u32), Error> {
     let rest = &line.text[from..];
     let digits = rest.split_once("0x").map(|(_, rest)| {

@@ -25,7 +25,7 @@ const MOST_WORDS: usize = 1 << 20;
 /// The lines of a program.
 #[derive(Default)]
 struct DumpWords {
-    /// Each word and its offset in the log, by its address.
+    /// For each address, the word and its offset in the log.
     words: HashMap<usize, (u32, usize)>,
     /// Addresses of the lines with one word (all lines of old dumps) or three words (fetches).
     short: HashSet<usize>,
@@ -73,7 +73,7 @@ fn state(found: &mut LoggedShader, text: &str) -> bool {
 }
 
 impl DumpWords {
-    /// Adds the words of a line, if it belongs to the dump.
+    /// Adds the words of a line, if the line belongs to the dump.
     fn add(&mut self, line: LogLine<'_>) -> Result<bool, Error> {
         let mut tokens = line.tokens().peekable();
         let Some((_, address)) = tokens.next() else { return Ok(false) };
@@ -122,13 +122,14 @@ impl DumpWords {
     /// Puts the words in order, with zeros for words that Mesa does not print.
     fn settle(self, first: LogLine<'_>, found: &mut LoggedShader) {
         let end = self.words.keys().max().map_or(0, |last| last + 1);
-        // The last line may lack a word that is 0, after a fetch or an odd number of literals.
+        // The last line may lack a word that is 0. This word is the last word of a fetch, or the word after an odd
+        // number of literals.
         let whole = end.next_multiple_of(2);
         if let Some(expected) = found.expected.filter(|expected| *expected != whole) {
             found.notes.push(format!("its header states {expected} words, its lines have {end}"));
         }
         for at in 0..whole {
-            // Fetch clauses begin at a multiple of four, all others at an even address.
+            // Fetch clauses begin at a multiple of four. All other clauses begin at an even address.
             let after_short = at % 2 == 1 && self.words.contains_key(&(at - 1));
             let aligns = at / 2 % 2 == 1 && self.short.contains(&(at / 2 * 2 + 2));
             let word = self.words.get(&at);

@@ -52,7 +52,7 @@ fn read(text: &str) -> Image {
 /// Name, type, registers and stack of a program.
 type Head<'a> = (&'a str, Option<Stage>, Option<u32>, Option<u32>);
 
-/// Returns the head of each program.
+/// Returns the name, type, registers and stack of each program.
 fn heads(image: &Image) -> Vec<Head<'_>> {
     let head = |program: &Program| {
         let Resources { registers, stack, .. } = program.resources;

@@ -53,7 +53,7 @@ pub(super) struct Read {
     pub(super) value: Value,
     /// Length of the expression's text, in bytes.
     pub(super) len: usize,
-    /// Whether the expression names a constant.
+    /// Whether the expression contains the name of a constant.
     pub(super) names: bool,
     /// Whether the expression has an operator outside all parentheses.
     pub(super) operator: bool,
@@ -64,23 +64,24 @@ pub(super) struct Read {
 pub(super) enum Reach {
     /// The whole text.
     Whole,
-    /// The longest expression at the start of other text. A binary operator has space on both sides or on neither, so
-    /// `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
+    /// The longest expression at the start of other text. A binary operator has space on both sides or on neither side,
+    /// so `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
     Within,
-    /// Like [`Reach::Within`], but an operator with this precedence comes before the expression, and the assembler does
-    /// not compute that operator. Only operators that bind more strongly belong to the expression.
+    /// Like [`Reach::Within`], but an operator with this precedence is before the expression, and the assembler does
+    /// not compute that earlier operator. The expression contains only operators that bind more strongly than the
+    /// earlier operator.
     Behind(u8),
 }
 
-/// Binary operators with their precedence. An operator comes before each shorter operator with which it begins: `<<`
-/// before `<`.
+/// Binary operators with their precedence. If an operator begins with a shorter operator, the longer operator comes
+/// first: `<<` before `<`.
 #[rustfmt::skip]
 const OPERATORS: [(&str, u8); 18] = [
     ("||", 1), ("&&", 2), ("==", 6), ("!=", 6), ("<<", 8), (">>", 8), ("<=", 7), (">=", 7), ("<", 7), (">", 7),
     ("|", 3), ("^", 4), ("&", 5), ("+", 9), ("-", 9), ("*", 10), ("/", 10), ("%", 10),
 ];
 
-/// The lowest precedence of an operator in [`Reach::Within`]: that of `|`.
+/// The lowest precedence of an operator in [`Reach::Within`]: the precedence of `|`.
 const PLAIN: u8 = 3;
 
 /// Returns the precedence of a binary operator that has one character.
@@ -171,7 +172,8 @@ impl Parser<'_> {
             self.at = behind;
             let right = match self.binary(precedence + 1) {
                 Ok(right) => right,
-                // Within other text, the operator and the text after it may belong to that text: `N + $r1`.
+                // If the expression is part of other text, the operator and its right side may belong to that other
+                // text: `N + $r1`.
                 Err(_) if !self.whole && self.depth == 0 => {
                     (self.at, self.names) = (before, names);
                     break;

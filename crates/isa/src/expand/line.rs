@@ -1,4 +1,5 @@
-//! One line of a source: its text, the origins of its parts, and the replacement of names in it.
+//! One line of a source: the text of the line, the origins of the parts of this text, and the replacement of names in
+//! it.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::source::{number_len, word_len};
 pub(super) struct Part {
     pub(super) at: usize,
     pub(super) len: usize,
-    /// Whether the part is the text of that range, byte for byte.
+    /// Whether the part is the text of the range in the file, byte for byte.
     pub(super) verbatim: bool,
 }
 
@@ -36,8 +37,8 @@ impl Shown {
         Shown { text: String::new(), parts: Vec::new() }
     }
 
-    /// Returns the origin of the line without the space at its ends. If the line has several origins, the range covers
-    /// the first up to the last.
+    /// Returns the origin of the line without the space at its ends. If the line has several origins, the returned
+    /// range extends from the first origin to the last origin.
     pub(super) fn all(&self) -> Part {
         let start = self.text.len() - self.text.trim_start().len();
         self.part(start, self.text.trim_end().len().max(start))
@@ -143,8 +144,8 @@ pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     places
 }
 
-/// Replaces `\NAME` in a line for each name that has a value. The result ends early once it is longer than `most`
-/// bytes.
+/// Replaces `\NAME` in a line for each name that has a value. If the result becomes longer than `most` bytes, the
+/// replacement ends early.
 pub(super) fn filled(line: &Shown, values: &[(String, Shown)], most: usize) -> Shown {
     let text = &line.text;
     let mut out = Shown::empty();
@@ -173,8 +174,8 @@ pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     })
 }
 
-/// Replaces the constants, expressions and aliases in a line. The result ends early once it is longer than `most`
-/// bytes.
+/// Replaces the constants, expressions and aliases in a line. If the result becomes longer than `most` bytes, the
+/// replacement ends early.
 pub(super) fn resolved(
     line: &Shown,
     constant: &dyn Fn(&str) -> Option<Value>,
@@ -208,7 +209,7 @@ pub(super) fn resolved(
             continue;
         }
         let before = text[..at].bytes().next_back();
-        // The text continues a longer word: a component, a register or a label.
+        // The text from this position on continues a longer word: a component, a register or a label.
         let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
         let word = word_len(rest);
         let starts_name = word > 0 && !byte.is_ascii_digit();
@@ -237,11 +238,11 @@ pub(super) fn resolved(
             continue;
         }
         let read = expression::read(rest, reach(text, at), constant).ok();
-        // Parentheses without an operator inside belong to the machine's syntax.
+        // Parentheses without an operator inside are part of the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // Expressions with a macro's arguments are computed like expressions with names. But `0-15` after a colon
-            // is a range of R700.
+            // Expressions that contain a macro's arguments are computed like expressions that contain names. But `0-15`
+            // after a colon is a range of R700.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -286,8 +287,8 @@ fn is_binary(text: &str, at: usize) -> bool {
     operand && spaced == behind
 }
 
-/// Returns the reach of an expression at an offset. An operator before the offset may bind more strongly than the
-/// operators of the expression.
+/// Returns the reach of an expression at an offset. The reach depends on the operator before the offset, which may bind
+/// more strongly than the operators of the expression.
 fn reach(text: &str, at: usize) -> Reach {
     let before = text[..at].trim_end();
     let operator = before.bytes().next_back().and_then(precedence);

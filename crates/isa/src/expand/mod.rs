@@ -1,9 +1,9 @@
 //! Parts of a source text that all machines share: named constants, expressions, included files, conditions, repeated
 //! lines and macros.
 //!
-//! [`expand`] resolves them. It returns a plain text for the machine's assembler and records the origin of each part of
-//! that text. [`Expanded::in_source`] uses the origins to turn a message about the plain text into a message about the
-//! source.
+//! [`expand`] resolves these parts. It returns a plain text for the machine's assembler and records the origin of each
+//! part of that text. [`Expanded::in_source`] uses the origins to turn a message about the plain text into a message
+//! about the source.
 //!
 //! ```
 //! use reconverge_isa::expand::{Given, expand};
@@ -34,7 +34,7 @@ use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, 
 pub struct Included {
     /// Path of the file, relative to the folder of the source, as [`included_by`] returns it.
     pub name: String,
-    /// Text of the file, or the reason why it cannot be read.
+    /// Text of the file, or the reason why the file cannot be read.
     pub text: Result<String, String>,
 }
 
@@ -97,14 +97,14 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     Some((*found, name, rest))
 }
 
-/// Returns whether a text has anything to expand. For a text without anything to expand, such as a listing, this search
-/// is the only cost.
+/// Returns whether a text has anything to expand. For a text without macros and repetitions, such as a listing, this search is the
+/// only cost.
 fn has_any(source: &str) -> bool {
     source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
 
-/// Returns the paths of the files that `text` includes. `of` is the path of the file with this text, or empty for the
-/// source itself. All paths, including `of`, are relative to the folder of the source.
+/// Returns the paths of the files that `text` includes. `of` is the path of the file that contains `text`. For the
+/// source itself, `of` is empty. All paths, including `of`, are relative to the folder of the source.
 pub fn included_by(text: &str, of: &str) -> Vec<String> {
     let name = |(_, line)| match directive(line) {
         Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),
@@ -113,8 +113,8 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
     lines(text).filter_map(name).collect()
 }
 
-/// Returns the path of a file that the file `of` includes. `name` is the file's name in the directive. It is relative
-/// to the folder of `of`, unless it is absolute.
+/// Returns the path of a file that the file `of` includes. `name` is the included file's name in the directive. Unless
+/// `name` is absolute, it is relative to the folder of `of`.
 pub fn beside(of: &str, name: &str) -> String {
     match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
@@ -149,7 +149,7 @@ pub struct ConstantAt {
     pub value: Value,
     /// Span of the directive.
     pub span: Span,
-    /// The included file that contains the directive; `None` if the source itself contains it.
+    /// The included file that contains the directive. The value is `None` if the source itself contains the directive.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -163,17 +163,18 @@ struct Piece {
 /// Origin of lines: the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Description of the context in messages, which precedes the line of its use: `in the macro m,`. Empty for the
-    /// source.
+    /// Description of the context in messages: `in the macro m,`. In a message, the line in which the context is used
+    /// follows the description. Empty for the source.
     what: String,
-    /// Index of the file that contains the context's lines; 0 is the source.
+    /// Index of the file that contains the context's lines. The source has index 0.
     file: usize,
-    /// The enclosing context, and the part of its file that includes the file or uses the macro or repetition.
+    /// The enclosing context, and the part of the enclosing context's file that includes this file or uses this macro
+    /// or repetition.
     parent: Option<(usize, Part)>,
 }
 
 /// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. Returns `None` if
-/// the source has none of them and is plain text.
+/// the source contains none of these constructs and is plain text.
 ///
 /// # Errors
 /// Returns all mistakes in these constructs, with positions in the source or in an included file.
@@ -188,7 +189,7 @@ pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagn
 }
 
 /// Resolves the same constructs as [`expand`], and continues after mistakes. The returned text omits the lines with
-/// mistakes. The messages describe them.
+/// mistakes. The returned messages describe the mistakes.
 pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>) {
     let own = Arc::new(SourceFile { name: String::new(), text: source.to_owned() });
     let mut expander = Expander {
@@ -215,7 +216,7 @@ pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>)
 }
 
 impl Expanded {
-    /// Turns a message about the plain text into one about the source.
+    /// Turns a message about the plain text into a message about the source.
     pub fn in_source(&self, diagnostic: Diagnostic) -> Diagnostic {
         let (context, span) = self.origin(diagnostic.span);
         let diagnostic = Diagnostic { span, ..diagnostic };
@@ -231,8 +232,8 @@ impl Expanded {
         }
     }
 
-    /// Returns the offset in the source for an offset in the plain text. A line of a macro or an included file has the
-    /// offset of the source line that uses the macro or includes the file.
+    /// Converts an offset in the plain text to an offset in the source. For a line of a macro or of an included file,
+    /// the function returns the offset of the source line that uses the macro or includes the file.
     pub fn offset_in_source(&self, offset: usize) -> usize {
         let (mut context, span) = self.origin(Span::new(offset, offset));
         let mut at = span.start;
@@ -247,8 +248,8 @@ impl Expanded {
         &self.constants
     }
 
-    /// Returns the parts of the source that were replaced, each with its replacement, in the order of the plain text.
-    /// Parts of included files and macros are not returned.
+    /// Returns the parts of the source that were replaced, each with its replacement. The parts are in the order of the
+    /// plain text. Parts of included files and macros are not returned.
     pub fn replaced(&self) -> impl Iterator<Item = (Span, &str)> {
         let ends = self.pieces.iter().skip(1).map(|piece| piece.start).chain([self.text.len()]);
         let own = |piece: &Piece| piece.context == 0 && !piece.part.verbatim;
@@ -279,7 +280,7 @@ impl Expanded {
         (piece.context, Span::new(start, end.max(start)))
     }
 
-    /// Adds the file of a message, and the uses of macros and files through which its line was reached.
+    /// Adds two facts to a message: the file of its line, and the uses of macros and files that lead to this line.
     fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
         let file = self.contexts[context].file;
         if file > 0 {
@@ -323,7 +324,7 @@ fn whole(text: &str) -> Vec<Line> {
         comment: comment(at + line.len()),
     };
     let mut all: Vec<Line> = lines(text).map(line).collect();
-    // The last `\n` ends a line; an empty line does not follow it.
+    // If the text ends with `\n`, no empty line follows this `\n`.
     if text.ends_with('\n') {
         all.pop();
     }
@@ -345,7 +346,7 @@ struct Expander<'a> {
     constants: HashMap<String, Value>,
     aliases: HashMap<String, String>,
     macros: HashMap<String, Arc<Macro>>,
-    /// Bytes and lines produced so far, which [`EXPANSION`] limits.
+    /// Number of bytes and lines that have been produced so far. [`EXPANSION`] limits this number.
     used: u64,
     /// Number of macro uses so far. In the next use, `\@` has this value.
     calls: usize,
@@ -367,8 +368,8 @@ enum Branch {
     Taken,
     /// The assembler skips the lines of this branch. It may read the lines of a later branch.
     Not,
-    /// The assembler skips the lines of this and all later branches, because it read an earlier branch or skips the
-    /// enclosing lines.
+    /// The assembler skips the lines of this branch and of all later branches, because it read an earlier branch or
+    /// because it skips the enclosing lines.
     Done,
 }
 
@@ -386,8 +387,8 @@ impl Expander<'_> {
         usize::try_from(EXPANSION.get().saturating_sub(self.used)).unwrap_or(usize::MAX)
     }
 
-    /// Counts `bytes` bytes and one line against the limit, and returns whether the total is within the limit. The
-    /// first excess is an error, and no more lines are read.
+    /// Counts `bytes` bytes and one line, and returns whether the total is within the limit. When the total first
+    /// exceeds the limit, the function reports an error, and no more lines are read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -472,8 +473,8 @@ impl Expander<'_> {
                         self.error(context, part, "`.endif` without `.if`", "");
                     }
                 }
-                // The lines of a macro or repetition are collected even if the condition skips them, because an
-                // `.endif` in them does not end the condition.
+                // The lines of a macro or repetition are collected even if the condition skips them. The reason is that
+                // an `.endif` inside the macro or repetition does not end the condition.
                 Directive::Macro | Directive::Repeat => {
                     let Some(end) = self.end_of(lines, at, found, context, part) else { return };
                     let body = &lines[at..end];
@@ -497,8 +498,8 @@ impl Expander<'_> {
         }
     }
 
-    /// Returns the index of the line that ends a macro or a repetition. Other macros and repetitions may be nested in
-    /// it.
+    /// Returns the index of the line that ends a macro or a repetition. The macro or repetition may contain other
+    /// macros and repetitions.
     fn end_of(
         &mut self,
         lines: &[Line],
@@ -658,7 +659,8 @@ impl Expander<'_> {
         }
     }
 
-    /// Adds a context within another one and returns its index. Returns `None` if the contexts are nested too deeply.
+    /// Adds a context within another context and returns the index of the new context. Returns `None` if the contexts
+    /// are nested too deeply.
     fn enter(&mut self, what: String, file: usize, parent: usize, part: Part) -> Option<usize> {
         let mut depth = 0;
         let mut around = Some(parent);
@@ -820,7 +822,7 @@ impl Expander<'_> {
         };
         let Some(lines) = self.filled(&found.lines, &values, parent, part) else { return };
         let unknown = lines.iter().find_map(|line| line::unknown_parameter(&line.shown));
-        // Macros and repetitions inside this macro have their own parameters, which are filled in later.
+        // Macros and repetitions inside this macro have their own parameters. They are filled in later.
         let inner = lines.iter().any(|line| {
             matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
         });
@@ -837,12 +839,12 @@ impl Expander<'_> {
         self.block(&lines, context);
     }
 
-    /// Writes a line with its constants and expressions resolved, and its comment.
+    /// Resolves the constants and expressions in a line. Writes the resolved line and its comment.
     fn write(&mut self, line: &Shown, comment: Option<&Shown>, context: usize, part: Part) {
         let known = |name: &str| self.constants.get(name).copied();
         let resolved = match line::resolved(line, &known, &self.aliases, self.left()) {
-            // The comment stays, because a machine may read it: comments of latte-assembler's sources contain data that
-            // the program needs.
+            // The comment is kept, because a machine may read it: in latte-assembler's sources, comments contain data
+            // that the program needs.
             Ok(resolved) => match comment {
                 Some(comment) => resolved.followed_by(comment),
                 None => resolved,

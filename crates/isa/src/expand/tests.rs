@@ -106,8 +106,8 @@ fn conditions_choose_lines() {
         let given = Given { defines: define.map(str::to_owned).into_iter().collect(), ..Given::default() };
         assert_eq!(with(source, &given), out, "{define:?}");
     }
-    // Skipped lines are not read. But a skipped macro extends to its own `.endm`, so the `.endif` inside does not end
-    // the `.if`.
+    // Skipped lines are not read. But a skipped macro extends to its own `.endm`, so the `.endif` in the macro does not
+    // end the `.if`.
     assert_eq!(plain(".if 0\n.macro m\n.endif\n.endm\n.equ X, Y\n.endif\n"), "");
 }
 

@@ -30,8 +30,8 @@ thread_local! {
 /// Calls generated code.
 ///
 /// # Safety
-/// The requirements are those of the code. After a fault, the contents of the state and of all memory that the code
-/// writes are undefined.
+/// The requirements are those of the called code. After a fault, the contents of the state and of all memory that the
+/// code writes are undefined.
 #[inline(always)]
 pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
     let recovery = UnsafeCell::new(Recovery::default());
@@ -46,11 +46,11 @@ pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> 
     Err(Fault { address, instruction })
 }
 
-/// Calls generated code. Before the call, saves the registers that a function must preserve, and the state from which
-/// the handler can return to the caller.
+/// Calls generated code. Before the call, this function saves the registers that a function must preserve, and the
+/// state that the handler needs to return to the caller.
 ///
 /// # Safety
-/// The requirements are those of the code. In addition, `recovery` must be writable until this function returns.
+/// The requirements are those of the called code. In addition, `recovery` must be writable until this function returns.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut Recovery) -> u64 {
     naked_asm!(
@@ -92,8 +92,8 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
 #[derive(Debug)]
 pub(crate) struct Watched(&'static Slot);
 
-/// The addresses of a range of code, or zeros. Slots form a list that only grows, because the handler can read it at
-/// any time, without a lock.
+/// The addresses of a range of code, or zeros. Slots form a list that only grows, because the handler can read the list
+/// at any time, without a lock.
 #[derive(Debug, Default)]
 struct Slot {
     used: AtomicBool,
@@ -133,14 +133,14 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // The end is set last and cleared first, so the handler never reads an invalid range.
+        // The end of the range is set last and cleared first, so the handler never reads an invalid range.
         self.0.end.store(0, Ordering::Release);
         self.0.start.store(0, Ordering::Release);
         self.0.used.store(false, Ordering::Release);
     }
 }
 
-/// Returns whether an address is in generated code. The code that a thread runs is listed during the whole run, so the
+/// Returns whether an address is in generated code. While a thread runs code, that code stays in the list, so the
 /// result is right for this thread.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
@@ -173,8 +173,8 @@ impl Before {
     }
 }
 
-/// Installs the handler, once per process. A handler that is installed later gets faults first. It must pass faults
-/// that it does not handle to this handler, as is usual for signal handlers.
+/// Installs the handler, once per process. A handler that is installed later gets faults first. The later handler must
+/// pass faults that it does not handle to this handler, as is usual for signal handlers.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -186,8 +186,8 @@ pub(crate) fn install() {
                 action.sa_sigaction = handler as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
                 libc::sigemptyset(&raw mut action.sa_mask);
-                // The previous action is read before the new one is set, so that it is available for a fault between
-                // the two calls.
+                // The previous action is read before the new action is set, so that the previous action is available if
+                // a fault occurs between the two calls.
                 if libc::sigaction(*signal, std::ptr::null(), (*before.action.get()).as_mut_ptr()) == 0 {
                     before.known.store(true, Ordering::Release);
                     libc::sigaction(*signal, &raw const action, null_mut());
@@ -202,9 +202,9 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
     // SAFETY: the system passes both pointers to a handler with SA_SIGINFO.
     let (info, registers) = unsafe { (&*info, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
     let instruction = registers[libc::REG_RIP as usize] as usize;
-    // `si_code` is not positive for signals that a process has sent. The check of the address comes before the use of
-    // the thread-local variable. A thread that runs generated code has already used this variable. In other threads,
-    // its first use could allocate memory.
+    // `si_code` is not positive for signals that a process has sent. The code checks the address before it uses the
+    // thread-local variable. A thread that runs generated code has already used this variable. In other threads, its
+    // first use could allocate memory.
     if info.si_code > 0 && is_code(instruction) {
         let recovery = INNERMOST.get();
         if !recovery.is_null() {
@@ -233,11 +233,12 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
                 }
             }
         }
-        // The signal was sent by a process, and the previous action ignores it.
+        // A process sent the signal, and the previous action ignores it.
         Some(before) if before.sa_sigaction == libc::SIG_IGN && info.si_code <= 0 => {}
         _ => {
-            // The handler is removed. On return, the instruction faults again and ends the process. A signal that a
-            // process has sent is sent again. SAFETY: the call only changes the handler of the signal.
+            // The handler is removed. After this handler returns, the instruction faults again and ends the process. If
+            // a process sent the signal, this code sends the signal again. SAFETY: the call only changes the handler of
+            // the signal.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             if info.si_code <= 0 {
                 // SAFETY: the call sends a signal to this thread, which receives the signal when the handler returns.

@@ -32,7 +32,8 @@ fn mxcsr() -> u32 {
 fn run(pages: &Pages, address: usize) -> Result<u32, Fault> {
     // SAFETY: the code is a function with this signature, unless it faults.
     let code: Entry = unsafe { std::mem::transmute(pages.address(0)) };
-    // SAFETY: the code reads the address. If it cannot be read, the code faults, and these tests check the fault.
+    // SAFETY: the code reads the address. If the address cannot be read, the code faults, and these tests check the
+    // fault.
     unsafe { call(code, std::ptr::without_provenance_mut(address)) }
 }
 
@@ -80,7 +81,7 @@ fn threads_fault_while_others_make_and_drop_code() {
     });
 }
 
-/// Returns code that calls [`faults_outside`], which is not generated code.
+/// Returns code that calls [`faults_outside`]. The called function is not generated code.
 fn calls_outside() -> Pages {
     let mut code = vec![0x48, 0x83, 0xec, 0x08, 0x48, 0xb8]; // sub rsp, 8; mov rax, …
     code.extend((faults_outside as *const () as usize).to_le_bytes());
@@ -115,7 +116,7 @@ extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     ours(signal, info, context);
 }
 
-/// Sets a handler for SIGSEGV and returns the previous one.
+/// Sets a handler for SIGSEGV and returns the previous handler.
 fn set(handler: usize, flags: i32) -> usize {
     // SAFETY: the handler has the signature of the flags.
     unsafe {
@@ -127,8 +128,8 @@ fn set(handler: usize, flags: i32) -> usize {
     }
 }
 
-/// Installs the handlers that `handlers` names, lets code fault, and then does what `then` names. Runs in a separate
-/// process.
+/// Runs in a separate process. Installs the handlers that `handlers` names, lets code fault, and then performs the
+/// action that `then` names.
 fn in_a_process(handlers: &str, then: &str) -> ! {
     match handlers {
         "runtime" => {}
@@ -146,7 +147,7 @@ fn in_a_process(handlers: &str, then: &str) -> ! {
     match then {
         "outside" => _ = faults_outside(),
         "called" => _ = run(&calls_outside(), 0),
-        // SAFETY: it sends a signal to this thread.
+        // SAFETY: the call sends a signal to this thread.
         _ => _ = unsafe { libc::raise(libc::SIGSEGV) },
     }
     assert!(run(&pages(&READS), NOWHERE[0]).is_err());

@@ -284,7 +284,7 @@ fn a_place_that_is_not_an_offset_in_its_site_is_rejected() {
 fn lanes_that_are_not_within_the_bound_of_their_site_are_rejected() {
     let wrong = Err(Rejected::Lanes(0));
     assert_eq!(load_from_site(|_, span| span.lanes = span.mask), wrong, "all lanes");
-    // The lanes come from another comparison of the bound and the inverted place.
+    // The lanes come from a different comparison of the bound and the inverted place.
     let compared = |compare: &dyn Fn(&mut Strip, Value, Value, Value) -> Value| {
         load_from_site(|strip, span| {
             let sign = strip.constant(1 << 31);
@@ -346,7 +346,7 @@ fn a_site_that_the_state_does_not_have_is_rejected() {
     assert_eq!(of(SITES), Err(Rejected::Site(SITES)));
 }
 
-/// Verifies a segment without a check. Its strip stores once, and is changed by `change`.
+/// Verifies a segment without a check. The strip of the segment stores once, and `change` modifies this strip.
 fn store_at_once(site: bool, change: impl Fn(&mut Strip, Inside, Value)) -> Result<(), Rejected> {
     let mut strip = Strip::with_window(WINDOW);
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));

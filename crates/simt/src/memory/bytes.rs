@@ -1,4 +1,4 @@
-//! The bytes of a buffer. They are owned, or part of a memory that is also used elsewhere.
+//! The bytes of a buffer. The buffer owns them, or they are part of a memory that is also used elsewhere.
 
 // Unsafe code is required because borrowed bytes are accessed through a pointer.
 #![allow(unsafe_code)]
@@ -7,7 +7,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The bytes of a buffer. They are owned, except for those of [`Bytes::borrowed`]. A clone always owns its bytes.
+/// The bytes of a buffer. The value owns its bytes, unless [`Bytes::borrowed`] created it. A clone always owns its
+/// bytes.
 pub struct Bytes {
     start: NonNull<u8>,
     length: usize,
@@ -24,9 +25,9 @@ impl Bytes {
     /// Returns bytes that are part of a chip's memory, so that a launch works on that memory without a copy.
     ///
     /// # Safety
-    /// While the value exists, the range must be valid for reads and writes, and no other reference to it may be used
-    /// in this process. Accesses through other mappings of the same pages are like accesses of another processor: a
-    /// launch may or may not see them.
+    /// While the value exists, the range must be valid for reads and writes, and no other reference to the range may be
+    /// used in this process. Accesses through other mappings of the same pages are like accesses of another processor:
+    /// a launch may or may not see them.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }

@@ -35,7 +35,8 @@ fn a_buffer_is_added_only_where_there_is_room() {
     assert_eq!(places, [0x10, 0x20, 0x30]);
 }
 
-/// Whoever keeps host addresses of buffers compares layouts: every change of the buffers changes the layout.
+/// Code that stores host addresses of buffers compares layouts to find out whether the addresses are still valid. So
+/// every change of the buffers must change the layout.
 #[test]
 fn a_memory_has_another_layout_whenever_its_buffers_may_have_other_addresses() {
     let mut memory = memory();
@@ -187,7 +188,7 @@ enum Way {
     Change,
 }
 
-/// An access of a group, in one of the shapes that accesses of a warp have.
+/// An access of a group. Its shape is one of those that accesses of a warp have.
 #[derive(Clone, Debug)]
 struct Access {
     way: Way,
@@ -261,7 +262,7 @@ impl Access {
 }
 
 /// Runs groups on buffers that are adjacent and share pages. The groups access bytes close to each other or far apart.
-/// The results are those of running the groups in order. If accesses do not overlap, few groups run again.
+/// The results must equal those of running the groups in order. If accesses do not overlap, few groups may run again.
 #[test]
 fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
@@ -320,8 +321,8 @@ fn run(group: &[Access], store: &mut impl Store) -> Vec<bool> {
     group.iter().map(|access| access.run(store, &mut seen).is_some()).collect()
 }
 
-/// Returns two verdicts on a second group after the stores of a first group: one without paged chunks, and one after
-/// the plan has been updated.
+/// Returns two verdicts on a second group that ran beside a first group: one with a plan without paged chunks, and one
+/// after the plan has been updated.
 fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) -> [Verdict; 2] {
     let memory = Memory::new(vec![Buffer::new(0x1000, vec![0; 1024])]).unwrap();
     let mut plan = Plan::new(&memory);

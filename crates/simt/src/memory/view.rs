@@ -1,24 +1,25 @@
 //! The memory as a group sees it while other groups run ([`Tracked`]), and the record of the group's accesses for the
 //! commit ([`Footprint`]).
 //!
-//! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of a chunk in one of two ways:
+//! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of each chunk in one of two ways:
 //!
-//! * **If no store of the group has reached the chunk**, loads read the memory itself. The view only sets a bit that
-//!   the chunk was read. An access that spans several chunks sets the bits of all of them. A buffer that a launch only
-//!   reads has no further cost.
+//! * **If no store of the group has reached the chunk**, loads read the memory itself. For each chunk that a load
+//!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
 //! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
 //!   bytes as the buffer. The system provides zeroed memory for the shadow on first access. Before a *page* (256 bytes)
-//!   of the shadow is first used, it is copied from the buffer. A page has two bits per word: one if the word was read
-//!   before it was written, and one if it was written. Stores of less than a word have a bit per byte. Accesses of
-//!   lanes to contiguous words set their bits with two shifts; other accesses set them lane by lane.
+//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word: one bit is set if
+//!   the word was read before it was written, and the other bit is set if the word was written. A page with stores of
+//!   less than a word also has one bit per byte. Accesses of lanes to contiguous words set their bits with two shifts;
+//!   other accesses set them lane by lane.
 //!
-//! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of both.
+//! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of the shadow
+//! and of the memory.
 //!
-//! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group read
-//! from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that the group read
-//! directly. In both cases, the group runs again. After an unknown verdict, the [`Plan`] also makes the chunk paged for
-//! all later groups. If another chunk of the same buffer then has such a conflict, the plan makes the whole buffer
-//! paged, so that later verdicts are exact.
+//! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group of
+//! the footprint read from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that
+//! the group read directly. In both cases, the group runs again. After an unknown verdict, the [`Plan`] also makes the
+//! chunk paged for all later groups. If another chunk of the same buffer then causes an unknown verdict, the plan makes
+//! the whole buffer paged, so that later verdicts are exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -45,7 +46,7 @@ const PIECE: usize = 64;
 /// bits of all chunks.
 const CHUNKS: usize = 512;
 
-/// Numbers of a buffer's pages among the pages of all buffers. Offsets in a buffer count from the start of its first
+/// Position of a buffer's pages among the pages of all buffers. Offsets in a buffer count from the start of its first
 /// page, whose address is a multiple of [`PAGE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Layout {
@@ -90,8 +91,8 @@ fn between(first: usize, last: usize) -> u64 {
     u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
 }
 
-/// Calls `act` with each word of a set that contains some of the bits `first` to `last`, and with the mask of those
-/// bits in the word.
+/// Calls `act` for each word of a set that contains some of the bits `first` to `last`. The arguments of `act` are the
+/// word and the mask of those bits in the word.
 #[inline(always)]
 fn words_of(set: &mut [u64], first: usize, last: usize, mut act: impl FnMut(&mut u64, u64)) {
     let (low, high) = (first / 64, last / 64);
@@ -144,10 +145,10 @@ struct Area {
     bytes: Vec<u8>,
     /// The pages that have been copied from the memory, as a set of bits.
     open: Vec<u64>,
-    /// For each page, the words that were read before they were written, and the words that were written.
+    /// For each page, two sets of words: words that were read before they were written, and words that were written.
     marks: Vec<[u64; 2]>,
-    /// For each page, the bytes that were written in words that were not written as a whole. Empty until there is such
-    /// a byte.
+    /// For each page, one bit per byte. The bit is set if the byte was written, but not its whole word. The field is
+    /// empty until there is such a byte.
     partial: Vec<[u64; PAGE / 64]>,
 }
 
@@ -158,7 +159,7 @@ impl Area {
     }
 
     /// Opens the pages that contain the picked bytes of a range, and marks these bytes as read or written. Returns the
-    /// whole range. `at` is the offset of the range. New pages are added to `opened`.
+    /// bytes of the whole range. `at` is the offset of the range. The numbers of new pages are added to `opened`.
     #[inline(always)]
     fn bytes<const READ: bool, const WRITE: bool>(
         &mut self,
@@ -309,7 +310,7 @@ impl Area {
     }
 }
 
-/// The allocation of a view, which a later view of the same launch reuses.
+/// The allocation of a view, which a later view of the same launch can reuse.
 #[derive(Clone, Debug, Default)]
 pub struct Shadow {
     areas: Vec<Area>,
@@ -317,7 +318,8 @@ pub struct Shadow {
     opened: Vec<u32>,
 }
 
-/// Memory as a group sees it while other groups run: the contents at the start, changed by the group's own stores.
+/// Memory as a group sees it while other groups run: the contents at the start of the group, changed by the group's own
+/// stores.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
@@ -332,7 +334,8 @@ impl<'a> Tracked<'a> {
         Self::with(memory, &Plan::new(memory), Shadow::default())
     }
 
-    /// Returns a view that uses the allocation of an earlier view, or a new one if `shadow` is empty.
+    /// Returns a view that uses the allocation of an earlier view. If `shadow` is empty, the view gets a new
+    /// allocation.
     pub fn with(memory: &'a Memory, plan: &Plan, mut shadow: Shadow) -> Self {
         if shadow.areas.is_empty() {
             shadow.areas = plan.layouts.iter().map(Area::new).collect();
@@ -464,7 +467,7 @@ struct Page {
     number: u32,
     /// The words that were written as a whole, one bit per word.
     written: u64,
-    /// The bytes that were written in other words, one bit per byte.
+    /// The bytes that were written in words of which only a part was written, one bit per byte.
     partial: [u64; PAGE / 64],
     data: [u8; PAGE],
 }
@@ -492,7 +495,7 @@ impl Page {
     }
 }
 
-/// The accesses of a group, separate from the memory that it ran on.
+/// The recorded accesses of a group, without a reference to the memory on which the group ran.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pages: Vec<Page>,
@@ -512,8 +515,8 @@ impl Footprint {
         self.pages.len()
     }
 
-    /// Adds a page. The ranges of `pieces` are computed here, while the page is in the cache, because a commit reads
-    /// hundreds of footprints.
+    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints, so these ranges are
+    /// computed here, while the page is in the processor's cache.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {
@@ -552,7 +555,7 @@ impl Memory {
         let write = |(layout, start, bytes, pages): (&Layout, usize, &mut [u8], &Vec<&[Page]>)| {
             pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
         };
-        // Most commits are small. For them, a second thread would cost more than it saves.
+        // Most commits are small. For a small commit, a second thread would cost more time than it saves.
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(write),
             _ if pool::threads() == 1 => parts.into_iter().for_each(write),
@@ -561,7 +564,7 @@ impl Memory {
     }
 }
 
-/// A cheap hash for page numbers. It may be weak, because no result depends on the order of the map.
+/// A cheap hash for page numbers. The hash may be weak, because no result depends on the order of the map.
 #[derive(Default)]
 struct PageHasher(u64);
 
@@ -597,12 +600,13 @@ pub enum Verdict {
 pub struct Written {
     pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
     chunks: Vec<u64>,
-    /// Whether chunks are recorded without their pages. That is sufficient if no group has read in pages.
+    /// Whether only the chunks are recorded, without their pages. The chunks are sufficient if no group has read from
+    /// pages.
     coarse: bool,
 }
 
 impl Written {
-    /// Returns an empty record. Later, the record may be compared only with these footprints.
+    /// Returns an empty record. Later, only these footprints may be compared with the record.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }
@@ -618,7 +622,7 @@ impl Written {
         if meets { Verdict::Unknown } else { Verdict::Right }
     }
 
-    /// Adds the stores of a group.
+    /// Adds the stores of a group to the record.
     pub fn add(&mut self, footprint: &Footprint) {
         self.chunks.resize(footprint.wrote.len(), 0);
         self.chunks.iter_mut().zip(&footprint.wrote).for_each(|(all, wrote)| *all |= wrote);
@@ -630,7 +634,8 @@ impl Written {
     }
 }
 
-/// The chunks that are paged for all later groups of a launch, because some groups read where others write.
+/// The chunks that are paged for all later groups of a launch, because some groups read these chunks and other groups
+/// write them.
 #[derive(Clone, Debug)]
 pub struct Plan {
     layouts: Vec<Layout>,

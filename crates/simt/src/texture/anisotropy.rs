@@ -1,23 +1,23 @@
-//! Anisotropic filters. The result is the mean of several positions along the longer side of the area that a pixel
-//! covers.
+//! Anisotropic filters. The result is the mean of texels at several positions along the longer side of the area that a
+//! pixel covers.
 //!
-//! No document of the three machines states the arithmetic. This module takes the number N of positions, and their
-//! level of detail, from the example in EXT_texture_filter_anisotropic: N = min(ceil(Pmax / Pmin), maximum), and
-//! log2(Pmax / N).
+//! No document of the three machines states the arithmetic. This module takes two formulas from the example in
+//! EXT_texture_filter_anisotropic. The number of positions is N = min(ceil(Pmax / Pmin), maximum). Their level of
+//! detail is log2(Pmax / N).
 //!
-//! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and uses
-//! their middles, with equal weights. In the example of the extension, the positions are closer together, at i / (N +
-//! 1). Tests suggest equal parts for Tesla. Mesa's driver uses two positions to resolve the eight samples of a pixel,
-//! which are arranged in rows of four. NV92 passes all tests of such resolves.
+//! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and reads
+//! the middle of each part, with equal weights. In the example of the extension, the positions are closer together, at
+//! i / (N + 1). Tests suggest equal parts for Tesla. Mesa's driver uses two positions to resolve the eight samples of a
+//! pixel, which are arranged in rows of four. NV92 passes all tests of such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, the changes are
-/// those of the coordinates on a face, which run from 0 to 1.
+/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, they are the
+/// changes of the coordinates on a face. These coordinates run from 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
-/// If a ratio of sides exceeds a whole number by at most this amount, it counts as that number. Otherwise, rounding
-/// errors of coordinates could turn one position into two.
+/// If a ratio of sides exceeds a whole number by at most this amount, the ratio counts as that whole number. Otherwise,
+/// rounding errors of coordinates could turn one position into two.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
 /// The positions whose mean an anisotropic filter computes.
@@ -55,7 +55,7 @@ impl Footprint {
     }
 
     /// Returns position `number` of a pixel. `at` is the middle of the pixel, with its level of detail. If the
-    /// footprint has a single position, it is `at`.
+    /// footprint has a single position, the function returns `at`.
     pub fn place(&self, image: &Image, at: &Position, number: u8) -> Position {
         if self.count() == 1 {
             return *at;
@@ -63,8 +63,8 @@ impl Footprint {
         let along = along(number, self.count().into());
         let moved = |from: [f32; 3]| [0, 1, 2].map(|axis| from[axis] + self.longer[axis] * along);
         let coordinates = match image.shape {
-            // A position beyond the edge of the face stays on the plane of the face, so its direction points at another
-            // face.
+            // A position beyond the edge of the face stays on the plane of the face. The direction to this position
+            // points at another face.
             Shape::Cube | Shape::CubeArray => {
                 let face = Face::of(at.coordinates);
                 let [s, t] = face.project(at.coordinates);
@@ -76,7 +76,7 @@ impl Footprint {
         Position { coordinates, lod: at.lod - self.finer, ..*at }
     }
 
-    /// Returns the bits of the mean of the components that `read` returns for the positions. If there is a single
+    /// Calls `read` for each position and returns the bits of the mean of the components. If there is a single
     /// position, its components are returned unchanged.
     pub fn mean(&self, image: &Image, at: &Position, read: impl Fn(&Position) -> [u32; 4]) -> [u32; 4] {
         if self.count() == 1 {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_square_is_filtered_as_without_anisotropy() {
         for size in [0.3, 1.0, 1.7, 2.0, 5.0] {
-            // Coordinates have few bits, so one side may be slightly longer than the other.
+            // Coordinates have few bits, so one side of the footprint may be slightly longer than the other side.
             for below in [size, size * 1.0001] {
                 assert_eq!(read(&sampler(16), sides(size, below)), read(&sampler(1), sides(size, below)));
             }

@@ -20,7 +20,8 @@ impl Field {
     /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
     /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // If possible, the first word of the element is read, so that one read serves several components.
+        // If possible, the field is read with the first word of the element, so that one read serves several
+        // components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
         (width > 0 && u32::from(shift) + u32::from(width) <= u32::BITS).then_some(Field {
@@ -45,7 +46,7 @@ impl Field {
         u32::MAX >> (u32::BITS - u32::from(self.width))
     }
 
-    /// Returns the number of bits of a word that the field does not use.
+    /// Returns the number of bits of a word that are not part of the field.
     pub(super) fn above(self) -> u32 {
         u32::BITS - u32::from(self.width)
     }
@@ -56,8 +57,8 @@ impl Field {
 pub enum Channel {
     /// A constant: the same word in every texel.
     Word(u32),
-    /// A fraction from 0 to 1: the number in the field divided by the field's largest number, rounded once. The field
-    /// has up to 24 bits.
+    /// A fraction from 0 to 1: the number in the field divided by the largest number that the field can contain,
+    /// rounded once. The field has up to 24 bits.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),
@@ -65,11 +66,11 @@ pub enum Channel {
     Signed(Field),
     /// A float with five bits of exponent: 16 bits with a sign, 11 or 10 bits without one.
     SmallFloat(Field),
-    /// The word of a list at the index in the field.
+    /// A word of a list. The field contains the index of the word in the list.
     Listed(Field, Arc<[u32]>),
 }
 
-/// A channel that consists of one byte, which is a fraction of 255.
+/// A channel that is a constant byte or one byte of the element. The byte is a fraction of 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
     /// The byte of the element with this number.
@@ -91,7 +92,8 @@ impl Channel {
         }
     }
 
-    /// Returns the channel as a byte, if it is a fraction in a whole byte of the first word, or the constant 0 or 1.
+    /// Returns the channel as a byte. The channel must be the constant 0 or 1, or a fraction in a whole byte of the
+    /// first word; otherwise the function returns `None`.
     pub fn as_byte(&self) -> Option<ByteChannel> {
         const ONE: u32 = 1f32.to_bits();
         match self {
@@ -165,8 +167,8 @@ pub(super) fn small_float_shift(field: Field) -> u32 {
 #[inline(always)]
 pub(super) fn small_float(half: u32) -> u32 {
     let magnitude = half & 0x7fff;
-    // After the shift, the exponent is too small by 112, which the multiplication by 2^112 corrects. The product is
-    // exact, and denormal halves become normal singles.
+    // After the shift, the exponent is too small by 112. The multiplication by 2^112 corrects the exponent. The product
+    // is exact, and denormal halves become normal singles.
     let finite = (f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000)).to_bits();
     let quiet = if magnitude > 0x7c00 { 0x0040_0000 } else { 0 };
     let special = magnitude << 13 | 0x7f80_0000 | quiet;
@@ -204,8 +206,8 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Returns the elements of a level. Returns `None` if a channel would read past the end of the bytes, or does not
-    /// define a value for each number in its field.
+    /// Returns the elements of a level. Returns `None` in two cases: a channel would read past the end of the bytes, or
+    /// a channel does not define a value for each number in its field.
     pub fn new(
         bytes: &Arc<Vec<u8>>,
         strides: Strides,
@@ -254,7 +256,7 @@ impl Elements {
         self.channels.each_ref().map(|channel| channel.read(word))
     }
 
-    /// Returns whether elements of the two levels have the same meaning if their bytes are equal.
+    /// Returns whether equal bytes mean equal texels in the two levels.
     pub(super) fn is_like(&self, other: &Elements) -> bool {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }

@@ -50,7 +50,7 @@ pub struct Level {
     pub texels: Texels,
 }
 
-/// Texels of a level. They are ordered by row from t = 0 on, then by slice.
+/// Texels of a level. They are sorted by slice, and within a slice by row, from t = 0 on.
 #[derive(Clone)]
 pub enum Texels {
     /// Bits of red, green, blue and alpha.
@@ -157,7 +157,7 @@ impl PartialEq for Level {
         };
         self.rows().all(|(y, z)| {
             let width = self.width as usize;
-            // If the bytes of two rows are equal, the texels are equal. If the bytes differ, the texels may still be
+            // If the bytes of two rows are equal, their texels are equal. If the bytes differ, the texels may still be
             // equal.
             let equal =
                 like.is_some_and(|(own, others)| match (own.row(width, y, z), others.row(width, y, z)) {
@@ -216,8 +216,8 @@ pub enum ImageError {
         /// Number of the level.
         level: usize,
     },
-    /// A level does not have half the size of the level before it, rounded down but at least 1. The number of layers or
-    /// faces must not change. (OpenGL 3.0, "Texture Completeness")
+    /// The size of a level is not half the size of the level before it, rounded down but at least 1. The number of
+    /// layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
     #[error("level {level}: expected size {wanted:?} after the level before, found {found:?}")]
     Chain {
         /// Number of the level.
@@ -233,7 +233,8 @@ pub enum ImageError {
         /// Number of the level.
         level: usize,
     },
-    /// The size does not fit the shape. For example, a 1D image has one row, and a cube has six square faces.
+    /// The size is not valid for the shape. For example, a 1D image must have one row, and a cube must have six square
+    /// faces.
     #[error("level {level}: a {shape:?} image cannot have the size {width} x {height} x {depth}")]
     Size {
         /// Number of the level.
@@ -299,13 +300,13 @@ impl Image {
     /// Returns whether all components of a level are known to be [bounded](are_bounded).
     ///
     /// A mean of bounded numbers with weights from 0 to 1, or a mean of two such means, is neither infinite nor a NaN.
-    /// If a weight is 0 or 1, the mean has the bits of one of the numbers. The only possible change would be from -0 to
-    /// +0. It does not occur, because no product with a weight above 0 underflows.
+    /// If a weight is 0 or 1, the mean has the bits of one of the numbers. A change from -0 to +0 would be an
+    /// exception, but it does not occur, because no product with a weight above 0 underflows.
     pub(super) fn is_bounded(&self, level: usize) -> bool {
         self.bounded[level]
     }
 
-    /// Checks each level on its own.
+    /// Checks each level separately.
     fn check(shape: Shape, levels: &[Level]) -> Result<(), ImageError> {
         if levels.is_empty() {
             return Err(ImageError::Empty { level: 0 });
@@ -342,8 +343,9 @@ impl Image {
 
     /// Returns a cube image as a 2D array in which each cube has six layers. Returns any other image unchanged.
     ///
-    /// Use this function if the program projects directions itself and then selects the face, as after the CUBE
-    /// instruction of R700. Coordinates s and t then run from 0 to 1 on the layer, and clamp to its edge.
+    /// Use this function if the program itself projects directions onto a face and then selects the face, as after the
+    /// CUBE instruction of R700. Coordinates s and t then run from 0 to 1 on the layer, and clamp to the edge of the
+    /// layer.
     pub fn with_faces_as_layers(self) -> Image {
         let shape = match self.shape {
             Shape::Cube | Shape::CubeArray => Shape::D2Array,

@@ -1,20 +1,19 @@
-//! The sampler over whole rows of lanes. Its results equal those of [`sample`] and its variants for each lane, bit for
+//! The sampler over whole rows of lanes. For each lane, its results equal those of [`sample`] and its variants, bit for
 //! bit.
 //!
 //! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
 //! levels, whether a lane can read the border, and the filter and the level if the level of detail cannot change them.
-//! [`Plan::read`] processes eight lanes at a time, in vectors. For one level after another, it computes texel
-//! coordinates, wrapping and weights (`near.rs`), reads and converts the texels (`stored.rs`), and mixes them. If lanes
-//! read different levels, each level is read for all eight lanes, and each lane keeps the result of its own level. For
-//! a cube, `cube.rs` first projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`]
-//! is a faster function for the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes
-//! levels of detail.
+//! [`Plan::read`] processes eight lanes at a time, in vectors. It works on one level after another. For each level, it
+//! computes texel coordinates, wrapping and weights (`near.rs`), reads and converts the texels (`stored.rs`), and mixes
+//! them. If lanes read different levels, each level is read for all eight lanes, and each lane keeps the result of the
+//! level that it selected. For a cube, `cube.rs` first projects the directions onto the faces, which are then read as
+//! layers. [`Plan::read_flat`] is a faster function for the most frequent reads. [`Plan::fetch`] reads texels by their
+//! indices. `lods.rs` computes levels of detail.
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
-//! Two kinds of lanes are read by the per-lane sampler instead: lanes that are 2^22 texels or more away from the
-//! image's origin, and lanes at the edges of the faces of a seamless cube. Other lanes of the same fetch are still read
-//! as rows.
+//! The per-lane sampler reads two kinds of lanes: lanes that are 2^22 texels or more away from the image's origin, and
+//! lanes at the edges of the faces of a seamless cube. Other lanes of the same fetch are still read as rows.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -45,7 +44,7 @@ use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
 /// A row, with one word per lane.
 pub type Words<const N: usize> = [u32; N];
 
-/// Number of lanes in a vector. On all machines, the number of lanes in a group is a multiple of it.
+/// Number of lanes in a vector. On all machines, the number of lanes in a group is a multiple of this number.
 const EIGHT: usize = 8;
 /// The set of all lanes in a vector, with one bit per lane.
 const EIGHT_LANES: u64 = (1 << EIGHT) - 1;
@@ -114,15 +113,16 @@ impl<const N: usize> Texel<'_, N> {
 /// An image and a sampler, prepared for reads of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The sampler. For a cube, its wrap modes are changed to clamp to the edges of the faces.
+    /// The sampler. For a cube, the wrap modes in this sampler are replaced by modes that clamp to the edges of the
+    /// faces.
     sampler: Sampler,
-    /// The filter and the level for floats, if the level of detail cannot change them.
+    /// The filter and the level for float texels, if the level of detail cannot change them.
     fixed: Option<(Filter, usize)>,
-    /// The level for integer texels, if the level of detail cannot change it.
+    /// The level for integer texels. It is `None` if the level of detail can change this level.
     fixed_bits: Option<usize>,
     /// Grid of each level. Empty if the image must be read lane by lane.
     grids: Vec<Grid>,
-    /// The fast read of floats, if it reads a single level without a border.
+    /// The fast read of float texels, if a lane reads a single level and cannot read the border.
     flat: Option<Flat>,
 }
 
@@ -137,26 +137,30 @@ struct Grid {
     factor: [f32; 3],
     /// Number of the last layer. The faces of cubes are layers.
     last_layer: f32,
-    /// Offset of the first texel, and the steps to the next texel, row and layer, in bytes.
+    /// Offset of the first texel, and the distances from a texel to the next texel, to the next row and to the next
+    /// layer, in bytes.
     first: i32,
     steps: [i32; 3],
     /// The fast conversion of elements that consist of fractions.
     fractions: Option<Fractions>,
 }
 
-/// Distance from the origin, in texels, from which lanes are read one by one. An image is also read lane by lane if a
-/// level has at least a quarter of this number of texels along an axis, or extends over 2^31 bytes or more.
+/// Distance from the origin, in texels. Lanes at this distance or farther are read one by one. An image is also read
+/// lane by lane if a level has at least a quarter of this number of texels along an axis, or extends over 2^31 bytes or
+/// more.
 const FAR: f32 = 4_194_304.0;
 /// Size in bytes of a texel that is not an element.
 const TEXEL: usize = size_of::<[u32; 4]>();
-/// Maximum size of an offset for reads of rows. Sums of such an offset and a coordinate within [`FAR`] do not overflow.
+/// Maximum size of an offset for reads of rows. The sum of such an offset and a coordinate within [`FAR`] does not
+/// overflow.
 const OFFSET: i32 = 1 << 16;
 
 impl Plan {
     /// Returns a plan for an image and a sampler.
     pub fn new(image: &Image, sampler: &Sampler) -> Plan {
         let one_level = sampler.mip == MipFilter::None || image.levels.len() == 1;
-        // If the smallest and the largest level of detail select the same filter and level, all others do as well.
+        // If the smallest and the largest level of detail select the same filter and level, every level of detail
+        // between them also does.
         let ends = [f32::NEG_INFINITY, f32::INFINITY];
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
@@ -178,8 +182,8 @@ impl Plan {
         }
     }
 
-    /// Returns the level from which all lanes read single texels as floats, if neither the level of detail nor the
-    /// filter can change that.
+    /// Returns the level from which all lanes read single texels as floats. Returns `None` if the level of detail can
+    /// change that level, or if lanes may read several texels.
     pub fn nearest_level(&self) -> Option<usize> {
         let single =
             self.fixed.filter(|(filter, _)| *filter == Filter::Nearest && self.sampler.anisotropy <= 1);
@@ -320,8 +324,8 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
     last.filter(|last| i32::try_from(*last).is_ok())?;
-    // Unnormalised coordinates count texels of level 0. Multiplying by this power of two gives the same result as
-    // dividing by its inverse.
+    // Unnormalised coordinates count texels of level 0. The code multiplies them by a power of two, which gives the
+    // same result as dividing them by its inverse.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
@@ -353,7 +357,7 @@ struct Eights<'a> {
     lod: &'a [Words8],
 }
 
-/// The task of reading rows for [`Plan::read`]. Its result is the set of lanes that [`Plan::read_lane`] must read.
+/// The task of reading rows for [`Plan::read`]. It returns the set of lanes that [`Plan::read_lane`] must read.
 struct ReadRows<'a> {
     plan: &'a Plan,
     image: &'a Image,
@@ -370,8 +374,8 @@ fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
 }
 
 impl ReadRows<'_> {
-    /// Reads the rows. This function is not generic, so that it is compiled in this crate and not again in the crate of
-    /// each machine.
+    /// Reads the rows. This function is not generic, so it is compiled only once, in this crate, and not in the crate
+    /// of each machine.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> u64 {
         level.run(self)
@@ -430,7 +434,7 @@ impl<const C: usize> Convert<C> for Keep {
     }
 }
 
-/// The conversion that compares: the result is 1 if the comparison of the lane's reference value with the texel holds,
+/// The conversion that compares each lane's reference value with the texel. The result is 1 if the comparison is true,
 /// otherwise 0.
 #[derive(Clone, Copy)]
 struct Pass<'a>(Compare, &'a [Words8]);
@@ -456,7 +460,7 @@ impl Convert<1> for Pass<'_> {
     }
 }
 
-/// The kind of texels, which determines how the level is chosen.
+/// The kind of texels. It determines how a lane chooses the level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Floats,
@@ -495,7 +499,7 @@ impl<E: Eight> Choices<E> {
         let (levels, weights) = match (sampler.mip, of) {
             (MipFilter::None, _) => (wide.ints(0), zero),
             (MipFilter::Linear, Of::Floats) => {
-                // Nothing is mixed if the level of detail is at or beyond the last level, or below 0.
+                // Two levels are not mixed if the level of detail is at or beyond the last level, or below 0.
                 let level = limited(lod, last);
                 let larger = wide.to_ints(level);
                 (larger, wide.sub(level, wide.to_floats(larger)))
@@ -512,7 +516,7 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads the levels that lanes choose and mixes them. Returns the lanes that are too far away to be read as rows.
+/// Reads the levels that lanes select and mixes them. Returns the lanes that are too far away to be read as rows.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,
@@ -530,7 +534,8 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     if let Some(choice) = fixed {
         return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
     }
-    // The arrays are not larger than the group requires, because clearing a small array is faster.
+    // The arrays have only as many elements as the group requires, because clearing a small array is faster than
+    // clearing a large one.
     match at.lod.len() {
         0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
         3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
@@ -538,7 +543,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     }
 }
 
-/// Implements [`leveled`] for a group of up to `M` vectors in which each lane chooses its level.
+/// Implements [`leveled`] for a group of up to `M` vectors in which each lane selects its level.
 #[inline(always)]
 fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     wide: E,
@@ -578,8 +583,8 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
         }
         return far;
     }
-    // For each level and each filter, the lanes that read it as the larger of their two levels, and the lanes that read
-    // it as the smaller one.
+    // For each level and each filter, two sets of lanes: those that read the level as the larger of their two levels,
+    // and those that read it as the smaller one.
     let mut readers = [[[0u64; 2]; 2]; LEVELS];
     for lane in members(lanes) {
         let chosen = &all[lane / EIGHT];
@@ -635,7 +640,7 @@ struct Chosen {
 impl Chosen {
     const NONE: Chosen = Chosen { levels: [0; EIGHT], linear: 0, weights: [0; EIGHT], mixed: 0 };
 
-    /// Returns the filter of a lane and the larger of its levels.
+    /// Returns the filter that a lane selects, and the larger of the two levels that it reads.
     #[inline(always)]
     fn of(&self, lane: usize) -> (Filter, usize) {
         let filter = if self.linear >> lane & 1 != 0 { Filter::Linear } else { Filter::Nearest };
@@ -670,12 +675,12 @@ impl<const C: usize, const M: usize> Task for Mixing<'_, C, M> {
     }
 }
 
-/// Size of an array with one element per level. It is larger than the number of levels of an image that is read as
-/// rows, because the sizes of such an image have fewer bits than this.
+/// Size of an array with one element per level. An image that is read as rows has fewer levels than this number,
+/// because its sizes have fewer bits.
 const LEVELS: usize = 24;
 
-/// The task of reading one level with one filter, for all vectors that contain some of the lanes. Its results are the
-/// lanes that are too far away, and whether all values are finite and not negative.
+/// The task of reading one level with one filter, for all vectors that contain some of the lanes. The task returns the
+/// lanes that are too far away to be read as rows, and whether all values are finite and not negative.
 struct OneLevel<'a, 'b, V, const C: usize> {
     grid: &'a Grid,
     level: &'a Level,
@@ -840,8 +845,8 @@ fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     mix(wide, tame, near.weights[1], low, high)
 }
 
-/// Converts two texels that are neighbours along s, and mixes them. This is a function, because a closure is not always
-/// compiled for the level.
+/// Converts two texels that are neighbours along s, and mixes them. This code is in a function, because a closure is
+/// not always compiled for the level.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
 fn along_s<E: Eight, V: Convert<C>, const C: usize>(
@@ -911,10 +916,11 @@ fn store<E: Eight, const C: usize>(
     }
 }
 
-/// Returns low * (1 - weight) + high * weight. For weights 0 and 1, the result has exactly the bits of one side.
+/// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`; for weight 1, it
+/// has exactly the bits of `high`.
 ///
-/// `tame` means that all numbers are finite and not negative. The sum is then exact for weights 0 and 1, and never a
-/// NaN, so no correction is necessary.
+/// `tame` means that all numbers are finite and not negative. For weights 0 and 1, the sum is then exact without a
+/// correction, and the sum is never a NaN.
 #[inline(always)]
 fn mix<E: Eight, const C: usize>(
     wide: E,

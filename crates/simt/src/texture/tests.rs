@@ -247,7 +247,7 @@ fn clamp_mixes_half_of_the_border_however_far_outside() {
         let sampler = Sampler { mag: Filter::Linear, ..wrap(mode) };
         [-7.0, 0.0, 0.25, 1.0, 1.125, 7.0, f32::INFINITY].map(|s| read(&image, &sampler, [s, 0.0, 0.0]))
     };
-    // The results outside are the mean of the border colour -9 and texel 0 or 3.
+    // Outside the image, each result is the mean of the border colour, -9, and the texel at the edge, 0 or 3.
     assert_eq!(row(Wrap::Clamp), [-4.5, -4.5, 0.5, -3.0, -3.0, -3.0, -3.0]);
     // At 0, the image is mixed with its mirror image, not with the border.
     assert_eq!(row(Wrap::MirrorOnce), [-3.0, 0.0, 0.5, -3.0, -3.0, -3.0, -3.0]);
@@ -354,7 +354,7 @@ fn on_a_cube_the_level_of_detail_is_that_on_the_face() {
     assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
 }
 
-/// OpenGL 3.0, table 3.19. The test covers the texels of each face by their s and t.
+/// OpenGL 3.0, table 3.19. The test finds the texels of each face by their coordinates s and t.
 #[test]
 fn each_face_has_its_own_axes() {
     // For each face, its direction, the direction in which s grows, and the direction in which t grows.
@@ -471,7 +471,8 @@ fn nearest_always_gives_a_texel_or_the_border() {
             offset: [next(), next(), next()].map(|bits| bits.to_bits() as i32),
             lod: next(),
         };
-        // The number of images and the number of modes have no common factor, so every pair of them occurs.
+        // The number of images and the number of modes have no common factor, so every combination of an image and a
+        // mode occurs.
         let mut sampler = wrap(modes[round % modes.len()]);
         sampler.unnormalised = round % 3 == 0;
         let value = f32::from_bits(sample(image, &sampler, &position)[0]);

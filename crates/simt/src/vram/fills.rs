@@ -1,8 +1,8 @@
-//! Outstanding fills: rows that contain a value for every reader, but have not been stored yet.
+//! Outstanding fills: rows for which every reader must see the fill value, although the value has not been stored yet.
 //!
 //! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access
-//! reaches its rows, or when the owner of the view calls [`Vram::settle`]. Rows that a later fill covers are never
-//! stored.
+//! reaches the filled rows, or when the owner of the view calls [`Vram::settle`]. If a later fill covers rows of an
+//! outstanding fill, these rows of the earlier fill are never stored.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -17,13 +17,14 @@ pub struct RowFill {
     pub start: usize,
     /// Number of words in a row.
     pub words: usize,
-    /// Number of bytes from the start of a row to the start of the next one. It must be at least the size of a row.
+    /// Number of bytes from the start of a row to the start of the next row. The number must be at least the size of a
+    /// row.
     pub pitch: usize,
     /// Number of rows.
     pub rows: usize,
     /// The value, a little-endian word.
     pub value: u32,
-    /// Bits of each word that are replaced by the bits of the value. The other bits are unchanged.
+    /// The fill replaces these bits of each word by the bits of the value. The other bits are unchanged.
     pub mask: u32,
 }
 
@@ -33,7 +34,7 @@ const FEW: usize = 1 << 12;
 /// Maximum number of outstanding fills.
 const MOST: usize = 64;
 
-/// Number of words that are stored by one call.
+/// Number of words that one call stores.
 const PIECE: usize = 256;
 
 impl RowFill {
@@ -64,12 +65,12 @@ impl RowFill {
         parts.into_iter().filter(|part| !part.is_empty()).map(move |part| fill.part(part))
     }
 
-    /// Returns the range from the first word to the last one. The fill must be in memory.
+    /// Returns the range from the first word to the last word. All words of the fill must be in memory.
     fn range(&self) -> Range<usize> {
         self.start..self.end().unwrap_or(self.start)
     }
 
-    /// Returns whether the rows of both fills begin and end in the same columns of the same pitch.
+    /// Returns whether the rows of both fills begin and end in the same columns, and both fills have the same pitch.
     fn has_columns_of(&self, other: &RowFill) -> bool {
         let apart = self.start.abs_diff(other.start);
         self.words == other.words && self.pitch == other.pitch && apart.is_multiple_of(self.pitch.max(1))
@@ -132,7 +133,7 @@ impl Fills {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list of fills and updates the range that contains them.
+    /// Replaces the list of fills, and updates the range that contains all fills.
     fn replace(&self, list: &mut Vec<RowFill>, new: Vec<RowFill>) {
         *list = new;
         let start = list.iter().map(|fill| fill.start).min().unwrap_or(0);
@@ -159,8 +160,8 @@ impl Fills {
         self.replace(&mut list, kept);
     }
 
-    /// Adds a fill and drops the rows of earlier fills that it covers. The fill must be in memory. `memory` is the view
-    /// without outstanding fills.
+    /// Adds a fill, and drops those rows of earlier fills that the new fill covers. The fill must be in memory.
+    /// `memory` is the view without outstanding fills.
     pub(super) fn add(&self, memory: Vram<'_>, fill: RowFill) {
         let covered = fill.start..fill.start.saturating_add(fill.rows.saturating_mul(fill.pitch));
         let mut list = self.list();
@@ -189,15 +190,15 @@ impl Fills {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is stored
-    /// only when an access through one of these views reaches the fill. The owner of the view must call
-    /// [`Vram::settle`] at the end.
+    /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is not
+    /// stored immediately. It is stored when an access through one of these views reaches the filled rows. The owner of
+    /// the view must call [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
 
-    /// Returns a view of the bytes as they are stored, without the outstanding fills. The caller must
-    /// [settle](Vram::settle) a range before an access to it.
+    /// Returns a view of the bytes as they are stored, without the outstanding fills. Before an access to a range
+    /// through this view, the caller must [settle](Vram::settle) the range.
     pub fn as_stored(self) -> Vram<'a> {
         Vram { fills: None, ..self }
     }
@@ -213,7 +214,7 @@ impl<'a> Vram<'a> {
         self.fills.is_some_and(Fills::has_any)
     }
 
-    /// Stores the outstanding fills in a range. It may also store other fills.
+    /// Stores the outstanding fills in a range. The function may also store fills outside the range.
     #[inline]
     pub fn settle(self, range: Range<usize>) {
         if let Some(fills) = self.fills.filter(|fills| fills.may_reach(&range)) {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // There are few kinds of columns, so that fills often have the same columns.
+        // Few combinations of columns and pitch occur, so that fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];
@@ -262,7 +263,7 @@ mod tests {
         RowFill { start, words, pitch, rows, value: (random.below(1 << 24) as u32).wrapping_mul(257), mask }
     }
 
-    /// Compares random outstanding fills and accesses with memory in which fills are stored at once.
+    /// Compares a memory with random outstanding fills and accesses to a memory in which each fill is stored at once.
     #[test]
     fn outstanding_fills_read_as_if_they_were_stored() {
         let mut random = Random(5);

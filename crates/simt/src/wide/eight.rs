@@ -1,6 +1,6 @@
 //! Vectors of eight lanes, for code that is written explicitly with vectors. Such code performs many steps on few lanes
-//! and keeps its values in registers. If it were written as loops over rows of sixteen lanes, the compiler would
-//! produce a mixture of single words and vectors (rustc 1.95).
+//! and keeps its values in registers. If the code were loops over rows of sixteen lanes, the compiler would produce a
+//! mixture of single words and vectors (rustc 1.95).
 
 use super::Wide;
 
@@ -43,7 +43,7 @@ pub trait Eight: Wide {
     fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// a / b.
     fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// a * b + c, rounded once. This is slow on a level without [`Wide::FUSED`].
+    /// a * b + c, rounded once. This operation is slow on a level without [`Wide::FUSED`].
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
     /// The smaller operand, or b if one of them is a NaN.
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -62,9 +62,9 @@ pub trait Eight: Wide {
     fn sub_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// a * b, modulo 2^32.
     fn mul_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The smaller operand, as signed integers.
+    /// The smaller operand. The operands are signed integers.
     fn min_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The larger operand, as signed integers.
+    /// The larger operand. The operands are signed integers.
     fn max_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Mask of the lanes with a > b, as signed integers.
     fn greater_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
@@ -84,7 +84,7 @@ pub trait Eight: Wide {
     fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
     /// a >> count, arithmetic, for counts below 32.
     fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// a in the lanes of the mask, b in other lanes.
+    /// The word of a in the lanes of the mask, and the word of b in other lanes.
     fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Returns the lanes whose word has its highest bit set.
     fn lanes(self, a: Self::Ints) -> u32;
@@ -123,7 +123,7 @@ pub trait Eight: Wide {
     }
 
     /// Returns the results of [`Eight::pairs_at`] for two offsets per lane. The function is fast if the distance
-    /// between the two is the same in all lanes, which is the usual case.
+    /// between the two offsets is the same in all lanes, which is the usual case.
     ///
     /// # Panics
     /// Panics if a word is not inside the bytes.
@@ -151,8 +151,8 @@ pub trait Eight: Wide {
         [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|texel| texel[component])))
     }
 
-    /// Returns the [mean](Eight::mean) of four texels per lane. The first weight mixes the first two texels, and also
-    /// the last two. The second weight mixes these two results.
+    /// Returns the [mean](Eight::mean) of four texels per lane. The first weight mixes the first two texels. It also
+    /// mixes the last two texels. The second weight mixes these two results.
     ///
     /// # Panics
     /// Panics if the list is empty.
@@ -189,7 +189,7 @@ pub trait Eight: Wide {
     #[inline(always)]
     fn check_places(self, last: Option<usize>, places: Self::Ints) {
         let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
-        // An offset with its sign bit set is larger than all valid ones.
+        // As an unsigned number, an offset with its sign bit set is larger than all valid offsets.
         let beyond = self.or(self.greater_ints(places, self.ints(last)), places);
         assert!(self.lanes(beyond) == 0, "a place among the bytes");
     }
@@ -301,7 +301,7 @@ mod avx2 {
     use super::super::{Avx2, prefetch};
     use super::{Eight, Words8};
 
-    /// Distance to the texels of a group of 64 lanes behind, in words.
+    /// Distance, in words, to the texels of a later group: the texels of 64 lanes are between.
     const AHEAD: usize = 64 * 4;
 
     impl Eight for Avx2 {
@@ -363,7 +363,7 @@ mod avx2 {
         fn words_at(self, bytes: &[u8], places: __m256i) -> __m256i {
             self.check_places(bytes.len().checked_sub(4), places);
             if let Some(first) = first_of(places, 4) {
-                // SAFETY: the processor has AVX2; the words of all lanes are inside of the bytes, one after the other.
+                // SAFETY: the processor has AVX2. The words of all lanes are contiguous and inside the bytes.
                 return unsafe { _mm256_loadu_si256(bytes.as_ptr().wrapping_add(first).cast()) };
             }
             let at = places_of(places).map(|place| bytes.as_ptr().wrapping_add(place).cast::<i32>());
@@ -386,8 +386,9 @@ mod avx2 {
             let [first, second] = places;
             self.check_places(bytes.len().checked_sub(8), first);
             self.check_places(bytes.len().checked_sub(8), second);
-            // SAFETY: the processor has AVX2, and `bytes` contains eight bytes from each offset on. If the distance is
-            // the same in all lanes, the first offsets plus the distance are the second offsets.
+            // SAFETY: the processor has AVX2, and `bytes` contains eight bytes from each offset on. If the distance
+            // between the two offsets is the same in all lanes, each second offset is the first offset plus this
+            // distance.
             unsafe {
                 let distance = _mm256_sub_epi32(second, first);
                 let of_first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(distance));
@@ -415,11 +416,12 @@ mod avx2 {
         #[inline(always)]
         fn texels_at(self, texels: &[[u32; 4]], places: __m256i) -> [__m256i; 4] {
             let places = limited(texels, places);
-            // Texels one after the other need no address of their own: 64 lanes take 64 ns instead of 83.
+            // If the texels of the lanes are contiguous, one address is sufficient for all lanes: 64 lanes take 64 ns
+            // instead of 83.
             let at = match first_of(places, size_of::<[u32; 4]>() as i32) {
                 Some(first) if has_distances(texels) => {
                     let at = texels.as_ptr().wrapping_byte_add(first).cast();
-                    // SAFETY: the processor has AVX2; the texels of all lanes are texels of the list.
+                    // SAFETY: the processor has AVX2, and the list contains the texels of all lanes.
                     return unsafe { consecutive(at) };
                 }
                 _ => at_places(texels, places),
@@ -428,8 +430,8 @@ mod avx2 {
             unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
         }
 
-        /// Mixes the texels of two lanes in one vector, and then moves equal components together. This takes eight
-        /// moves instead of 32, and the texels of all lanes need not be in registers at the same time.
+        /// Mixes the texels of two lanes in one vector, and then moves equal components together. This method takes
+        /// eight moves instead of 32, and the texels of all lanes need not be in registers at the same time.
         #[inline(always)]
         fn mean_at(
             self,
@@ -456,14 +458,15 @@ mod avx2 {
             if self.lanes(same) == 0xff && has_distances(texels) {
                 // SAFETY: as above.
                 let row = unsafe { _mm_cvtsi128_si32(first) } as isize;
-                // The other texels are at the same distances in all lanes: a picture that is enlarged takes 15 % less time.
+                // The other three texels have the same distances from the first texel in all lanes. With this shortcut,
+                // enlarging a picture takes 15 % less time.
                 let corners = [
                     at,
                     at.map(|at| at.wrapping_add(4)),
                     at.map(|at| at.wrapping_byte_offset(row)),
                     at.map(|at| at.wrapping_byte_offset(row).wrapping_add(4)),
                 ];
-                // SAFETY: the processor has AVX2; each texel is one of the list.
+                // SAFETY: the processor has AVX2, and the list contains each texel.
                 return unsafe { mean_of(self, &corners, weights) };
             }
             let corners = [at, at_places(texels, b), at_places(texels, c), at_places(texels, d)];
@@ -472,10 +475,10 @@ mod avx2 {
         }
     }
 
-    /// Returns the means of the texels of eight lanes, as [`Eight::mean_at`].
+    /// Returns the means of the texels of eight lanes, as [`Eight::mean_at`] does.
     ///
     /// # Safety
-    /// Four words can be read from each address.
+    /// It must be possible to read four words from each address.
     #[inline(always)]
     unsafe fn mean_of(wide: Avx2, corners: &[[*const f32; 8]; 4], weights: [__m256; 2]) -> [__m256i; 4] {
         let one = wide.floats(1.0);
@@ -499,11 +502,11 @@ mod avx2 {
                 wide.add(wide.mul(low, rest_t), wide.mul(high, weight))
             }};
         }
-        // SAFETY: the processor has AVX2, or there would be no token; guaranteed by the caller.
+        // SAFETY: the caller guarantees that the processor has AVX2; otherwise the token would not exist.
         unsafe { by_component([two!(0), two!(1), two!(2), two!(3)]) }
     }
 
-    /// Returns byte offsets of texels of a list, as [`Eight::texels_at`] reads them.
+    /// Limits byte offsets to the texels of a list. [`Eight::texels_at`] reads texels at the limited offsets.
     #[inline(always)]
     fn limited(texels: &[[u32; 4]], places: __m256i) -> __m256i {
         let last = size_of_val(texels) - size_of::<[u32; 4]>();
@@ -512,7 +515,7 @@ mod avx2 {
         unsafe { _mm256_min_epu32(places, _mm256_set1_epi32(last)) }
     }
 
-    /// Returns whether the distance between two texels of a list is a signed word.
+    /// Returns whether the distance between any two texels of a list fits into a signed word.
     #[inline(always)]
     fn has_distances(texels: &[[u32; 4]]) -> bool {
         i32::try_from(size_of_val(texels)).is_ok()
@@ -524,7 +527,7 @@ mod avx2 {
         places_of(places).map(|place| texels.as_ptr().wrapping_byte_add(place).cast())
     }
 
-    /// Returns the first offset if each offset is `step` bytes after the one of the lane before.
+    /// Returns the first offset if the offset of each lane is `step` bytes after the offset of the lane before it.
     #[inline(always)]
     fn first_of(places: __m256i, step: i32) -> Option<usize> {
         // SAFETY: only code for AVX2 has such a vector.
@@ -538,13 +541,13 @@ mod avx2 {
         }
     }
 
-    /// Returns the components of eight texels, one after the other.
+    /// Returns the components of eight contiguous texels.
     ///
     /// # Safety
-    /// The processor has AVX2, and the texels can be read from the address.
+    /// The processor must have AVX2, and it must be possible to read the texels from the address.
     #[inline(always)]
     unsafe fn consecutive(texels: *const f32) -> [__m256i; 4] {
-        // The next group often reads the texels after those of this one.
+        // The next group often reads the texels directly after the texels of this group.
         prefetch(texels.wrapping_add(AHEAD).cast(), 8 * size_of::<[u32; 4]>());
         let at = [0, 1, 2, 3, 4, 5, 6, 7].map(|number: usize| texels.wrapping_add(4 * number));
         // SAFETY: guaranteed by the caller.
@@ -563,7 +566,7 @@ mod avx2 {
         }
     }
 
-    /// Returns texels as one vector per component. Argument n contains the texels of lanes n and n + 4.
+    /// Returns texels as one vector per component. The argument with number n contains the texels of lanes n and n + 4.
     ///
     /// # Safety
     /// The processor must have AVX2.

@@ -45,7 +45,7 @@ fn group(random: &mut Random, number: usize) -> String {
         slots.push(match random.below(8) {
             0 | 1 => {
                 let name = random.one_of(&["MOVA_INT", "MOVA", "MOVA_FLOOR"]);
-                // R8 holds small integers, and R7 small floats.
+                // R8 contains small integers, and R7 contains small floats.
                 let register = if name == "MOVA_INT" { 8 } else { 7 };
                 let dst = if random.once_in(2) { format!("_.{slot}") } else { format!("R2.{slot}") };
                 format!("{slot}: {name} {dst}, R{register}.{slot}{predicate}")
@@ -65,8 +65,8 @@ fn group(random: &mut Random, number: usize) -> String {
     format!(" {number} {}\n", slots.join("\n   "))
 }
 
-/// Returns a loop, or straight code, of up to two clauses of such groups. Some lanes break out of the loop or are
-/// killed.
+/// Returns up to two clauses of groups from [`group`], as a loop or as straight-line code. Some lanes break out of the
+/// loop or are killed.
 pub fn source(random: &mut Random) -> String {
     let window = random.one_of(&["0-15", "0-31", "16-47+aL", "0-31+aL"]);
     let counted = !random.once_in(6);
@@ -83,8 +83,8 @@ pub fn source(random: &mut Random) -> String {
             source += " 0 x: MOVA_INT _.x, R8.x\n   y: MOVA_INT _.y, R8.y\n   w: MOVA_FLOOR _.w, R7.z\n";
         }
         for number in 1..2 + random.below(5) as usize {
-            // A group reads at most one register per component in each of three cycles, so the operands of some
-            // generated groups cannot be read.
+            // A group reads at most one register per component in each of three cycles. The operands of some generated
+            // groups exceed this limit, so such groups are generated again.
             let groups = std::iter::repeat_with(|| group(random, number));
             let fits = |group: &String| {
                 assemble(&format!("ALU: KCACHE0(CB0:{window})\n{group}"), Chip::RV770).is_ok()

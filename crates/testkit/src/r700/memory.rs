@@ -1,5 +1,5 @@
 //! Random vertex fetches, memory reads, memory exports, exports and accesses to the local data share, in a loop. Some
-//! of their registers are relative to aL.
+//! register numbers in these instructions are relative to aL.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
@@ -87,7 +87,7 @@ fn export(random: &mut Random) -> String {
     )
 }
 
-/// Returns up to four fetches and exports in a loop, some of them in a conditional, then exports.
+/// Returns a loop of up to four fetches and exports, some of them in a conditional. Further exports follow the loop.
 pub fn source(random: &mut Random) -> String {
     let mut source = "LOOP_START: ADDR(@out) CF_CONST(0)\n@body:\n".to_owned();
     for _ in 0..1 + random.below(4) {
@@ -130,7 +130,7 @@ pub fn launch(random: &mut Random) -> Launch {
     launch.scatter = (0..random.one_of(&[16, 64])).collect();
     launch.environment_mut().base_vertex = random.one_of(&[0, 0, 3, u32::MAX]);
     launch.environment_mut().base_instance = random.below(3);
-    // The loop has up to two iterations. The initial aL is seldom out of range.
+    // The loop has up to two iterations. In few cases, the initial aL is out of range.
     let first = random.one_of(&[0, 0, 1, 2, 9]);
     launch.environment_mut().resources.loop_constants[0] =
         LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));

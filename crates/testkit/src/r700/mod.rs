@@ -72,8 +72,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     let low = AluDword0 { src0_rel: relative && sources[0].0 < 128, ..operands(random, sources, 8, last) };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.once_in(6);
-    // Opcodes that need several slots. In most cases, the other slots do not have them, and strict mode rejects the
-    // group, so these opcodes are rare.
+    // Opcodes that need several slots. In most cases, the other slots of the group have other opcodes, and strict mode
+    // rejects the group. So these opcodes are rare.
     let any = random.once_in(12);
     if across.is_none() && random.once_in(4) {
         let codes: Vec<Op3> =
@@ -114,8 +114,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     [low.pack(), high.pack()]
 }
 
-/// Returns the words of some slots. Most words are from instructions of a random program. In some, a few bits are
-/// changed, and some words are arbitrary. If all words were arbitrary, hardly any group would run.
+/// Returns the words of some slots. Most words are from instructions of a random program. In some of these words, a few
+/// bits are changed. A few words are arbitrary. If all words were arbitrary, hardly any group would run.
 pub fn any_slots(random: &mut Random) -> Vec<u32> {
     let (changed, any) = random.one_of(&[(2, 8), (8, 32), (32, 128)]);
     let (mut slots, mut chan) = (Vec::new(), 0);
@@ -136,7 +136,7 @@ pub fn any_slots(random: &mut Random) -> Vec<u32> {
     slots
 }
 
-/// Returns a program with one clause of some groups. It then exports all four registers.
+/// Returns a program with one clause of some groups. After the clause, the program exports all four registers.
 pub fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -153,10 +153,10 @@ pub fn program(random: &mut Random) -> Program {
     Program::from_words(with_exports(random, slots.as_flattened()))
 }
 
-/// Returns a program with one clause of these ALU words. It then exports all four registers.
+/// Returns a program with one clause of these ALU words. After the clause, the program exports all four registers.
 pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     let form = [8, 8, 9, 10][random.below(4) as usize];
-    // The program has a push, which a pop after the clause needs, then the clause and four exports.
+    // The program consists of a push, the clause and four exports. A pop after the clause needs the push.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
         // EXPORT, and EXPORT_DONE with END_OF_PROGRAM.
@@ -167,7 +167,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Opcodes whose functions do not need tables, for computations in loops.
+/// Opcodes whose functions do not use tables. They are for computations in loops.
 const PLAIN2: [Op2; 40] = [
     Op2::ADD,
     Op2::MUL,
@@ -235,7 +235,8 @@ const DECIDING: [Op2; 10] = [
     Op2::PRED_SETGE_UINT,
 ];
 
-/// Returns a group of opcodes from these lists. With `decides`, the group is one PRED_SET* with UPDATE_EXEC_MASK.
+/// Returns a group whose opcodes are from these lists. If `decides` is set, the group is one PRED_SET* with
+/// UPDATE_EXEC_MASK.
 fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32; 2]> {
     let chosen: Vec<u8> = (0..4).filter(|_| !decides && random.once_in(2)).collect();
     let chosen = if chosen.is_empty() { vec![random.below(4) as u8] } else { chosen };
@@ -283,8 +284,8 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
     slots
 }
 
-/// Returns a conditional, in some cases inside a loop whose lanes leave it, and exports at the end. The clauses use
-/// only opcodes whose functions do not need tables.
+/// Returns a program with a conditional and exports at the end. In some cases, the conditional is inside a loop that
+/// lanes leave. The clauses contain only opcodes whose functions do not use tables.
 pub fn conditional(random: &mut Random) -> Program {
     let looped = random.once_in(2);
     let otherwise = random.once_in(2);
@@ -300,8 +301,8 @@ pub fn conditional(random: &mut Random) -> Program {
         clauses.push(slots);
         clauses.len() as u32 - 1
     };
-    // Word 0 has the address; word 1 has CF_INST, POP_COUNT and BARRIER. Until the clauses are placed, the address of a
-    // clause is its number.
+    // Word 0 contains the address. Word 1 contains CF_INST, POP_COUNT and BARRIER. Until the addresses of the clauses
+    // are known, the address field of a clause contains its number.
     let cf = |address: u32, inst: u32, pops: u32| [address, 1 << 31 | inst << 23 | pops];
     let alu = |number: u32, form: u32| [number, 1 << 31 | form << 26];
     const LOOP_END: u32 = 5;

@@ -1,4 +1,4 @@
-//! The frames that the program sends, and their counts.
+//! The frames that the program sends, and counts of these frames.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use reconverge_board::screen::FrameHeader;
 
-/// Maximum time between the first and the last byte of a frame. A process can stop in the middle of a frame.
+/// Maximum time between the first and the last byte of a frame. There is a limit because a process can stop in the
+/// middle of a frame.
 const LONGEST: Duration = Duration::from_secs(1);
 /// Period over which the frame rate is measured.
 const SECOND: Duration = Duration::from_secs(1);
@@ -47,7 +48,7 @@ struct Arrived {
 struct FrameCounts {
     /// Arrival times of the frames in the last second.
     recent: VecDeque<Instant>,
-    /// Number of resets and of unknown features, by process.
+    /// For each process, its number of resets and its number of unknown features.
     troubles: HashMap<u32, [u64; 2]>,
 }
 
@@ -67,8 +68,8 @@ impl FrameCounts {
     /// Returns the frame rate in tenths of frames per second, and the numbers of resets and unknown features.
     fn sums(&mut self, now: Instant) -> [u64; 3] {
         self.drop_old(now);
-        // The rate is measured from the first to the last frame of the last second. Below one frame per second, the
-        // list is often empty and the rate is 0.
+        // The rate is measured from the first to the last frame of the last second. If there is less than one frame per
+        // second, the list is often empty and the rate is 0.
         let rate = match (self.recent.front(), self.recent.len() as u64) {
             (Some(first), count @ 2..) => {
                 let last = self.recent.back().unwrap_or(first);
@@ -102,7 +103,8 @@ impl FrameReader {
         Ok(FrameReader { shared, thread: Some(thread), path })
     }
 
-    /// Returns the newest frame that was not returned yet. Waits up to `longest` for a frame.
+    /// Returns the newest frame, unless it has already been returned. In this case, waits up to `longest` for another
+    /// frame.
     pub(super) fn newest(&self, longest: Duration) -> Option<ScreenFrame> {
         let state = self.shared.lock();
         let waited = self.shared.changed.wait_timeout_while(state, longest, |state| state.newest.is_none());
@@ -119,7 +121,7 @@ impl Drop for FrameReader {
     /// Closes the socket.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
-        // The thread waits for a connection, so a connection ends its wait.
+        // The thread waits for a connection. This connection ends its wait.
         let woken = UnixStream::connect(&self.path);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();
@@ -127,7 +129,7 @@ impl Drop for FrameReader {
     }
 }
 
-/// Reads the frames of all connections, in order of connection.
+/// Reads the frames of all connections. The connections are read in the order in which they were made.
 fn read_all(listener: &UnixListener, shared: &Handover) {
     let mut said = false;
     loop {
@@ -148,7 +150,8 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
                 if !std::mem::replace(&mut said, true) {
                     tell!("warning: --screen window: a frame is not shown: {why}");
                 }
-                // Waits before the next attempt, which would otherwise fail at once if no descriptor is free.
+                // Waits before the next attempt. If no file descriptor is free, the attempt would otherwise fail again
+                // at once.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
@@ -210,8 +213,8 @@ mod tests {
     fn a_frame_that_comes_in_drops_ends_at_its_time() {
         let [reader, mut writer] = <[_; 2]>::from(UnixStream::pair().unwrap());
         let drops = std::thread::spawn(move || {
-            // The reader waits for 48 bytes, a header and eight bytes of pixels. Without the deadline, it would receive
-            // all of them.
+            // The reader waits for 48 bytes: a header, and eight bytes of pixels. The writer sends them slowly. Without
+            // the deadline, the reader would receive all of them.
             while writer.write_all(&[0]).is_ok() {
                 std::thread::sleep(Duration::from_millis(20));
             }

@@ -65,7 +65,8 @@ impl Device {
         self.connections.len() > before
     }
 
-    /// Sends the press or the release of the key with this kernel number. Ignores repetitions.
+    /// Sends the press or the release of the key with this kernel number. If the state of the key has not changed, the
+    /// function does nothing.
     pub(super) fn key(&mut self, code: Option<u16>, is_down: bool) {
         let Some(code) = code else { return };
         let is_change = if is_down { self.pressed.insert(code) } else { self.pressed.remove(&code) };
@@ -74,8 +75,8 @@ impl Device {
         }
     }
 
-    /// Stores whether the window has the focus. If the window loses the focus, sends the release of every pressed key,
-    /// because another window receives the actual release.
+    /// Stores whether the window has the focus. If the window loses the focus, the function sends the release of every
+    /// pressed key, because another window receives the actual release.
     ///
     /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
     /// pointer.
@@ -106,7 +107,8 @@ impl Device {
 }
 
 impl Connection {
-    /// Whether the program still has its end of the connection open. Discards data from the program.
+    /// Whether the program still has its end of the connection open. The function discards data that the program has
+    /// sent.
     fn is_open(&self) -> bool {
         let mut bytes = [0; 256];
         match (&self.stream).read(&mut bytes) {
@@ -115,11 +117,11 @@ impl Connection {
         }
     }
 
-    /// Sends a group of events. If earlier groups were lost, sends a report of the loss first. Returns whether the
+    /// Sends a group of events. If earlier groups were lost, first sends a report of the loss. Returns whether the
     /// connection is still usable.
     fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
         let before = if self.has_dropped { lost } else { &[] };
-        // One call suffices: a stream socket accepts a message of this size completely or not at all.
+        // One call is enough, because a stream socket accepts a message of this size completely or not at all.
         match self.stream.write(&[before, group].concat()) {
             Ok(_) => self.has_dropped = false,
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.has_dropped = true,
@@ -143,7 +145,7 @@ pub(super) struct Seen {
     pub(super) steps: [f32; 2],
 }
 
-/// The state of the pointer in the last events.
+/// The state of the pointer after the last events.
 #[derive(Default)]
 pub(super) struct Pointer {
     place: Option<[i32; 2]>,
@@ -153,8 +155,8 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Clears the stored position. The next events then contain the position, which a new connection has not received
-    /// yet.
+    /// Clears the stored position, so that the next events contain the position. A new connection has not received the
+    /// position yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;
     }
@@ -189,8 +191,8 @@ impl Pointer {
 }
 
 /// Converts a position in the window to a position on the screen, in the range of [`PREFERRED`]. The picture fills the
-/// window in one direction and is centred in the other. A position outside of the picture is moved to the picture's
-/// edge.
+/// window in one direction and is centred in the other direction. A position outside of the picture is moved to the
+/// picture's edge.
 fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i32; 2]> {
     let size = picture.map(|size| size as f32);
     let scale = (window[0] / size[0]).min(window[1] / size[1]);
@@ -201,7 +203,7 @@ fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i3
     Some([0, 1].map(|way| {
         let start = (window[way] - size[way] * scale) / 2.;
         let range = f32::from(PREFERRED[way]);
-        // The centre of the pixel is used, so that rounding does not select the previous pixel.
+        // The code uses the centre of the pixel, so that rounding does not select the previous pixel.
         let at = (place[way] + 0.5 - start) / (size[way] * scale) * range;
         at.clamp(0., range - 1.) as i32
     }))
@@ -216,8 +218,8 @@ mod tests {
         let picture = [640, 480];
         assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
         assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
-        // The first window shows the picture at twice its size. The second window has bars on the left and on the right
-        // of the picture.
+        // In the first window, the picture has twice its size. In the second window, there are bars on the left and on
+        // the right of the picture.
         assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
         assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
         assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
@@ -268,7 +270,7 @@ mod tests {
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
-        // The key is released only if the window loses the focus.
+        // The key is released only because the window loses the focus.
         device.set_active(false);
         assert!(!device.pressed.is_empty());
         device.set_active(true);
@@ -285,12 +287,12 @@ mod tests {
         while device.connections.iter().any(|connection| !connection.has_dropped) {
             device.send(&[event(EV_ABS, 0, 1)]);
         }
-        // Reading makes room for another group.
+        // The program reads events, so there is room for another group.
         for _ in 0..8 {
             read(0);
         }
         device.send(&[event(EV_ABS, 1, 2)]);
-        // The connection has the earlier events, then the report of lost groups, then the next group.
+        // The program reads the earlier events first, then the report of lost groups, then the next group.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);

@@ -1,8 +1,9 @@
 //! The kernel's key numbers.
 //!
-//! The window library names a key by its symbol in the host's layout. The program receives the key that has this
-//! symbol on a US keyboard. Keys that the library does not name do not reach the program: accented letters, letters
-//! of other scripts, the key next to the left Shift of European keyboards, AltGr on X11, Print, and media keys.
+//! The window library names a key by the symbol that it has in the host's layout. The program receives the key that has
+//! this symbol on a US keyboard. Keys that the library does not name do not reach the program. These keys are accented
+//! letters, letters of other scripts, the key next to the left Shift of European keyboards, AltGr on X11, Print, and
+//! media keys.
 //!
 //! Source: the kernel's `include/uapi/linux/input-event-codes.h`.
 
@@ -51,7 +52,8 @@ pub(super) fn code(key: Key) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// `include/uapi/linux/input-event-codes.h`: the first and the last key in each row of the keyboard.
+    /// Source: `include/uapi/linux/input-event-codes.h`. The test checks the first and the last key in each row of the
+    /// keyboard.
     #[test]
     fn keys_have_the_numbers_of_the_kernel() {
         let keys = [

@@ -1,5 +1,6 @@
 //! Decodes linked code and checks every instruction. Only listed instructions are allowed. Stores may only access the
-//! state, the group's rows, the counts, the frame and, if the test allows it, the window and sites.
+//! state, the group's rows, the counts and the frame. If the test allows it, stores may also access the window and
+//! sites.
 
 use std::collections::BTreeSet;
 
@@ -125,7 +126,7 @@ const AVX512: &[Mnemonic] = &[
 
 /// Operations that code may execute.
 pub(super) struct Allowed<'a> {
-    /// Bytes of the group's rows.
+    /// Number of bytes of the group's rows.
     pub(super) rows: usize,
     /// Addresses of the functions that the code may call.
     pub(super) functions: &'a [usize],
@@ -133,13 +134,13 @@ pub(super) struct Allowed<'a> {
     pub(super) window: bool,
 }
 
-/// Facts that hold at an instruction during the audit.
+/// Facts that the audit has established before it checks an instruction.
 struct Known {
     /// Number of bytes of the frame.
     frame: i64,
     /// Number of counts.
     counts: usize,
-    /// Registers that hold a field of the state, each with the offset of the field.
+    /// Registers that contain a field of the state, each register with the offset of the field.
     held: Vec<(Register, i32)>,
 }
 
@@ -289,7 +290,7 @@ impl Allowed<'_> {
                 assert!(within, "beyond the rows: {what}");
             }
             _ if known.is_count(memory) || known.is_narrow(memory) => {}
-            // RAX has the address of the window or a site. The offset was checked.
+            // RAX contains the address of the window or of a site. An earlier instruction has checked the offset.
             (Register::RAX, Register::RCX | Register::RDX) => {
                 assert!(self.window, "a store to the window: {what}");
             }
@@ -305,8 +306,8 @@ fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
         && instruction.memory_displacement64() as i32 == part
 }
 
-/// Returns whether three instructions form the jump to the node whose number is in EAX. The check of loads covers the
-/// load from the table of nodes.
+/// Returns whether three instructions form the jump to the node whose number is in EAX. The check of loads also checks
+/// the load from the table of nodes.
 fn dispatches(all: &[Instruction]) -> bool {
     let [entry, add, jump] = all else { return false };
     (entry.code(), entry.op0_register()) == (Op::Mov_r32_rm32, Register::EAX)
@@ -327,8 +328,8 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
         && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
 }
 
-/// Checks the address of a load: the frame, the state, the rows, the pool, the counts, the offsets of nodes, or the
-/// window at a checked offset.
+/// Checks the address of a load. It must be in the frame, the state, the rows, the pool, the counts, the offsets of
+/// nodes, or the window at a checked offset.
 fn loads(memory: &UsedMemory, known: &Known, what: &str) {
     let index = memory.index();
     let listed = match memory.base() {

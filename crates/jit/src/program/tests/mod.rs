@@ -44,7 +44,7 @@ struct Over {
     state: StateBox,
 }
 
-/// Runs a program from its first node for some of its lanes. `prepare` sets the window or sites to the memory.
+/// Runs a program from its first node for some of its lanes. `prepare` gives the memory to the window or to sites.
 fn run<const N: usize>(
     code: &Code,
     budget: i32,

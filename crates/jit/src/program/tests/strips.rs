@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// The strip has rows, constants, integer operations and calls of a per-lane function, with more values than
-    /// registers. At the end, it stores to rows, some of which it also reads.
+    /// registers. At the end, the strip stores to rows. It also reads some of these rows.
     #[test]
     fn a_slice_gives_what_its_operations_say(
         makes in makes(),
@@ -203,7 +203,7 @@ proptest! {
                 }
                 Make::PerLane(a, b, c) => {
                     let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
-                    // If one lane of a strip must be recomputed, all lanes are.
+                    // If one lane of a strip must be recomputed, all lanes of the strip are recomputed.
                     let of = |lane: usize| {
                         let first = lane & !(level.lanes() - 1);
                         let rare = (first..first + level.lanes()).any(|lane| x[lane] >> 31 != 0);
@@ -279,8 +279,8 @@ proptest! {
     }
 }
 
-/// Lanes leave a loop one by one, and the loop has a conditional inside. Results, counts and the end of the run equal
-/// those of a simulation lane by lane.
+/// Lanes leave a loop one by one, and the loop contains a conditional. Results, counts and the end of the run must
+/// equal those of a simulation that executes lane by lane.
 #[test]
 fn a_loop_counts_as_a_group_would() {
     for level in Level::available() {
@@ -333,7 +333,8 @@ fn count_down(waits: Waits) -> Node {
         Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], ..Piece::default() },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
-    // The budget covers all instructions, the arrival of one side at the join, and the arrival of the lanes that leave.
+    // The budget covers three things: all instructions, the arrival of one side at the join, and the arrival of the
+    // lanes that leave.
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 
@@ -382,7 +383,7 @@ fn a_loop_counts_at(level: Level, waits: Waits) {
     assert_eq!(state.gone, [0, gone], "the lanes that left before");
 }
 
-/// The loop stops at its entry when the budget does not cover a run, and continues there.
+/// If the budget does not cover a run of the loop, the loop stops at its entry. A later run continues there.
 #[test]
 fn a_loop_stops_before_a_run_that_the_budget_does_not_cover() {
     for level in Level::available() {

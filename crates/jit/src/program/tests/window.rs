@@ -25,9 +25,9 @@ type Rows = [[u32; N]; 4];
 enum Accesses {
     Loads,
     Stores,
-    /// Stores of a strip that bails out by itself.
+    /// Stores in a strip that bails out without a separate check.
     StoresAtOnce,
-    /// A load, then two stores: only for code that computes both vectors of a group at once.
+    /// A load, then two stores. Only code that computes both vectors of a group at once can run these accesses.
     Several,
 }
 
@@ -35,9 +35,10 @@ fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
 }
 
-/// Returns a node that loads the word at the address plus 4 bytes into row 2 and the word at the address into row 3, or
-/// that stores row 1 at the address plus 4 bytes. [`Accesses::Several`] loads the word at the address into row 3, stores row 1
-/// at the address plus 4 bytes, and then row 0 at the address. With `site`, the node accesses the memory of a site.
+/// Returns a node with one of three kinds of accesses. The first kind loads the word at the address plus 4 bytes into
+/// row 2 and the word at the address into row 3. The second kind stores row 1 at the address plus 4 bytes.
+/// [`Accesses::Several`] loads the word at the address into row 3, stores row 1 at the address plus 4 bytes, and then
+/// stores row 0 at the address. If `site` is set, the node accesses the memory of a site.
 fn body(accesses: Accesses, site: bool) -> Node {
     let mut strip = if site { Strip::new() } else { Strip::with_window(BYTES) };
     let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(MASK)));
@@ -88,8 +89,8 @@ fn run(
     })
 }
 
-/// Returns the addresses of a strip: contiguous, all the same, or independent. Some addresses are past the end or
-/// between words.
+/// Returns the addresses that the lanes of a strip access: contiguous, all the same, or independent. Some addresses are
+/// past the end of the memory or between words.
 fn addresses() -> impl Strategy<Value = [u32; N]> {
     let within = 0..WORDS as u32 - 1;
     let row = (0..WORDS as u32 - 8).prop_map(|first| std::array::from_fn(|lane| 4 * (first + lane as u32)));
@@ -113,10 +114,10 @@ fn addresses() -> impl Strategy<Value = [u32; N]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first. Several
-    /// accesses run one after another, each for all lanes. If a lane accesses other memory, the node has no effect. The
-    /// exception is a node that only stores once, in a loop over the vectors of a group: earlier strips may have stored
-    /// before the strip that bails out.
+    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first.
+    /// Several accesses run one after another, each for all lanes. If a lane accesses other memory, the node has no
+    /// effect. The exception is a node whose only access is a store in a loop over the vectors of a group. In this
+    /// case, earlier strips may have stored before a strip bails out.
     #[test]
     fn lanes_load_and_store_words_or_the_node_refuses(
         addresses in addresses(),
@@ -203,7 +204,7 @@ convention! {
     }
 }
 
-/// Every kind of node and of value, in one program that is only decoded.
+/// A program with every kind of node and of value. The program is only decoded and does not run.
 #[test]
 fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
     let per_lane = PerLane::of(|[a, ..]| a);

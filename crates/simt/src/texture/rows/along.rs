@@ -13,8 +13,8 @@ fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool 
 
 impl Plan {
     /// Reads as [`Plan::read`] does. If `sampler` has an anisotropic filter, the result of a lane is the mean over the
-    /// positions of its footprint. The plan must have been created for `sampler`. `at` has the coordinates of the lanes
-    /// that read. `gradients` returns the changes of the coordinates for a lane.
+    /// positions of its footprint. The plan must have been created for `sampler`. `at` contains the coordinates of the
+    /// lanes that read. `gradients` returns the changes of the coordinates for a lane.
     #[inline(always)]
     pub fn read_along<W: Wide, const N: usize>(
         &self,
@@ -48,7 +48,7 @@ impl Plan {
         self.read_footprints(wide, image, read, (at, &rows), lanes, values);
     }
 
-    /// Reads one position after another, each for the lanes whose footprint contains it.
+    /// Reads one position after another. Each position is read for the lanes whose footprint contains it.
     #[inline(never)]
     fn read_footprints<W: Wide, const N: usize>(
         &self,
@@ -82,7 +82,7 @@ impl Plan {
                 *values = texels;
             }
         }
-        // Lanes with a single position keep the bits of its texel.
+        // The result of a lane with a single position has the bits of the texel at this position.
         for lane in members(lanes & footprints.with_place(1)) {
             let footprint = &footprints.of_lanes[lane];
             (0..4).for_each(|channel| values[channel][lane] = footprint.share(sums[channel][lane]));

@@ -1,5 +1,5 @@
-//! Cubes: the face that each direction points at, and the position on that face. The results equal those of
-//! [`Face`](super::super::Face).
+//! Cubes. The code finds the face at which each direction points, and the position on that face. The results equal
+//! those of [`Face`](super::super::Face).
 
 use super::super::{Image, Shape};
 use super::{EIGHT, Eights, VECTORS, vectors};
@@ -35,7 +35,7 @@ impl<E: Eight> Faces<E> {
     pub(super) fn numbers(&self, wide: E) -> E::Ints {
         let [_, along_y, along_z] = self.along;
         let first = wide.or(wide.and(along_y, wide.ints(2)), wide.and(along_z, wide.ints(4)));
-        // The mask is -1 for negative components, so subtracting it adds 1.
+        // The mask of a negative component is -1, so subtracting the mask adds 1.
         wide.sub_ints(first, self.below)
     }
 
@@ -73,7 +73,7 @@ pub(super) struct OnLayers {
 }
 
 impl OnLayers {
-    /// Returns the positions `at`, with coordinates and layers replaced by the positions on the faces.
+    /// Returns a copy of the positions `at` in which coordinates and layers are replaced by the positions on the faces.
     pub(super) fn of<'a>(&'a self, at: &Eights<'a>) -> Eights<'a> {
         let [s, t] = self.coordinates.each_ref();
         Eights { coordinates: [s, t, at.coordinates[2]], layer: &self.layers, ..*at }

@@ -18,8 +18,8 @@ pub(super) struct FetchRows<'a> {
 }
 
 impl FetchRows<'_> {
-    /// Reads the rows. This function is not generic, for the same reason as
-    /// [`ReadRows::at_level`](super::ReadRows::at_level).
+    /// Reads the rows. The comment at [`ReadRows::at_level`](super::ReadRows::at_level) explains why this function is
+    /// not generic.
     #[inline(never)]
     pub(super) fn at_level(self, level: level::Level) {
         level.run(self);
@@ -48,7 +48,7 @@ impl Task for FetchRows<'_> {
                 let (mut inside, mut places) = (same, wide.ints(grid.first));
                 for axis in 0..3 {
                     let (zero, size) = (wide.ints(0), wide.ints(grid.size[axis]));
-                    // If the sum overflows, the index is still far outside the image.
+                    // Even if the sum overflows, the index is far outside the image.
                     let index = wide.load(&numbers[axis][vector]);
                     let index = wide.add_ints(index, wide.ints(offset[axis]));
                     let holds = wide.and_not(wide.greater_ints(size, index), wide.greater_ints(zero, index));
@@ -69,7 +69,7 @@ impl Task for FetchRows<'_> {
     }
 }
 
-/// The task of reading texels of one level, for the lanes whose indices are inside it.
+/// The task of reading texels of one level, for the lanes whose indices are inside the level.
 struct Fetching<'a> {
     grid: &'a Grid,
     level: &'a Level,

@@ -1,10 +1,9 @@
-//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. Most reads of most programs are of this
-//! kind.
+//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. Most programs read mostly such images.
 //!
-//! [`Plan::read_flat`] writes texels directly into the rows of a result. Vectors with unusual coordinates are left to
-//! [`Plan::read`]. The filter, the wrap modes and the form of the texels are the same for all vectors. So the code has
-//! no decisions per lane, and only few per vector. Times for 32 lanes: 25 ns instead of 42 ns for nearest filtering,
-//! and 69 ns instead of 125 ns for bilinear filtering (rustc 1.95, AVX2, an AMD EPYC).
+//! [`Plan::read_flat`] writes texels directly into the rows of a result. It leaves vectors with unusual coordinates to
+//! [`Plan::read`]. The filter, the wrap modes and the form of the texels are the same for all vectors. So the code
+//! makes no decisions per lane, and only few decisions per vector. Times for 32 lanes: 25 ns instead of 42 ns for
+//! nearest filtering, and 69 ns instead of 125 ns for bilinear filtering (rustc 1.95, AVX2, an AMD EPYC).
 
 use std::cell::Cell;
 
@@ -14,21 +13,21 @@ use super::{EIGHT, EIGHT_LANES, FAR, Grid, OFFSET, Plan, Words};
 use crate::level::{self, Task};
 use crate::wide::{Eight, Wide, Words8};
 
-/// Rows of a read with [`Plan::read_flat`]. A row of results may be the same row as one of the coordinates.
+/// Rows of a read with [`Plan::read_flat`]. A row of coordinates may also serve as a row of results.
 #[derive(Clone, Copy, Debug)]
 pub struct FlatRows<'a> {
     /// Coordinates s and t.
     pub coordinates: [&'a [Cell<Words8>]; 2],
     /// [`Position::offset`](super::Position::offset) along s and t.
     pub offset: [i32; 2],
-    /// Rows for the results, for each component of the texels. Components with `None` are not written.
+    /// For each component of the texels, a row for the results. A component with `None` is not written.
     pub texels: [Option<&'a [Cell<Words8>]>; 4],
     /// Set of the lanes that read.
     pub lanes: u64,
 }
 
 impl<'a> FlatRows<'a> {
-    /// Returns a row as cells, if no other code uses it.
+    /// Returns a row as cells. The argument is a mutable reference, so no other code uses the row.
     #[inline(always)]
     pub fn row<const N: usize>(row: &'a mut Words<N>) -> &'a [Cell<Words8>] {
         Cell::from_mut(row.as_chunks_mut().0).as_slice_of_cells()
@@ -45,7 +44,7 @@ pub(super) struct Flat {
 }
 
 /// Wrapping along an axis. The index of a texel is first limited to a range, then masked. For any wrap mode, only one
-/// of these steps has an effect.
+/// of these two steps changes the index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Axis {
     least: i32,
@@ -54,8 +53,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// Returns the wrapping of a mode along an axis of `size` texels. Returns `None` if the mode can read the border,
-    /// or if it repeats and `size` is not a power of two.
+    /// Returns how a wrap mode changes indices along an axis of `size` texels. Returns `None` if the mode can read the
+    /// border, or if the mode repeats the image and `size` is not a power of two.
     fn new(wrap: Wrap, size: i32) -> Option<Axis> {
         match wrap {
             Wrap::ClampToEdge => Some(Axis { least: 0, most: size - 1, mask: -1 }),
@@ -66,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// Returns the positions of texels along the axis, for their indices.
+    /// Converts indices of texels along the axis to positions in memory.
     #[inline(always)]
     fn places<E: Eight>(&self, wide: E, numbers: E::Ints, step: i32) -> E::Ints {
         let limited = wide.min_ints(wide.max_ints(numbers, wide.ints(self.least)), wide.ints(self.most));
@@ -75,8 +74,8 @@ impl Axis {
 }
 
 impl Flat {
-    /// Returns the read of floats with this filter and level, which the level of detail cannot change. Returns `None`
-    /// if the image or the sampler is not supported.
+    /// Returns the read of floats with this filter and level, if it supports the image and the sampler; otherwise
+    /// `None`. The level of detail must not be able to change the filter or the level.
     pub(super) fn new(
         image: &Image,
         sampler: &Sampler,
@@ -115,8 +114,8 @@ impl Plan {
 }
 
 impl Flat {
-    /// Reads the rows. This function is not generic, so that it is compiled in this crate and not again in the crate of
-    /// each machine.
+    /// Reads the rows. This function is not generic, so it is compiled only once, in this crate, and not in the crate
+    /// of each machine.
     #[inline(never)]
     fn read_at_level(&self, level: level::Level, image: &Image, rows: &FlatRows<'_>) -> u64 {
         if rows.offset.iter().any(|offset| offset.abs() > OFFSET) {
@@ -172,8 +171,8 @@ impl ReadFlat<'_> {
             }
             let x = wide.mul(wide.of_bits(wide.load(&s[number].get())), wide.floats(grid.factor[0]));
             let y = wide.mul(wide.of_bits(wide.load(&t[number].get())), wide.floats(grid.factor[1]));
-            // A NaN has the largest magnitude, so its lane is not near. In inactive lanes, the positions are also
-            // limited to the image.
+            // A NaN has the largest magnitude, so its lane counts as far away. In inactive lanes, the positions are
+            // also limited to the image.
             let magnitudes = wide.max_ints(magnitudes(wide, x), magnitudes(wide, y));
             let near = wide.lanes(wide.greater_ints(wide.ints(FAR.to_bits() as i32), magnitudes));
             if !u64::from(near) & of_vector != 0 {
@@ -227,8 +226,8 @@ fn magnitudes<E: Eight>(wide: E, a: E::Floats) -> E::Ints {
     wide.and(wide.bits(a), wide.ints(i32::MAX))
 }
 
-/// Returns the indices of the lower texels next to coordinates, moved by an offset, and the weights of the upper
-/// texels.
+/// Moves coordinates by an offset. Returns the indices of the lower texels next to the moved coordinates, and the
+/// weights of the upper texels.
 #[inline(always)]
 fn lower<E: Eight>(wide: E, texels: E::Floats, offset: i32) -> (E::Ints, E::Floats) {
     let shifted = wide.sub(texels, wide.floats(0.5));

@@ -1,6 +1,7 @@
 //! Levels of detail for rows of lanes.
 //!
-//! The logarithm performs the same operations as that of `libm`, for several quads at once. (FreeBSD `e_log2.c`)
+//! The logarithm performs the same operations as the logarithm of `libm`, for several quads at once. (FreeBSD
+//! `e_log2.c`)
 
 use super::super::{Image, Sampler};
 use super::cube::Faces;
@@ -9,13 +10,13 @@ use crate::level::{self, Task};
 use crate::wide::{Eight, Wide};
 
 /// Number of lanes in a part. The lanes of a part are computed together. On all machines, the number of lanes in a
-/// group is a multiple of it.
+/// group is a multiple of this number.
 const PART: usize = 16;
 /// The set of all lanes in a part, with one bit per lane.
 const PART_LANES: u64 = (1 << PART) - 1;
 
 /// Returns the level of detail of each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad) computes it.
-/// On a cube, the lane's own direction selects the face. Coordinates and results are rows of bits.
+/// On a cube, the direction of each lane selects the face for that lane. Coordinates and results are rows of bits.
 pub fn lods_of_quads<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -30,8 +31,8 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
 }
 
 /// Returns the level of detail on a cube for each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad)
-/// computes it. `facing` are the directions that select the face. `quad` are the directions of the origin lane, of the
-/// lane to its right and of the lane below it.
+/// computes it. `facing` contains the directions that select the face. `quad` contains the directions of the origin
+/// lane, of the lane to its right and of the lane below it.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -43,7 +44,7 @@ pub fn lods_on_faces<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (facing, Some(quad)), lanes)
 }
 
-/// Implements [`lods_on_faces`]. If `quad` is `None`, the directions in `facing` are those of lanes in quads.
+/// Implements [`lods_on_faces`]. If `quad` is `None`, `facing` also contains the directions of the lanes in each quad.
 fn on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -66,8 +67,8 @@ fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PA
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes. It is [`lod_of_gradients`](super::super::lod_of_gradients)
-/// of the differences in the lane's quad, and is computed once per quad.
+/// Returns the level of detail of each of the given lanes. For each quad,
+/// [`lod_of_gradients`](super::super::lod_of_gradients) of the differences between lanes of the quad is computed once.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -157,8 +158,8 @@ impl Task for Differences<'_> {
     }
 }
 
-/// Returns the bits of the levels of detail for the larger of two gradients. `squares` are the squares of their
-/// lengths.
+/// Returns the bits of the level of detail for the longer of two gradients. `squares` are the squares of the lengths of
+/// both gradients.
 #[inline(always)]
 fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
     let mut larger = [0.0; Q];
@@ -177,14 +178,14 @@ fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
 /// The task of [`lods_on_faces`] for one part of the lanes.
 struct OnFaces<'a> {
     facing: [&'a Words<PART>; 3],
-    /// Directions of the origin lane, of the lane to its right and of the lane below it. `None` means that these are
-    /// lanes 0, 1 and 2 of each quad, whose directions are in `facing`.
+    /// Directions of the origin lane, of the lane to its right and of the lane below it. If the value is `None`, the
+    /// origin lane and its neighbours are lanes 0, 1 and 2 of each quad, and `facing` contains their directions.
     quad: Option<[[&'a Words<PART>; 3]; 3]>,
     scales: [Option<f64>; 3],
 }
 
 impl OnFaces<'_> {
-    /// Computes the part. See [`Differences::at_level`].
+    /// Computes the part. [`Differences::at_level`] explains why this function is not generic.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
@@ -227,8 +228,8 @@ impl Task for OnFaces<'_> {
     }
 }
 
-/// Returns the directions of eight lanes of a part. If `of_quad` is a lane number in the quad, each lane gets the
-/// direction of that lane of its quad instead.
+/// Returns the directions of eight lanes of a part. If `of_quad` is a number from 0 to 3, each lane gets the direction
+/// of the lane with that number in its quad.
 #[inline(always)]
 fn directions<E: Eight>(
     wide: E,
@@ -239,8 +240,8 @@ fn directions<E: Eight>(
     [eight(wide, x, half, of_quad), eight(wide, y, half, of_quad), eight(wide, z, half, of_quad)]
 }
 
-/// Returns the words of eight lanes of a part. If `of_quad` is a lane number in the quad, each lane gets the word of
-/// that lane of its quad instead.
+/// Returns the words of eight lanes of a part. If `of_quad` is a number from 0 to 3, each lane gets the word of the
+/// lane with that number in its quad.
 #[inline(always)]
 fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usize>) -> E::Ints {
     let words = &row.as_chunks::<EIGHT>().0[half];
@@ -285,8 +286,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
             }
         }
     }
-    // The lanes of a quad usually have the same level of detail. On a cube, that is the case if their directions point
-    // at the same face.
+    // The lanes of a quad usually have the same level of detail. On a cube, they have the same level of detail if their
+    // directions point at the same face.
     let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {

@@ -4,13 +4,13 @@ use super::super::{Sampler, Wrap, wrap_of_nearest};
 use super::{Eights, FAR, Grid};
 use crate::wide::{Eight, Words8};
 
-/// The texels near coordinates. Along each axis, side 0 is the lower texel and side 1 is the upper one. The texel on
-/// side x along s and side y along t has the number x + 2 y.
+/// The texels near coordinates. Along each axis, side 0 is the lower texel and side 1 is the upper texel. The texel on
+/// side x along s and on side y along t has the number x + 2 y.
 pub(super) struct Near<E: Eight> {
     /// Set of the lanes that are too far away to be read as rows.
     pub(super) far: u32,
     places: [E::Ints; 4],
-    /// Masks of the lanes whose texel is outside the image, by axis and side.
+    /// For each axis and side, a mask of the lanes whose texel is outside the image.
     outside: [[E::Ints; 2]; 2],
     /// Weights of the upper texels, by axis.
     pub(super) weights: [E::Floats; 2],
@@ -65,8 +65,8 @@ impl<E: Eight> Near<E> {
         Near { far, places: [place; 4], outside: [[outside; 2]; 2], weights, border }
     }
 
-    /// Returns the texels on both sides of the coordinates of vector `number`, along s, and along t if the image has
-    /// this axis.
+    /// Returns the texels on both sides of the coordinates of vector `number`, along s. If the image has the axis t,
+    /// the function also returns the texels on both sides along t.
     #[inline(always)]
     pub(super) fn corners(
         wide: E,
@@ -95,8 +95,8 @@ impl<E: Eight> Near<E> {
         Near { far, places, outside, weights: [s.weight, t.weight], border }
     }
 
-    /// Returns the texels on one of the two slices next to the coordinates of a 3D image; `side` selects the slice.
-    /// `self` are the texels on the first slice of the image.
+    /// Returns the texels on one of the two slices next to the coordinates of a 3D image. `side` selects the slice.
+    /// `self` contains the texels on the first slice of the image.
     #[inline(always)]
     pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
         let (mut places, [mut s, t]) = (self.places, self.outside);
@@ -200,7 +200,7 @@ fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
     wide.add_ints(first, wide.mul_ints(layer, wide.ints(grid.steps[2])))
 }
 
-/// Returns the numbers of layers, rounded to nearest even and clamped, with 0 for a NaN.
+/// Returns the numbers of layers, rounded to nearest even and clamped. For a NaN, the number is 0.
 #[inline(always)]
 pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
     let layer = wide.max(wide.of_bits(wide.load(layers)), wide.floats(0.0));
@@ -210,8 +210,8 @@ pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
     wide.to_ints(wide.sub(wide.add(layer, whole), whole))
 }
 
-/// Returns the coordinates along an axis in texels, all nearer than [`FAR`]. A NaN is replaced by 0. A coordinate that
-/// is farther is also replaced by 0, and its lane is added to `far`.
+/// Returns the coordinates along an axis in texels. All results are nearer to the origin than [`FAR`]. A NaN is
+/// replaced by 0. A coordinate that is farther away is also replaced by 0, and its lane is added to `far`.
 #[inline(always)]
 fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut u32) -> E::Floats {
     let scaled = wide.bits(wide.mul(wide.of_bits(wide.load(coordinates)), wide.floats(factor)));
@@ -225,11 +225,11 @@ fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut 
     wide.of_bits(wide.and(scaled, near))
 }
 
-/// Returns the indices of texels along an axis, wrapped so that all are inside the image, and the mask of the lanes
-/// that read the border.
+/// Wraps the indices of texels along an axis, so that all are inside the image. Returns the wrapped indices, and the
+/// mask of the lanes that read the border.
 ///
-/// An index is a coordinate nearer than [`FAR`] plus an offset, and a level has less than a quarter of [`FAR`] texels
-/// along an axis. So no sum overflows, and singles represent all these numbers exactly.
+/// An index is the sum of an offset and a coordinate that is nearer than [`FAR`], and a level has less than a quarter
+/// of [`FAR`] texels along an axis. So no sum overflows, and singles represent all these numbers exactly.
 #[inline(always)]
 fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints, E::Ints) {
     let (zero, last) = (wide.ints(0), wide.ints(size - 1));
@@ -253,8 +253,8 @@ fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints
     }
 }
 
-/// Returns `index` modulo `size` as a number that is not negative. The quotient of singles may be wrong by one, which
-/// is corrected.
+/// Returns `index` modulo `size` as a number that is not negative. The quotient of singles may be wrong by one, and the
+/// code corrects this error.
 #[inline(always)]
 fn modulo<E: Eight>(wide: E, index: E::Ints, size: i32) -> E::Ints {
     let (zero, size_of_all) = (wide.ints(0), wide.ints(size));

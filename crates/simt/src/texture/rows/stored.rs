@@ -1,12 +1,12 @@
-//! Reads the texels of a level for all lanes of a row. They are stored as words, or as elements that are converted for
-//! several lanes at once.
+//! Reads the texels of a level for all lanes of a row. The texels are stored as words, or as elements that are
+//! converted for several lanes at once.
 //!
 //! For elements, the results equal those of [`Elements::texel`](super::Elements::texel).
 
 use super::super::elements::{Channel, Elements, Field, small_float_shift};
 use crate::wide::Eight;
 
-/// The texels of a level, which are read at positions in bytes. The first `C` components of each texel are returned.
+/// The texels of a level. They are read at positions in bytes. A read returns the first `C` components of each texel.
 pub(super) trait Stored<const C: usize> {
     /// Whether all components are finite and not negative.
     const TAME: bool;
@@ -21,7 +21,8 @@ pub(super) trait Stored<const C: usize> {
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
-    /// Reads the texels at four positions per lane. The last two positions are usually one row after the first two.
+    /// Reads the texels at four positions per lane. The last two positions are usually one row below the first two
+    /// positions.
     #[inline(always)]
     fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
         let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));
@@ -65,7 +66,8 @@ impl<const C: usize> Stored<C> for Wholes<'_> {
     }
 }
 
-/// The conversion of elements whose channels are all fractions in one word, or the constants 0 or 1.
+/// The conversion of elements with few kinds of channels. Each channel is a fraction in the first word, or the constant
+/// 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fractions {
     channels: [Fraction; 4],
@@ -73,14 +75,15 @@ pub(super) struct Fractions {
     bytes: bool,
 }
 
-/// The conversion of one channel, which is a fraction or a constant. For a constant, the fraction is 0. For a fraction,
-/// the constant is 0.
+/// The conversion of one channel, which is a fraction or a constant. For a constant, the field for the fraction is 0.
+/// For a fraction, the field for the constant is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     shift: u32,
     /// The largest number that the field can contain.
     most: u32,
-    /// The reciprocal of `most` as a single, and the exact reciprocal minus that single. Both are 0 for a constant.
+    /// The reciprocal of `most` as a single, and the exact reciprocal minus that single. For a constant, both numbers
+    /// are 0.
     reciprocal: [f32; 2],
     constant: f32,
 }
@@ -134,7 +137,7 @@ impl Fractions {
     }
 }
 
-/// Texels that are stored as elements, which [`Fractions`] converts.
+/// Texels that are stored as elements. [`Fractions`] converts these elements.
 pub(super) struct OfFractions<'a> {
     bytes: &'a [u8],
     fractions: &'a Fractions,
@@ -165,8 +168,8 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // If the two words are adjacent in all lanes, they are read together. They are not adjacent in a lane that
-        // wraps around.
+        // If the two words are adjacent in all lanes, they are read together. In a lane whose coordinate wraps around
+        // between the two texels, the words are not adjacent.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
@@ -232,7 +235,7 @@ impl<const C: usize> Stored<C> for Fields<'_> {
     }
 }
 
-/// Returns the component of a channel. `words` are the words that contain its field.
+/// Returns the component of a channel. `words` are the words that contain the channel's field.
 #[inline(always)]
 fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints) -> E::Ints {
     let numbers = wide.and(wide.shr(words, field.shift()), wide.ints(field.most() as i32));

@@ -30,7 +30,7 @@ enum ImageForm {
     Words,
     /// Words: bounded numbers, which filtering can mix without checks.
     Bounded,
-    /// Elements whose channels are fractions in bytes, in any order, or 0 or 1.
+    /// Elements whose channels are fractions in bytes, in any order, or the constants 0 or 1.
     Bytes,
     /// Elements whose channels are fractions in fields.
     Fractions,
@@ -138,7 +138,7 @@ fn image(shape: Shape, random: &mut Random) -> Image {
     Image::new(shape, levels).expect("the levels halve")
 }
 
-/// Returns the bits of a number. It is usually small, and sometimes special or any bits.
+/// Returns the bits of a number. The number is usually small. Sometimes it is special, or its bits are random.
 fn number(random: &mut Random) -> u32 {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
     match random.below(8) {
@@ -148,7 +148,7 @@ fn number(random: &mut Random) -> u32 {
     }
 }
 
-/// 2^-100 and 2^100, the limits of bounded numbers, which are mixed without checks.
+/// 2^-100 and 2^100, the limits of bounded numbers. Bounded numbers are mixed without checks.
 const BOUNDS: [f32; 2] = [7.888_609e-31, 1.267_650_6e30];
 
 /// Returns the bits of a bounded number. It is usually small, and sometimes at the limits.
@@ -160,8 +160,8 @@ fn bounded_number(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns the bits of a coordinate. It is inside or near the image, on the edge or centre of a texel, at the limit of
-/// reads of rows, or special.
+/// Returns the bits of a coordinate. The coordinate is inside or near the image, on the edge or centre of a texel, at
+/// the limit up to which lanes are read as rows, or special.
 fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     let scale = if unnormalised { 1.0 } else { size as f32 };
     let halves = random.below(12 * size) as f32 / 2.0 - 3.0 * size as f32;
@@ -177,8 +177,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Turns coordinates into directions. In some quads, the directions are close to one another, so that most of these
-/// quads are on one face and some cross an edge. In other quads, two components have the same size.
+/// Turns coordinates into directions. In some quads, the directions are close to one another, so most of these quads
+/// are on one face, and some of them cross an edge. In other quads, two components have the same size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
@@ -338,7 +338,8 @@ fn compare_numbers<const N: usize>(plan: &Plan, image: &Image, random: &mut Rand
     }
 }
 
-/// Compares every lane of each kind of read, and the levels of detail, on every level of vector instructions.
+/// Compares the results of every lane for each kind of read, and the levels of detail. The comparison is repeated for
+/// every level of vector instructions.
 fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) {
     let size = [image.levels[0].width, image.levels[0].height, image.levels[0].depth];
     let mut coordinates = [[0; N]; 3];
@@ -502,15 +503,16 @@ impl Task for Flatly<'_> {
     }
 }
 
-/// Compares the lanes that a flat read has read, on every level of vector instructions. The results are written to any
-/// rows, including those of the coordinates. Returns the number of lanes compared.
+/// Compares the lanes that a flat read has read with the per-lane sampler, on every level of vector instructions. The
+/// flat read may write its results to any rows, including the rows of the coordinates. Returns the number of lanes
+/// compared.
 fn compare_flat<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) -> u32 {
     let plan = Plan::new(image, sampler);
     let mut rows = [[0; N]; 6];
     rows.as_flattened_mut().iter_mut().for_each(|word| *word = random.next());
     let mut usual = 0;
     for vector in 0..N / EIGHT {
-        // In most vectors, all coordinates are usual ones.
+        // In most vectors, no coordinate is special.
         let special = random.once_in(3);
         for (axis, size) in [image.levels[0].width, image.levels[0].height].into_iter().enumerate() {
             for word in &mut rows[axis][EIGHT * vector..][..EIGHT] {
