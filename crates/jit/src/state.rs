@@ -246,8 +246,8 @@ impl State {
         kept
     }
 
-    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. If there is no such site, or if the address
-    /// is not a multiple of 4, the function has no effect.
+    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. The function has no effect if the site
+    /// does not exist, or if the address is not a multiple of 4.
     ///
     /// # Safety
     /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads by generated code, and for

@@ -50,8 +50,8 @@ impl Kind {
 pub struct Word {
     /// The kind of state.
     pub kind: Kind,
-    /// The position of the word among the words of this kind: the number of a channel, of a stack entry (counted from
-    /// the outermost entry), or of a loop.
+    /// The position of the word among the words of this kind: a channel number, a stack entry (counted from the outermost
+    /// entry), or a loop number.
     pub number: usize,
     /// Part of a stack entry: 0 for the entry's mask, 1 for the entry's address or second mask, or [`Word::TYPE`] for
     /// the type. Lists of words do not include the type.

@@ -373,8 +373,8 @@ impl Adapter {
             "completions" => self.completions(arguments)?,
             "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
-            // Requests are read only between movements, so the movement that the client wanted to pause has already
-            // ended.
+            // Requests are read only between movements, so the movement that the client meant to pause has
+            // already ended.
             "pause" => Value::Null,
             _ => {
                 let target = arguments["targetId"].as_u64().and_then(|target| target.checked_sub(1));
