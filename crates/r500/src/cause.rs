@@ -69,7 +69,7 @@ pub enum Cause {
     /// A fetch that the texture does not support.
     #[error("{0}")]
     Texture(#[from] TextureError),
-    /// An invalid memory access of the CTM model.
+    /// An invalid access to the memory or to a surface of the CTM model.
     #[error("{0}")]
     Ctm(#[from] AccessError),
     /// The program has executed more instructions than the watchdog allows.
@@ -114,13 +114,13 @@ pub enum AccessError {
     /// The fetch is not an unscaled LD.
     #[error("{0} on a CTM input: inputs are addressed by unscaled index pairs with LD (CTM guide p. 4)")]
     Fetch(&'static str),
-    /// A 2 x 2 fetch reads a format with several channels.
+    /// A 2 x 2 fetch reads a surface whose elements have several channels.
     #[error("INP_2X2 is undefined for {0}: it has several channels (CTM guide p. 6)")]
     Neighbours(Format),
     /// A scatter writes to a surface whose elements are not single 32-bit values.
     #[error("an uncached output writes one 32-bit value: format {0} has no documented meaning for it")]
     ScatterFormat(Format),
-    /// An uncached OUT is executed, but no buffer is bound.
+    /// An uncached OUT is executed, but no buffer is bound to output 0.
     #[error("an uncached output is written but output 0 is not bound to a buffer")]
     NoScatterTarget,
     /// An uncached OUT writes only some channels. An uncached OUT must write all four channels or none. (Strict; CTM
@@ -130,7 +130,8 @@ pub enum AccessError {
     /// An uncached OUT has an alpha value other than 0. (Strict; CTM guide p. 31)
     #[error("the alpha channel of an uncached OUT must be 0")]
     ScatterAlpha,
-    /// An OUT has RNDR_TGT_UMRT_SAME_IDX, but its lanes have different positions. (Strict; CTM guide p. 31)
+    /// An OUT has RNDR_TGT_UMRT_SAME_IDX, but the lanes of the OUT write to different positions. (Strict; CTM guide p.
+    /// 31)
     #[error("an uncached OUT with one index for all lanes has different indices")]
     IndexDiffers,
 }

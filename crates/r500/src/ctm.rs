@@ -2,12 +2,14 @@
 //!
 //! The processor array runs the program once for each pair (i, j) of a domain. The runs are independent of each other
 //! (CTM guide pp. 3-5). The program fetches its inputs with unscaled texture instructions. When the program ends, its
-//! cached outputs are written to element (i, j) of up to four buffers. Uncached outputs are written immediately, to any
-//! address. A conditional buffer can select the pairs that run or write.
+//! cached outputs are written to element (i, j) of up to four buffers. An OUT instruction writes uncached outputs
+//! immediately, to any address. A conditional buffer can select the pairs for which the program runs or writes its
+//! outputs.
 //!
 //! The available pages of the guide omit some details. This module defines these details itself. The program receives
-//! (i, j) in [`INDEX_TEMP`]. Tiled layouts are rejected. [`Format`] defines how integers become floats. [`Dispatch`]
-//! replaces the commands that set instruction and constant buffers and start a domain.
+//! (i, j) in [`INDEX_TEMP`]. The module rejects tiled layouts. [`Format`] defines how integers become floats. The guide
+//! has commands that set the instruction buffer, set the constant buffer, and start a domain. [`Dispatch`] replaces
+//! these commands.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,8 +75,8 @@ pub struct Conditional {
     pub test: CondTest,
     /// The point at which the test applies.
     pub location: CondLoc,
-    /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares this value with the element of
-    /// the buffer.
+    /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares this value with the pair's
+    /// element of the conditional buffer.
     pub value: f32,
     /// Whether the conditional buffer receives the program's conditional value (W_OMASK) for each pair whose outputs
     /// are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
@@ -111,14 +113,15 @@ pub struct DispatchOutcome {
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
-    /// The first finding of strict mode. Groups run in order, so this is a finding of the first group that has one.
+    /// The first finding of strict mode. Groups run in order, so this finding belongs to the first group that has a
+    /// finding.
     pub finding: Option<Finding>,
 }
 
 /// The reason why a dispatch failed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DispatchError {
-    /// The program trapped, or the launch does not fit the machine.
+    /// The program trapped, or the launch is invalid.
     #[error(transparent)]
     Run(#[from] RunError),
     /// An output or the conditional buffer could not be accessed.
@@ -193,15 +196,15 @@ impl Plan {
         (4 * width.div_ceil(2) as usize * height.div_ceil(2) as usize).div_ceil(self.width())
     }
 
-    /// Returns the launch for the lanes with these pairs.
+    /// Returns the launch of a group whose lanes have these index pairs.
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
         let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
         Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs, columns: Vec::new() }
     }
 
-    /// Returns the initial state of a group. `memory` is the memory after the earlier groups. Returns `None` if no pair
-    /// of the group runs.
+    /// Returns the initial state of a group. `memory` holds the memory after all earlier groups have run. Returns
+    /// `None` if no pair of the group runs.
     fn start(&self, number: usize, memory: &[u8]) -> Result<Option<Start>, DispatchError> {
         let first = number * self.width() / 4;
         let mut pairs = quads(self.dispatch.domain, first..first + self.width() / 4);
@@ -233,8 +236,8 @@ impl Plan {
     }
 }
 
-/// Runs a program over a domain. Groups consist of quads of 2 x 2 pairs, which are taken row by row. The groups run in
-/// order.
+/// Runs a program over a domain. Each group consists of quads of 2 x 2 pairs. The groups take the quads of the domain
+/// row by row. The groups run in order.
 ///
 /// # Errors
 /// Returns a [`DispatchError`] if the dispatch is invalid, the program traps, or an output cannot be stored.
@@ -287,7 +290,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts the first group that has a pair to run among the groups with number `from` or higher.
+    /// Starts the first group that has a pair to run. Considers only groups with number `from` or higher.
     fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
         for number in from..self.plan.groups() {
             if let Some(start) = self.plan.start(number, &self.memory)? {

@@ -67,7 +67,8 @@ impl FcOp {
 }
 
 impl FcInst {
-    /// Returns the number of open branches after `op`, or `None` if `op` closes more branches than are `open`.
+    /// Returns the number of branches that are open after `op`. `open` is the number of branches that are open before
+    /// `op`. Returns `None` if `op` closes more than `open` branches.
     pub(crate) fn levels_after(&self, op: BOp, open: u32) -> Option<u32> {
         match op {
             BOp::NONE => Some(open),
@@ -188,8 +189,9 @@ pub enum Undefined {
         /// Capacity of the loop stack in frames.
         limit: usize,
     },
-    /// An operation needs a frame, but the loop stack is empty. In lenient mode, the end instruction of a loop
-    /// continues with the next slot, and a BREAK jumps or stays according to the votes. (CTM guide p. 35)
+    /// An operation needs a frame, but the loop stack is empty. In lenient mode, the group continues with the slot
+    /// after the end instruction of a loop. At a BREAK, the group jumps or stays according to the votes. (CTM guide p.
+    /// 35)
     #[error("{op} with an empty loop stack")]
     LoopStackUnderflow {
         /// The operation.
@@ -288,7 +290,7 @@ pub struct Flow {
     fc_mode: FcMode,
     scope: InhibitScope,
     mode: Mode,
-    /// The lanes that executed the latest instruction with an active lane. This field affects only events.
+    /// The lanes that executed the latest instruction for which a lane was active. This field affects only events.
     ran: LastActive,
 }
 
@@ -378,7 +380,7 @@ impl Flow {
         self.loops.iter().any(|frame| frame.al.is_some())
     }
 
-    /// Advances to the next slot, as after every instruction other than FC.
+    /// Advances the program counter to the next slot. Every instruction other than FC does this.
     pub fn advance(&mut self) {
         self.pc += 1;
     }
@@ -411,7 +413,7 @@ impl Flow {
         self.check_mode(fc)?;
         let votes = self.votes(fc, want);
 
-        // 1. The else operation comes before all other steps. (REG, B_ELSE)
+        // 1. The else operation is executed before all other steps. (REG, B_ELSE)
         if fc.b_else {
             self.swap_else();
         }

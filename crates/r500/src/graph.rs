@@ -43,7 +43,7 @@ pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
 }
 
 pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
-    // If no predicate is selected, the predicate is true.
+    // If the instruction does not select a predicate, the predicate counts as true.
     let predicates: &[bool] = if common.rgb_pred_sel == PredSel::NONE { &[true] } else { &[false, true] };
     let mut all = Wishes { jump: false, stay: false, differ: false };
     for boolean in [false, true] {

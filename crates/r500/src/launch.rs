@@ -89,7 +89,7 @@ impl Environment {
         }
     }
 
-    /// Returns whether any float constant is a denormal if a program runs in this environment.
+    /// Returns whether any float constant of a program is a denormal when the program runs in this environment.
     pub(crate) fn has_denormals(&self, setup: &Setup) -> bool {
         let denormal =
             |(_, value): &(u8, [u32; 4])| value.iter().any(|bits| f32::from_bits(*bits).is_subnormal());
@@ -136,11 +136,11 @@ pub struct Launch {
     pub lanes: usize,
     /// The values that the rasteriser writes.
     pub inputs: Vec<Input>,
-    /// More values that the rasteriser writes, stored as columns.
+    /// More values that the rasteriser has written into temporaries. Each channel is stored as one column.
     pub columns: Vec<Columns>,
 }
 
-/// The reason why a launch does not fit the machine.
+/// The reason why a launch is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
     /// The group width is not a multiple of 4 from 4 to 64.

@@ -279,7 +279,8 @@ pub struct Outcome {
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
-    /// The first finding of strict mode. Groups run in order, so this is a finding of the first group that has one.
+    /// The first finding of strict mode. Groups run in order, so this finding belongs to the first group that has a
+    /// finding.
     pub finding: Option<Finding>,
 }
 
@@ -312,7 +313,8 @@ pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
     /// The executed operations and their accuracy.
     pub(crate) report: Report,
-    /// The first finding of strict mode. Groups run in order, so this is a finding of the first group that has one.
+    /// The first finding of strict mode. Groups run in order, so this finding belongs to the first group that has a
+    /// finding.
     pub(crate) finding: Option<Finding>,
 }
 
@@ -349,7 +351,7 @@ impl Totals {
     }
 }
 
-/// Returns the finding of the group that has the lower lanes.
+/// Returns the finding of the group whose lanes have the lower numbers.
 fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
     one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
 }

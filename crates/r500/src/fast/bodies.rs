@@ -1,5 +1,5 @@
 //! Operations other than arithmetic. These operations compute lane sets, predicate bits and the ALU result. They also
-//! record which outputs have been written, and read values of other lanes in a quad.
+//! record which outputs the lanes have written, and read values of other lanes in a quad.
 
 use std::marker::PhantomData;
 
@@ -11,8 +11,8 @@ use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use super::operands::Set;
 use crate::words::AluResultOp;
 
-/// Computes a lane set. `number[1]` is [`Set::ACTIVE`] or [`Set::ALL`]. The computed set consists of those lanes of
-/// [`Set::ACTIVE`] or [`Set::ALL`] in which predicate bit `number[0]` holds.
+/// Computes a lane set. `number[1]` is [`Set::ACTIVE`] or [`Set::ALL`]. The computed set consists of the lanes of set
+/// `number[1]` in which predicate bit `number[0]` holds.
 pub(super) struct Predicated;
 
 impl Body for Predicated {
@@ -34,7 +34,7 @@ pub(super) const GE: u8 = AluResultOp::GE as u8;
 /// Comparison code: not equal to zero, or a NaN.
 pub(super) const NE: u8 = AluResultOp::NE as u8;
 
-/// Returns the result of [`crate::lane::compare`] in each lane of the first source.
+/// For each lane, applies [`crate::lane::compare`] to the first source and returns the result.
 #[inline(always)]
 fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Operation) -> Mask {
     let mut bits = 0;
@@ -66,7 +66,7 @@ fn compared<const OP: u8>(words: &Words) -> Words {
     result
 }
 
-/// Writes the result of the comparison to predicate bit `number[0]`, for the operation's lanes.
+/// Compares the first source with zero, and writes the result to predicate bit `number[0]`, for the operation's lanes.
 pub(super) struct Predicate<const OP: u8>;
 
 impl<const OP: u8> Body for Predicate<OP> {
@@ -79,7 +79,7 @@ impl<const OP: u8> Body for Predicate<OP> {
     }
 }
 
-/// Writes the result of the comparison to the ALU result, for the operation's lanes.
+/// Compares the first source with zero, and writes the result to the ALU result, for the operation's lanes.
 pub(super) struct AluResult<const OP: u8>;
 
 impl<const OP: u8> Body for AluResult<OP> {
@@ -199,8 +199,8 @@ impl Body for ToTempByAl {
     }
 }
 
-/// Executes TEXKILL for one channel. Kills each lane of the operation's set in which the sign bit of the first source
-/// is set. ([`crate::lane::texkill`])
+/// Executes TEXKILL for one channel. Kills a lane of the operation's set if the sign bit of the lane's first source is
+/// set. ([`crate::lane::texkill`])
 pub(super) struct Killed;
 
 impl Body for Killed {

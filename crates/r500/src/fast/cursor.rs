@@ -468,7 +468,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode, such an
-    /// instruction traps before it changes anything. The reference interpreter does the same.
+    /// instruction traps before it changes anything. The reference interpreter also traps before the instruction
+    /// changes anything.
     #[inline(always)]
     fn is_stale(&self, step: &flow::Step) -> bool {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()

@@ -1,10 +1,10 @@
 //! EX2, LN2, SIN and COS on rows.
 //!
-//! For each of these functions, [`mod@crate::lane`] has a lane function. The lane function computes the value in
+//! For each function in this file, [`mod@crate::lane`] has a lane function. The lane function computes the value in
 //! doubles, with a relative error below 2^-52, and rounds the value to a single. The polynomials in this file compute
 //! the same value without branches, with a relative error below [`SLACK`]. If both ends of the error interval round to
 //! the same single, this single equals the result of the lane function. If the ends of the interval of a lane round to
-//! different singles, the lane function is called for this lane.
+//! different singles, the engine calls the lane function for this lane.
 
 use std::f64::consts::{LN_2, TAU};
 use std::marker::PhantomData;
@@ -98,7 +98,7 @@ impl Function for Ex2 {
 
     #[inline(always)]
     fn near<W: Wide>(x: u32) -> f64 {
-        // Outside these bounds, every result is zero or infinite.
+        // If `x` is outside these bounds, the result is zero or infinite.
         let x = f64::from(f32::from_bits(x));
         let x = if x < -200.0 { -200.0 } else { x };
         let x = if x > 200.0 { 200.0 } else { x };
@@ -238,8 +238,8 @@ mod tests {
         }
     }
 
-    /// Compares the fast path with the lane function for every 4099th bit pattern, for all patterns near the centres,
-    /// and for special values.
+    /// Compares the fast path with the lane function for every 4099th bit pattern, for all bit patterns near those in
+    /// `centres`, and for special values.
     fn compare<F: Function>(name: &str, centres: &[u32]) {
         let specials =
             [0u32, 1, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff];

@@ -1,9 +1,9 @@
 //! Kernels: arithmetic on a chunk of lanes.
 //!
 //! [`mod@crate::lane`] defines the results, and tests compare each kernel bit for bit with its function in
-//! [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use it.
-//! Otherwise, kernels compute a double that is rounded to odd, and round the double to a single. The fast path of a
-//! kernel detects the few lanes that it could compute wrongly, and [`crate::lane`] recomputes these lanes.
+//! [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use this
+//! instruction. Otherwise, kernels compute a double that is rounded to odd, and round the double to a single. The fast
+//! path of a kernel detects the few lanes that it could compute wrongly, and [`crate::lane`] recomputes these lanes.
 
 use std::marker::PhantomData;
 
@@ -210,8 +210,7 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(wide: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-        // For several channels, the code that the compiler generates from a plain loop over lanes takes three times as
-        // long.
+        // For several channels, a plain loop over lanes would take three times as long as this code.
         let eight = wide.eight();
         let mut result = [0; CHUNK];
         let (words, results) = (src[0].as_chunks().0, result.as_chunks_mut().0);
@@ -326,8 +325,8 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::frc`]. The difference is either exact or close to 1. So scaling the difference does not round a second
-    /// time.
+    /// [`lane::frc`]. The difference A - floor(A) is either exact or close to 1. So scaling the difference does not
+    /// round a second time.
     Frc(1), |operation, src| {
         let a = f32::from_bits(flushed(src[0]));
         let fraction = normalised((a - a.floor()) * operation.scale);
@@ -374,8 +373,9 @@ impl Kernel for Rsq {
 /// lanes, singles take 40 ns, and doubles take 76 ns.
 ///
 /// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction, whose
-/// error is below 2^-43 of the result. The function checks an interval around the result with four times this error on
-/// each side. The result is right if both ends of the interval round to the same single.
+/// error is below 2^-43 of the result. The function checks an interval around the result. Each end of the interval
+/// differs from the result by four times this error. The result is right if both ends of the interval round to the same
+/// single.
 #[inline(always)]
 fn near_roots<W: Wide>(wide: W, numbers: &Words, scale: f32) -> Option<Words> {
     const SLACK: f32 = 1.0 / (1u64 << 41) as f32;
@@ -438,8 +438,8 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let scale = f64::from(operation.scale);
-        // The two cases are written out, because the compiler does not always compile a shared closure for the vector
-        // level.
+        // The code of the two cases is written out, because the compiler does not always compile a shared closure for
+        // the vector level.
         if W::FUSED {
             dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |lanes, chunk| {
                 sums_of_singles::<W, TERMS, ADDEND>(wide, lanes, operation, chunk)
@@ -489,8 +489,8 @@ fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WIN
     }
 }
 
-/// Returns the row and the sign to flip for each of the two factors of a term. For an addend, returns the addend's row
-/// and sign twice.
+/// For each of the two factors of a term, returns the row of the factor and the sign bit to flip. For an addend,
+/// returns the row and the sign bit of the addend twice.
 #[inline(always)]
 fn rows_of<const ADDEND: bool>(operation: &Operation, term: usize) -> [(Place, u32); 2] {
     let Channel { src, flip, .. } = &operation.channels[term & 3];
@@ -578,9 +578,9 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
 ///
 /// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of
 /// these rounding errors is less than 2^-21 of the total magnitude of the terms. The error of this sum is less than
-/// 2^-43 of the total magnitude. The function checks an interval around the result with twice this error on each side.
-/// The result is right if both ends of the interval round to the same single. If a zero should win over a factor that
-/// is not a number, this function computes a NaN.
+/// 2^-43 of the total magnitude. The function checks an interval around the result. Each end of the interval differs
+/// from the result by twice this error. The result is right if both ends of the interval round to the same single. If
+/// the product of a zero and an infinity or a NaN should be zero, this function nevertheless computes a NaN.
 #[inline(always)]
 fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     wide: W,

@@ -1,5 +1,5 @@
-//! The fast engine. It executes each operation for whole rows at once. Everything that is known before a run is
-//! resolved once per launch.
+//! The fast engine. It executes each operation for whole rows at once. Once per launch, lowering resolves everything
+//! that is known before a run.
 //!
 //! | module | contents |
 //! |---|---|
@@ -115,8 +115,8 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether several groups may run together. They may if every instruction has a fast path, groups do not
-    /// share surfaces, and compiled code does not execute flow instructions.
+    /// Returns whether several groups may run together. This requires that every instruction has a fast path, that
+    /// groups do not share surfaces, and that compiled code does not execute flow instructions.
     pub(crate) fn runs_together(&self) -> bool {
         let flows = self.is_compiled() && !self.lowered.flows.is_empty();
         !flows && !self.lowered.shares && self.by_reference().is_empty()

@@ -67,8 +67,8 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, width, room, counts, totals: Totals::default() }
     }
 
-    /// Runs the groups of the lanes in `span`, until all have ended or a [stop] is requested. Returns the outputs of
-    /// these lanes.
+    /// Runs the groups of the lanes in `span`, until all these groups have ended or a [stop] is requested. Returns the
+    /// outputs of these lanes.
     fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
         let is_together = self.is_together();

@@ -1,7 +1,8 @@
 //! Changes to the flow state for fault injection. Such a change models, for example, a particle that hits a latch.
 //!
-//! After a change, each lane is still in one of three states. The lane is active, or a branch has switched off the lane
-//! and the lane's counter counts, or the lane is off for another reason.
+//! After a change, each lane is still in one of three states. In the first state, the lane is active. In the second
+//! state, a branch has switched off the lane, and the lane's counter counts. In the third state, the lane is off for
+//! another reason.
 
 use reconverge_simt::{Lane, Mask};
 

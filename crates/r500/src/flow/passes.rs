@@ -98,8 +98,8 @@ impl Step {
     /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run the
     /// second side. `ends` has the last slot of each side and the flow instruction in that slot.
     ///
-    /// Returns `None` if a side runs for other lanes, or if the instructions change anything except the program counter
-    /// while no lane is off.
+    /// Returns `None` if a side runs for lanes other than these lanes. Also returns `None` if the instructions change
+    /// anything except the program counter while no lane is off.
     pub(crate) fn meets(&self, pc: u16, ends: &[(u16, &Step)]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);

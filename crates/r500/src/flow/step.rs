@@ -43,7 +43,7 @@ impl Step {
                 false => 0,
             });
         // An FC instruction has one predicate bit. The selector RGBA stands for four bits and is forbidden. In lenient
-        // mode, it selects the red bit.
+        // mode, the selector RGBA selects the red bit.
         let (predicate, constant) = (common.predicate(0), ints[usize::from(addr.int_addr)]);
         let target = target(&addr, offset);
         let in_loop = InLoop::of(&inst, target, constant, mode);

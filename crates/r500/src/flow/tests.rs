@@ -605,7 +605,8 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
-    // After two consecutive conditional returns, the lanes that voted to return at either of them have returned.
+    // After two consecutive conditional returns, all lanes that voted to return at the first or second conditional
+    // return have returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));
@@ -876,7 +877,7 @@ fn a_restart_covers_no_lanes_that_it_does_not_have() {
     assert!(flow.frames().is_empty());
 }
 
-/// Compiled code executes a branch as a conditional if, apart from the sides, nothing depends on which lanes jump.
+/// Compiled code executes a branch as a conditional if nothing except the sides depends on which lanes jump.
 #[test]
 fn lanes_meet_behind_a_branch_with_plain_sides() {
     let steps = |source: &str| {

@@ -1,7 +1,8 @@
 //! Templates, which emit host code for operations of the fast engine.
 //!
 //! A [`Way`] is the fast path or the slow path of a node that is being compiled. [`Way::operation`] emits host code
-//! that executes an operation of the fast engine for eight lanes at once. [`mod@crate::lane`] defines the results.
+//! that executes an operation of the fast engine for eight lanes at once. [`mod@crate::lane`] defines the results of
+//! the operations.
 //!
 //! The code reads denormal operands as zeros, but its results may be denormals. A result stays non-canonical until
 //! another operation uses its bits. Only then does [`Rows::settle`] replace denormals by zeros and NaNs by the
@@ -174,7 +175,7 @@ impl<'a> Way<'a> {
             (a, b) = (self.rows.strip.select(no_b, a, sign_a), self.rows.strip.select(no_a, b, sign_b));
         }
         let sum = match known {
-            // If a factor is 1, an addition suffices.
+            // If one factor of the product is 1, an addition computes the sum.
             [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
             [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
             _ => self.rows.strip.fused(false, a, b, c),

@@ -85,7 +85,8 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counters that compiled code needs. The first of these counters count runs of parts.
+    /// Returns the number of counters that compiled code needs. The first of these counters count the runs of the parts
+    /// of the code.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }

@@ -25,7 +25,8 @@ pub(in crate::fast) struct Runner<'a> {
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
     Here,
-    /// The group is at the start of this block. The fast engine has to run this block, because compiled code cannot.
+    /// The group is at the start of this block. The fast engine has to run this block, because compiled code cannot run
+    /// it.
     Apart(u32),
     /// The flow has stopped.
     Stop(Stop),
@@ -126,7 +127,8 @@ impl Own {
     }
 }
 
-/// Returns the slot of a block's flow instruction. If the block has none, returns the slot after the block.
+/// Returns the slot of a block's flow instruction. If the block has no flow instruction, returns the slot after the
+/// block.
 fn pc_behind(lowered: &Lowered, block: u32) -> u16 {
     let block = &lowered.blocks[block as usize];
     block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))

@@ -1,8 +1,9 @@
 //! Traces a program: turns blocks of the fast engine into nodes of linked code.
 //!
 //! A node is a chain of blocks. Each block of the chain is reached only from the previous block. A chain can continue
-//! past BREAKs at which some lanes leave the loop, and past branches with short sides, which become conditionals. For
-//! operations without a template, the node calls the fast engine's functions. The node ends after such calls.
+//! past BREAKs at which some lanes leave the loop. A chain can also continue past branches with short sides. These
+//! branches become conditionals. For operations without a template, the node calls the fast engine's functions. The
+//! node ends after such calls.
 
 use std::ops::Range;
 
@@ -158,8 +159,8 @@ struct At {
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The slots of the instructions after the latest BREAK at which lanes may leave (`slots`), and the number of
-    /// earlier instructions in the node (`before`).
+    /// The slots of the instructions after the latest BREAK at which lanes may leave the loop (`slots`), and the number
+    /// of earlier instructions in the node (`before`).
     slots: Vec<Range<usize>>,
     before: u32,
     call: Option<Range<u32>>,
@@ -174,8 +175,8 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// For each block, whether it is compiled (`chosen`), the number of jumps to it (`targets`), and whether it is part
-    /// of a node that begins at another block (`absorbed`).
+    /// For each block, whether the block is compiled (`chosen`), the number of jumps to the block (`targets`), and
+    /// whether the block is part of a node that begins at another block (`absorbed`).
     chosen: Vec<bool>,
     targets: Vec<u32>,
     absorbed: Vec<bool>,
@@ -502,8 +503,8 @@ impl<'a> Tracer<'a> {
 
     /// Traces an instruction, with calls for the operations that have no template.
     fn operate(&mut self, mut at: At, operations: Range<u32>) {
-        // The node that sets the ALU result also executes the flow instruction that reads it. This node may refuse to
-        // run, so it must not begin inside an instruction.
+        // The node that sets the ALU result also executes the flow instruction that reads the ALU result. This node may
+        // refuse to run, so it must not begin inside an instruction.
         let judges = self.judges(operations.clone());
         if operations.is_empty() || judges {
             self.at(at, |open| open.call.is_some() || judges && open.is_inside);

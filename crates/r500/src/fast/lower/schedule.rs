@@ -122,7 +122,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 && let Some(judged) = self.judged(&computed, flag.0.set)
             {
                 // This operation can be emitted now for two reasons. The operation reads its sources before any write
-                // of the instruction, and no other operation of the instruction reads its result.
+                // of the instruction. No other operation of the instruction reads the result of this operation.
                 let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
                 self.lowering.push_as(judged, template);
                 continue;
