@@ -52,7 +52,7 @@ pub struct ErratumRow {
     pub rule: &'static str,
     /// The rule by which the chip draws without the erratum.
     pub without: &'static str,
-    /// Tests of Piglit that fail on silicon and if the erratum is on, and that pass if the erratum is off.
+    /// Tests of Piglit that pass only if the erratum is off. These tests also fail on silicon.
     pub tests: &'static str,
 }
 
@@ -230,7 +230,7 @@ impl Errata {
     /// each name.
     ///
     /// # Errors
-    /// Returns an error if a name is unknown, if a name belongs to other chips, or if the text mixes these forms.
+    /// Returns an error if a name is unknown, if a name belongs to other chips, or if the text mixes the allowed forms.
     pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
         let named = |name: &str| {
             let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);

@@ -9,18 +9,19 @@
 //! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, until the connection is closed |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! The library opens a new connection for each frame, so that it does not depend on open descriptors between frames.
-//! Open descriptors would be a problem, because a program may fork, and because a program may close descriptors that it
-//! did not open. The window reads connections in order, so the frames of each process arrive in order.
+//! The library opens a new connection for each frame, so that the library does not depend on open descriptors between
+//! frames. Open descriptors would be a problem, because a program may fork, and because a program may close descriptors
+//! that it did not open. The window reads connections in order, so the frames of each process arrive in order.
 //!
 //! A pixel has four bytes: blue, green, red, and an unused byte. The pixels of the top row come first.
 //!
 //! An event is the kernel's `struct input_event` of a 64-bit system. It has the seconds and microseconds of
 //! `CLOCK_MONOTONIC` (64 bits each), a type and a code (16 bits each), and a value (32 bits). `EV_SYN` with
 //! `SYN_REPORT` ends each group of events. If a program does not read its events and the socket is full, the window
-//! drops events. The next group that it sends then begins with `SYN_DROPPED`, as in the kernel's `evdev`. A key sends
-//! an event when it is pressed and when it is released, but does not repeat. Each coordinate of the pointer ranges from
-//! 0 to [`PREFERRED`] minus one, whatever the size of the picture.
+//! drops events. The next group that the window sends then begins with `SYN_DROPPED`, as in the kernel's `evdev`. The
+//! window sends one event when a key is pressed and one event when the key is released. While the key is held, the
+//! window does not repeat the event. Each coordinate of the pointer ranges from 0 to [`PREFERRED`] minus one, whatever
+//! the size of the picture.
 //!
 //! Sources: the kernel's `include/uapi/linux/input.h` and `input-event-codes.h`.
 

@@ -23,7 +23,7 @@ use crate::vocabulary::vocabulary;
 /// Facts about a source that may be missing in the source text itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Target that the launch file next to the source states.
+    /// The target that a launch file states. The launch file is in the folder of the source.
     pub launch: TargetHint,
     /// Target in the user's settings. This target applies to a source if nothing else states the target of the source.
     pub fallback: TargetHint,
@@ -65,7 +65,7 @@ pub struct Analysis {
     instructions: OnceLock<Vec<InstructionAt>>,
     listings: OnceLock<Vec<Lines>>,
     findings: OnceLock<Vec<(usize, Finding)>>,
-    /// Messages of the assembler, computed by the first request.
+    /// Messages of the assembler. The first request for these messages computes them.
     pub(crate) made_markers: OnceLock<Vec<Marker>>,
     /// Remedies that were searched for, by the index of their message. `None` means that no remedy was found.
     pub(crate) kept_remedies: Mutex<HashMap<usize, Option<Remedy>>>,

@@ -410,7 +410,7 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
         let text = place.map_or(named, |(_, text)| text.as_str());
         parts.push((text.to_owned(), inside.is_some()));
     }
-    // Positions in the form at which the written parts read so far may end.
+    // Positions in the form. The written parts that have been read so far may end at these positions.
     let mut ends: BTreeSet<usize> = BTreeSet::from([0]);
     let mut at = 0;
     while at < written.len() {

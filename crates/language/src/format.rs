@@ -16,7 +16,7 @@ use crate::vocabulary::vocabulary;
 /// Number of spaces per level of indentation.
 const STEP: usize = 4;
 
-/// Maximum length of an operation, in characters, that counts for the column of operands (R700).
+/// Maximum length of an operation, in characters. The column of operands does not depend on longer operations (R700).
 const WIDEST: usize = 16;
 
 /// Directives that contain rows of numbers.
@@ -83,8 +83,8 @@ impl Analysis {
         depths
     }
 
-    /// Returns the number of spaces before the lines of a clause: as many as before the first slot of the text, or
-    /// [`STEP`] if that number is 0 or too large (R700).
+    /// Returns the number of spaces before the lines of a clause. This is the number of spaces before the first slot of
+    /// the text. If that number is 0 or too large, returns [`STEP`] (R700).
     fn clause_step(&self) -> usize {
         let indents = self.files[0].lines.iter().filter_map(|line| {
             let first = line.statement(self.text()).first()?;

@@ -26,7 +26,7 @@ pub struct Explained {
 }
 
 impl Analysis {
-    /// Explains the name, the directive or the instruction at a byte.
+    /// Explains the name, the directive or the instruction at a byte offset.
     pub fn hover(&self, offset: usize) -> Option<Explained> {
         let offset = offset.min(self.text().len());
         let line = self.line_at(offset);

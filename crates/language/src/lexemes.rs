@@ -1,8 +1,8 @@
 //! Source text as lines of lexemes, for all machines.
 //!
-//! The assemblers parse lines by their own rules. Lexemes are for an editor's operations on a text that may have
-//! errors: finding the name under the cursor, colouring and aligning the text. The lexemes and the space between them
-//! make up the whole text.
+//! The assemblers parse lines by their own rules. Editors use lexemes for operations on a text that may have errors.
+//! These operations find the name under the cursor, colour the text, and align the text. The lexemes and the space
+//! between them make up the whole text.
 
 use reconverge_isa::source::{number_len, word_len};
 use reconverge_isa::{Isa, Span};
@@ -91,8 +91,8 @@ impl LexedLine {
         Some(first.text(source))
     }
 
-    /// Returns the lexeme that contains the byte at an offset. If the offset is the end of a name and the start of a
-    /// mark, returns the name.
+    /// Returns the lexeme that contains the byte at an offset. If a name ends at the offset and a mark starts at the
+    /// offset, returns the name.
     pub fn at(&self, offset: usize) -> Option<Lexeme> {
         let inside = |lexeme: &&Lexeme| lexeme.span.start <= offset && offset < lexeme.span.end;
         let before = |lexeme: &&Lexeme| lexeme.span.end == offset;

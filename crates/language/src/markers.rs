@@ -98,9 +98,9 @@ impl Analysis {
         own.lines.iter().any(|line| matches!(line.directive(&own.text), Some(".isa" | ".chip")))
     }
 
-    /// Returns the changes that remove the messages in a part of the text. Only the first 64 of these messages are
-    /// examined. Each change was tested by assembling the changed source: the message is no longer present, and the
-    /// line of the message does not have more errors than before.
+    /// Returns the changes that remove the messages in a part of the text. Examines only the first 64 of these
+    /// messages. Tests each change by assembling the changed source. After a returned change, the message is no longer
+    /// present, and the line of the message does not have more errors than before.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let all = self.assembler_markers();
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;

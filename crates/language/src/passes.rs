@@ -18,7 +18,7 @@ pub(crate) const MANY: usize = 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passes {
     /// The programs without the lines that have errors. Positions refer to the whole text. `None` if the remaining
-    /// lines do not assemble either.
+    /// lines do not assemble.
     pub(crate) assembled: Option<Assembled>,
     /// The errors in text order.
     pub(crate) errors: Vec<Diagnostic>,
@@ -50,9 +50,9 @@ pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
     found
 }
 
-/// Returns the text with spaces in place of the statements that have errors. The label of such a line remains. But if a
-/// line with only a label still has an error, the label is also removed. Returns `None` if no statement or label
-/// remains to be removed.
+/// Returns the text with spaces in place of the statements that have errors. The labels before these statements remain.
+/// But if a line with only a label still has an error, the label is also removed. Returns `None` if no statement or
+/// label remains to be removed.
 fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     let starts: Vec<(usize, &str)> = lines(text).collect();

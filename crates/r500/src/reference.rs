@@ -479,8 +479,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns an operand of the unit that computes a channel. Fetches the sources, and then presubtracts, selects,
-    /// swizzles and modifies.
+    /// Returns an operand of the unit that computes a channel. Fetches the sources, computes the presubtract, selects
+    /// the component by the swizzle, and applies the modifier.
     fn operand(&self, channel: usize, number: usize) -> f32 {
         let (sel, swiz, modifier) = self.alu.operand(channel, number);
         lane::modify(self.channel(sel, swiz), modifier)

@@ -36,7 +36,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// Returns an error if the program cannot be set up, or if the environment does not fit the machine.
+    /// Returns an error if the program cannot be set up, or if the environment is invalid.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -48,7 +48,7 @@ impl Loaded {
     /// Loads a decoded program.
     ///
     /// # Errors
-    /// Returns an error if the environment does not fit the machine.
+    /// Returns an error if the environment is invalid.
     pub fn of(
         setup: &Arc<Setup>,
         environment: &Arc<Environment>,
@@ -64,7 +64,7 @@ impl Loaded {
     /// [lower alike](Environment::lowers_alike), or if a constant becomes a denormal.
     ///
     /// # Errors
-    /// Returns an error if the environment does not fit the machine.
+    /// Returns an error if the environment is invalid.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
         let loaded = Loaded::of(&self.setup, environment, &self.options)?;
         let same = environment.lowers_alike(&self.environment);
@@ -94,8 +94,8 @@ impl Loaded {
     /// runs of whole groups give the same results as one run of all lanes.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit, if a group traps, or if the results of two engines differ. If
-    /// several groups trap, the error is from the group with the lowest lanes.
+    /// Returns an error if the launch is invalid, if a group traps, or if the results of two engines differ. If several
+    /// groups trap, the error is from the group with the lowest lanes.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
@@ -142,7 +142,7 @@ impl Loaded {
     /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine.
+    /// Returns an error if the launch is invalid.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -248,7 +248,7 @@ impl Run {
     /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine.
+    /// Returns an error if the launch is invalid.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options)?.running(launch)
     }

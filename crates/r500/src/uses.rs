@@ -2,8 +2,8 @@
 //!
 //! Files have the names of the assembly text. The numbering depends on the file. In `temp`, `const` and `out`, a number
 //! is four times the register plus the channel. The depth output is number 16 of `out`. In `pred`, a number is the
-//! channel. In `int` and `bool`, a number is that of the constant. `alu` is the ALU result. `aL` is the loop register,
-//! which the lanes of a group share.
+//! channel. In `int` and `bool`, a number is the number of the constant. `alu` is the ALU result. `aL` is the loop
+//! register, which the lanes of a group share.
 //!
 //! A unit of an arithmetic instruction has an entry if the instruction writes a value that the unit computes. A source
 //! counts as read only if it affects a channel that the instruction writes. One effect has no entry: an uncached OUT

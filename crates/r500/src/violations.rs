@@ -52,7 +52,7 @@ pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
         // The manual also says "write 0" for unused words, but no document says that the hardware reads these words. So
-        // this function does not check them.
+        // this function does not check unused words.
         let bits = raw & !info.owned;
         if bits != 0 && !info.fields.is_empty() {
             found.push(Violation::ReservedBits { word: word as u8, bits });

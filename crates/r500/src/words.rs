@@ -663,8 +663,8 @@ impl CmnInst {
         if channel == 3 { self.alpha_wmask } else { self.rgb_wmask >> channel & 1 != 0 }
     }
 
-    /// For an OUT instruction, returns whether it writes this channel of the output. For an ALU instruction, returns
-    /// whether it writes the predicate bit of this channel.
+    /// For an OUT instruction, returns whether the instruction writes this channel of the output. For an ALU
+    /// instruction, returns whether the instruction writes the predicate bit of this channel.
     pub(crate) fn writes_output(&self, channel: usize) -> bool {
         if channel == 3 { self.alpha_omask } else { self.rgb_omask >> channel & 1 != 0 }
     }

@@ -14,7 +14,8 @@ pub const SLOTS: usize = 1024;
 pub const TEMPORARIES: usize = 128;
 /// Number of alternate temporaries of a vertex. (docs/r500-vertex.md, D3)
 pub const ALT_TEMPORARIES: usize = 20;
-/// Number of input vectors. The field with the location of a stream has five bits, so it can address this many vectors.
+/// Number of input vectors. The field with the location of a stream has five bits, so the field can address this many
+/// vectors.
 pub const INPUTS: usize = 32;
 /// Number of output vectors. The rasteriser reads up to 15 output vectors.
 pub const OUTPUTS: usize = 32;
@@ -122,8 +123,8 @@ pub struct Dual {
     pub register: u8,
     /// Destination channel.
     pub channel: Component,
-    /// The source. Its x channel is operand A, and its y channel is both operand B and operand C. (docs/r500-vertex.md,
-    /// Q4)
+    /// The source. The x channel of the source is operand A. The y channel of the source is both operand B and operand
+    /// C. (docs/r500-vertex.md, Q4)
     pub source: Operand,
 }
 

@@ -28,8 +28,8 @@ fn flush(x: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// Returns a selected channel as an operand. Takes the absolute value, then negates, and then flushes denormals.
-/// Absolute value and negation change only the sign bit.
+/// Returns a selected channel as an operand. First takes the absolute value if `abs` is set. Then negates the value if
+/// `negate` is set. Then flushes denormals. Absolute value and negation change only the sign bit.
 #[inline(always)]
 pub fn operand(bits: u32, abs: bool, negate: bool) -> f32 {
     let kept = if abs { bits & 0x7fff_ffff } else { bits };
@@ -326,8 +326,8 @@ pub fn predicate(compare: Compare, a: f32) -> (bool, f32) {
     (holds, set(!holds))
 }
 
-/// Computes VE_PRED_SET_EQ_PUSH, _GT_PUSH, _GE_PUSH or _NEQ_PUSH: opens a level. `a` is the counter, and `b` is the
-/// condition.
+/// Computes VE_PRED_SET_EQ_PUSH, _GT_PUSH, _GE_PUSH or _NEQ_PUSH. Each of these operations opens a level. `a` is the
+/// counter, and `b` is the condition.
 #[inline(always)]
 pub fn push(compare: Compare, a: f32, b: f32) -> (bool, f32) {
     let holds = a == 0.0 && compare.holds(b);
@@ -411,8 +411,9 @@ mod tests {
         assert_eq!(bits(multiply(INF, f32::NAN)), bits(NAN));
     }
 
-    /// Tests divisions of integers that multiply by a reciprocal. RV530 computes some of these divisions wrongly, such
-    /// as 76 / 38, and others correctly. (docs/r500-vertex.md, Q16)
+    /// Tests quotients of integers. Programs compute such a quotient by a multiplication by a reciprocal. RV530
+    /// computes some of these quotients wrongly, such as 76 / 38, and other quotients correctly. (docs/r500-vertex.md,
+    /// Q16)
     #[test]
     fn reciprocals_are_rounded_toward_zero() {
         let quotient = |a: f32, b: f32| multiply(a, recip_dx(b));

@@ -40,7 +40,7 @@ pub struct Launch {
     pub inputs: Vec<Input>,
 }
 
-/// The reason why a launch does not fit the machine.
+/// The reason why a launch is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
     /// An input names a register that does not exist.

@@ -1,5 +1,5 @@
-//! The vertex unit. The documents call the vertex unit "PVS" (programmable vertex shader). It belongs to the VAP block
-//! of the chip. An instruction has four words and computes results for one vertex.
+//! The vertex unit. The documents call the vertex unit "PVS" (programmable vertex shader). The vertex unit belongs to
+//! the VAP block of the chip. An instruction has four words and computes results for one vertex.
 //!
 //! Each vertex runs the program independently, from inputs and constants to outputs. Flow control is static and the
 //! same for all vertices, so vertices do not diverge. A program uses the predicate bit for operations that only some

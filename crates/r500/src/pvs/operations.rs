@@ -159,8 +159,8 @@ impl Op {
         }
     }
 
-    /// Returns the names of all operations of an engine, and the code of this operation. The engine is the one that
-    /// executes this operation.
+    /// Returns the names of all operations of the engine that executes this operation. Also returns the code of this
+    /// operation.
     pub(crate) const fn names(self) -> (&'static [Name], u32) {
         match self {
             Op::Vector(op) => (VeOp::NAMES, op as u32),

@@ -127,7 +127,8 @@ impl Group {
         Ok(values)
     }
 
-    /// Returns the value of an operand: fetches the register, selects channels, takes the absolute value, and negates.
+    /// Returns the value of an operand. Fetches the register and selects its channels. Then takes the absolute value
+    /// and negates the value, if the operand requires this.
     fn operand(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[f32; 4], Cause> {
         let vector = self.fetch(operand, used, lane)?;
         Ok([0, 1, 2, 3].map(|channel| {

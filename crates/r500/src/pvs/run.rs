@@ -68,8 +68,8 @@ impl Loaded {
         Loaded { setup, environment, options: *options, fast: Arc::default() }
     }
 
-    /// Returns the same program for another environment. Reuses the lowered program, because it does not depend on the
-    /// environment.
+    /// Returns the same program for another environment. Reuses the lowered program, because the lowered program does
+    /// not depend on the environment.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Loaded {
         Loaded { environment: environment.clone(), ..self.clone() }
     }
@@ -94,8 +94,8 @@ impl Loaded {
     /// Runs `vertices` vertices with these inputs. The options select the engine.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit, if a group traps, or if the results of two engines differ. If
-    /// several groups trap, the error is from the group with the lowest vertices.
+    /// Returns an error if the launch is invalid, if a group traps, or if the results of two engines differ. If several
+    /// groups trap, the error is from the group with the lowest vertices.
     pub fn run(&self, vertices: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, vertices, inputs }, Watch::Nothing)
@@ -119,7 +119,7 @@ impl Loaded {
     /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine.
+    /// Returns an error if the launch is invalid.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -175,7 +175,7 @@ impl Loaded {
     /// zero. `inputs` is the mask of the inputs that the program can read: bit n is input n. All other inputs are zero.
     ///
     /// # Errors
-    /// Returns an error for the trap of the lowest vertices, if any group traps.
+    /// If any group traps, returns an error for the trap of the group with the lowest vertices.
     pub fn run_vectors<const N: usize>(
         &self,
         vertices: &mut [[[u32; 4]; N]],
@@ -332,7 +332,7 @@ impl Run {
     /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine.
+    /// Returns an error if the launch is invalid.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options).running(launch)
     }

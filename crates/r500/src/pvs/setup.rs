@@ -43,7 +43,8 @@ pub struct Setup {
     slots: Vec<Option<Slot>>,
     /// First slot to execute. (PVS_FIRST_INST)
     pub first: u16,
-    /// The slot after which the position is complete. Execution ignores this hint. (PVS_XYZW_VALID_INST)
+    /// The position output is complete after the instruction in this slot. Execution ignores this hint.
+    /// (PVS_XYZW_VALID_INST)
     pub position_valid: u16,
     /// The last slot that reads inputs. Execution ignores this hint. (PVS_LAST_VTX_SRC_INST)
     pub last_source: u16,

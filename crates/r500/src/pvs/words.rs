@@ -384,9 +384,9 @@ pub const fn layout(dual: bool) -> [WordInfo; WORDS] {
     [DstOperand::INFO, SrcOperand::INFO, SrcOperand::INFO, last]
 }
 
-/// Returns whether word 3 of an instruction is a math operation. It is one if DUAL_MATH_OP is set, and neither
-/// MATH_INST nor MACRO_INST is set. If MATH_INST or MACRO_INST is set, DUAL_MATH_OP is invalid and ignored. (REG;
-/// docs/r500-vertex.md, Q4)
+/// Returns whether word 3 of an instruction is a math operation. Word 3 is a math operation if DUAL_MATH_OP is set, and
+/// neither MATH_INST nor MACRO_INST is set. If MATH_INST or MACRO_INST is set, DUAL_MATH_OP is invalid and ignored.
+/// (REG; docs/r500-vertex.md, Q4)
 pub const fn is_dual(word: u32) -> bool {
     word >> 28 & 1 == 1 && word >> 6 & 3 == 0
 }

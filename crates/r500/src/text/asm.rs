@@ -1,8 +1,8 @@
 //! The assembler: converts text to words.
 //!
 //! The assembler has two passes. The first pass turns each line into a record. The record states how the second pass
-//! determines the jump address. The second pass resolves labels and flow constructs. Errors are collected, so that one
-//! run of the assembler reports several errors.
+//! determines the jump address. The second pass resolves labels and flow constructs. The assembler collects errors, so
+//! that one run of the assembler reports several errors.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

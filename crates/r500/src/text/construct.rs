@@ -37,7 +37,7 @@ pub enum Jumps {
 pub enum Pop {
     /// B_POP_CNT is unused and 0.
     None,
-    /// B_POP_CNT is a count. If the text omits the count, it is 1.
+    /// B_POP_CNT is a count. If the text omits the count, the count is 1.
     One,
     /// B_POP_CNT is a count, which the text must state.
     Said,

@@ -122,8 +122,8 @@ impl Labels {
     }
 }
 
-/// Returns whether the disassembler prints JUMP_ADDR. The disassembler prints JUMP_ADDR if the instruction uses it, or
-/// if it is not zero.
+/// Returns whether the disassembler prints JUMP_ADDR. The disassembler prints JUMP_ADDR if the instruction uses
+/// JUMP_ADDR, or if JUMP_ADDR is not zero.
 fn has_target(fc: &Fc) -> bool {
     let unused = fc.inst.a_op == AOp::POP
         || Statement::recognise(&fc.inst, &fc.addr)
@@ -369,8 +369,9 @@ struct HalfStyle {
 }
 
 /// Writes one half of an instruction, as `(pred.g) A, B = OP operands : sources`. `channel` is a channel that the half
-/// computes. `more` is a destination in addition to the temporary and the output. The default half does nothing, and
-/// the assembler adds it if a text omits it. For the default half, this function writes nothing and returns false.
+/// computes. `more` is a destination in addition to the temporary and the output. The default half does nothing. If a
+/// text omits a half, the assembler adds the default half. For the default half, this function writes nothing and
+/// returns false.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),

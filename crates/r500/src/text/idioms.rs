@@ -28,7 +28,7 @@ pub struct Idiom {
     pub name: &'static str,
     /// Number of operands of the pseudo-instruction.
     pub operands: usize,
-    /// The underlying operation. Both the RGB unit and the alpha unit have it.
+    /// The underlying operation. Both the RGB unit and the alpha unit have this operation.
     pub operation: &'static str,
     /// The operands of the underlying operation.
     pub parts: [Part; 3],

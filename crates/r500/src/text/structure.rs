@@ -12,7 +12,8 @@ use crate::words::*;
 pub(super) struct Open {
     name: &'static str,
     at: usize,
-    /// Breaks and continues in this loop whose target is not known yet. They jump to the end of the loop.
+    /// Breaks and continues in this loop whose target is not known yet. These breaks and continues jump to the end of
+    /// the loop.
     waiting: Vec<usize>,
 }
 

@@ -41,8 +41,8 @@ struct Record {
     given: [bool; 3],
     /// Whether the text omits the third operand. The math half of a dual instruction must then follow.
     unfinished: bool,
-    /// The braces on the first line of the instruction. They are parsed after the second line, because only then is it
-    /// known whether the instruction is dual.
+    /// The braces on the first line of the instruction. The assembler parses the braces after the second line, because
+    /// only then does the assembler know whether the instruction is dual.
     braces: Option<Braces>,
 }
 

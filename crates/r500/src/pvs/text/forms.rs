@@ -1,4 +1,4 @@
-//! The legal forms of a mnemonic of the vertex unit. They come from the tables of operations.
+//! The legal forms of a mnemonic of the vertex unit. The forms come from the tables of operations.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
