@@ -41,7 +41,7 @@ pub(crate) struct InstructionAt {
     /// Offset of the instruction in the source, in bytes. An instruction from a macro or an included file has the
     /// offset of the line that uses the macro or includes the file.
     pub(crate) at: usize,
-    /// Whether the source line contains the instruction itself, not a macro or `.include`.
+    /// Whether the source line contains the instruction itself. If not, the line uses a macro or includes a file.
     pub(crate) own: bool,
 }
 

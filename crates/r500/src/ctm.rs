@@ -33,8 +33,8 @@ use crate::setup::Setup;
 pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
 /// The temporary that holds i in red and j in green when the program starts. Blue and alpha of this temporary are 0.
-/// The page of the guide that names the register was not available. Drivers route the first coordinate to temporary 0.
-/// (r500.md Q3)
+/// The page of the guide that names the register was not available. This module uses temporary 0, because drivers route
+/// the first coordinate to temporary 0. (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 /// A rectangle of index pairs.
@@ -83,7 +83,7 @@ pub struct Conditional {
     pub write: bool,
 }
 
-/// One run over a domain.
+/// One run of a program over a domain.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     /// All memory, from address 0.
@@ -221,8 +221,8 @@ impl Plan {
         Bound { memory, inputs: self.inputs, scatter_target: outputs[0], uncached: *uncached }
     }
 
-    /// Takes the memory out of a group that has ended, writes the cached outputs of the group's lanes to this memory,
-    /// and returns the memory.
+    /// Takes the memory out of a group that has ended. Writes the cached outputs of the group's lanes to this memory.
+    /// Returns the memory.
     fn retire(&self, start: &Start, group: &mut Group) -> Result<Vec<u8>, DispatchError> {
         let mut memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
         let Dispatch { outputs, conditional, .. } = &self.dispatch;

@@ -146,7 +146,7 @@ pub struct Frame {
     pub al: Option<i32>,
     /// Lanes that were active when the loop was entered.
     pub mask: Mask,
-    /// Lanes that a BREAK has switched off. They resume when the frame is popped.
+    /// Lanes that a BREAK has switched off. These lanes resume when the frame is popped.
     pub broken: Mask,
     /// Lanes that a CONTINUE has switched off. These lanes resume at the end instruction of the loop.
     pub continued: Mask,

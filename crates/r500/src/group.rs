@@ -129,7 +129,7 @@ impl Parted {
         true
     }
 
-    /// Makes the waiting groups run. They replace the previous running groups.
+    /// Makes the waiting groups run. The waiting groups replace the previous running groups.
     pub(crate) fn resume(self, group: &mut Group) {
         let Parted { flow, lanes, alu_result, alu_result_valid, instructions } = self;
         (group.flow, group.lanes) = (flow, lanes);

@@ -77,7 +77,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Checks that the environment fits the machine.
+    /// Checks that the environment is valid.
     ///
     /// # Errors
     /// Returns [`LaunchError::GroupWidth`] or [`LaunchError::TextureUnit`].
@@ -168,7 +168,7 @@ pub enum LaunchError {
 }
 
 impl Launch {
-    /// Checks that the launch fits the machine.
+    /// Checks that the launch is valid.
     ///
     /// # Errors
     /// Returns an error for the first problem that the check finds.

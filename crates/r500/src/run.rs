@@ -60,8 +60,8 @@ impl Loaded {
         Ok(Loaded { setup, environment, options: *options, denormals, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. The program is lowered again only if the environments do not
-    /// [lower alike](Environment::lowers_alike), or if a constant becomes a denormal.
+    /// Returns the same program for another environment. Lowers the program again only if the environments do not
+    /// [lower alike](Environment::lowers_alike), or if only one of the two environments has denormal constants.
     ///
     /// # Errors
     /// Returns an error if the environment is invalid.

@@ -164,7 +164,7 @@ pub(super) fn put<W: Wide, const N: usize>(
     wide.merge(row, values, fetching & holding);
 }
 
-/// Returns the level of detail of each lane for DXDY. This fetch is rare, so the function is not inlined.
+/// Returns the level of detail of each lane for DXDY. DXDY is rare, so this function is not inlined.
 #[inline(never)]
 fn lods_of_derivatives<W: Wide, const N: usize>(
     wide: W,

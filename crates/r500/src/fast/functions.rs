@@ -18,8 +18,8 @@ use crate::lane::{self, NAN};
 /// Upper bound of the relative error on the fast path. The polynomials and their rounding have an error below 2^-46.
 const SLACK: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// Adding and then subtracting this number rounds a double below 2^51 to the nearest integer, ties to even. The lowest
-/// bits of the sum hold the integer.
+/// A number that rounds a double below 2^51 to the nearest integer, ties to even. For this, code adds the number to the
+/// double and then subtracts the number. The lowest bits of the sum hold the integer.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
 /// A function of one operand that is computed for each lane.

@@ -648,8 +648,8 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
 /// Returns sums of two products and a zero, and whether any of the sums may be wrong.
 ///
 /// The products are exact in double precision, so adding the two products rounds only once. Rounding the sum again, to
-/// a single, gives the right result except in two cases: the double is halfway between two singles, or the result is a
-/// denormal.
+/// a single, gives the right result except in two cases. In the first case, the double is halfway between two singles.
+/// In the second case, the result is a denormal.
 #[inline(always)]
 fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], scale: f64) -> (Words, bool) {
     const LOST: u64 = (1 << 29) - 1;

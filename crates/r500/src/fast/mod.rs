@@ -56,7 +56,7 @@ pub struct Fast {
     compiled: Option<Arc<Compiled>>,
     /// Numbers of the outputs that the program may write.
     outputs: Vec<usize>,
-    /// A group of an earlier launch. Later launches reuse its memory. Its textures have been dropped.
+    /// A group of an earlier launch. Later launches reuse the memory of this group. The group has dropped its textures.
     spare: Spare<Box<GroupRoom>>,
 }
 
@@ -134,7 +134,8 @@ impl Fast {
         &self.lowered.by_reference
     }
 
-    /// Adds the rows that operations use to the rows of a group.
+    /// Prepares a group for this engine. Adds more rows to the group. The operations use these rows in addition to the
+    /// rows of registers.
     pub(crate) fn prepare(&self, group: &mut Group) {
         group.rows.add_room(&self.lowered.room);
         self.set_uniforms(group);

@@ -47,7 +47,8 @@ impl Flow {
             && calls().all(|(a, b)| (a.return_to, a.loop_depth) == (b.return_to, b.loop_depth))
     }
 
-    /// Merges groups that were [split off](Flow::part). Their state must [match](Flow::is_where) this state.
+    /// Merges groups that were [split off](Flow::part). The flow state of these groups must [match](Flow::is_where)
+    /// this flow state.
     pub(crate) fn join(&mut self, mut other: Flow) {
         // If no branch has switched off a lane, the lane's counter may have any value. The addition requires that this
         // value is 0.

@@ -78,7 +78,7 @@ pub struct Dst {
     pub mask: u8,
 }
 
-/// An operand. Its value is computed in this order: channel selection, absolute value, negation.
+/// An operand. The value of an operand is computed in this order: channel selection, absolute value, negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Register file.

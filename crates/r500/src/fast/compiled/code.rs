@@ -5,8 +5,8 @@
 //! the operations.
 //!
 //! The code reads denormal operands as zeros, but its results may be denormals. A result stays non-canonical until
-//! another operation uses its bits. Only then does [`Rows::settle`] replace denormals by zeros and NaNs by the
-//! machine's NaN. So the final values are those of profile R.
+//! another operation uses the bits of the result. Only then does [`Rows::settle`] replace denormals by zeros and NaNs
+//! by the machine's NaN. So the final values are the values that profile R defines.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -148,8 +148,8 @@ impl<'a> Way<'a> {
             return self.float(value);
         }
         if self.rows.is_raw(value) {
-            // On the slow path, a non-canonical result already has the machine's NaN, unless a sign modifier has
-            // changed the NaN.
+            // On the slow path, a NaN in a non-canonical result is already the machine's NaN, unless a sign modifier
+            // has changed the NaN.
             return if self.rows.exact { self.float(value) } else { value };
         }
         let minus_zero = self.rows.word(SIGN);
@@ -181,16 +181,16 @@ impl<'a> Way<'a> {
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // If zero times any value is zero, the correct sum may be a number even if the host computes a NaN. An
-            // operation that uses the sum may not detect the NaN, so this guard fails if the sum is a NaN.
+            // If zero times any value is zero, the correct sum may be a number although the host computes a NaN. Later
+            // operations do not always detect this NaN. So this guard fails if the sum is a NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
         if channel.scale == 1.0 {
             return self.float(sum);
         }
-        // Scaling is exact except in two cases: the sum is a denormal before or after scaling, or the sum is infinite
-        // and scaling would make it finite.
+        // Scaling is exact except in two cases. In the first case, the sum is a denormal before or after scaling. In
+        // the second case, the sum is infinite, and scaling would make the sum finite.
         let scale = self.rows.word(channel.scale.to_bits());
         let value = self.rows.two(Two::FMul, sum, scale);
         let (zero, magnitude) = (self.rows.word(0), self.rows.word(!SIGN));
@@ -284,7 +284,7 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
             true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    // If OMOD is disabled, the function for a factor of 1 is used.
+    // If OMOD is disabled, generated code calls the function for a factor of 1.
     let of: [fn(bool) -> PerLane; 8] =
         [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
     of[omod as usize](zero_wins)

@@ -66,9 +66,9 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Returns the same program with linked code for the given extent. If the extent may end inside a block, the
-    /// program must have been lowered to blocks of one instruction. If AVX2 or memory for code is not available,
-    /// nothing is compiled.
+    /// Returns the same program with linked code for the parts that `extent` selects. If `extent` allows code that ends
+    /// inside a block, the program must have been lowered to blocks of one instruction. If AVX2 or memory for code is
+    /// not available, this function does not compile anything.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();

@@ -23,7 +23,7 @@ pub(in crate::fast) struct Runner<'a> {
 
 /// Position of the group after compiled code has exited.
 pub(in crate::fast) enum Exit {
-    /// The group is at its program counter.
+    /// The program counter of the group states the position.
     Here,
     /// The group is at the start of this block. The fast engine has to run this block, because compiled code cannot run
     /// it.

@@ -114,7 +114,7 @@ struct Leave {
     /// The blocks that run if some lanes leave the loop and other lanes stay. A plain BREAK has no such blocks. A
     /// branch has two: the block of the BREAK and the block of the branch's end.
     blocks: Vec<u32>,
-    /// The block at which the remaining lanes continue, and the number of jumps from these instructions to that block.
+    /// The block at which the remaining lanes continue, and the number of jumps from this branch to that block.
     next: u32,
     jumps: u32,
 }
@@ -148,7 +148,7 @@ fn size(slots: &[Range<usize>]) -> u32 {
 #[derive(Clone, Copy)]
 struct At {
     block: u32,
-    /// The number of the instruction.
+    /// Number of the instruction in the block.
     first: u16,
     /// Whether a chain begins here.
     is_first: bool,
@@ -446,7 +446,7 @@ impl<'a> Tracer<'a> {
         self.linker.close(branches);
     }
 
-    /// Returns whether compiled code has the ALU result of the active lanes as a value at the end of a block. Returns
+    /// Returns whether compiled code holds the ALU result of the active lanes in a value at the end of a block. Returns
     /// `None` if a called operation sets the ALU result, because the call stores the ALU result in the group.
     fn judged(&self, block: &'a Block) -> Option<bool> {
         let mut known = false;

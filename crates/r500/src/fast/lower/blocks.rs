@@ -16,7 +16,8 @@ pub(in crate::fast) enum Last {
     Next,
     /// The reference interpreter executes the next instruction. That instruction does not count as part of the block.
     Reference,
-    /// The block ends with a flow instruction. The value is its index in [`Lowered::flows`](super::Lowered::flows).
+    /// The block ends with a flow instruction. The value is the index of the flow instruction in
+    /// [`Lowered::flows`](super::Lowered::flows).
     Flow(u32),
 }
 
