@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A list of consecutive words, and the words that replace this list wherever a program contains it.
+/// A list of consecutive words, and the replacement for this list. A patch replaces every occurrence of the list in a
+/// program.
 ///
 /// ```
 /// use reconverge_board::patch::Patch;

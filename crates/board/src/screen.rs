@@ -134,7 +134,7 @@ pub struct InputEvent {
     pub kind: u16,
     /// The key, the axis, or the kind of synchronization event.
     pub code: u16,
-    /// For a key, 1 if the key is pressed and 0 if it is released. For an axis, a position or a number of steps.
+    /// For a key, 1 if the key is pressed and 0 if the key is released. For an axis, a position or a number of steps.
     pub value: i32,
 }
 

@@ -65,7 +65,7 @@ pub struct Analysis {
     instructions: OnceLock<Vec<InstructionAt>>,
     listings: OnceLock<Vec<Lines>>,
     findings: OnceLock<Vec<(usize, Finding)>>,
-    /// Messages of the assembler. The first request for these messages computes them.
+    /// Messages of the assembler. The first request for the messages computes the messages.
     pub(crate) made_markers: OnceLock<Vec<Marker>>,
     /// Remedies that were searched for, by the index of their message. `None` means that no remedy was found.
     pub(crate) kept_remedies: Mutex<HashMap<usize, Option<Remedy>>>,
@@ -255,8 +255,8 @@ impl Analysis {
     }
 
     /// Returns the instructions of all programs with their offsets. For an ALU group of R700, the assembler reports
-    /// only the line of the first slot. The other slots are on the lines after that line, so this function adds an
-    /// instruction for each of those lines.
+    /// only the line of the first slot. The other slots of the group are on the lines after the line of the first slot.
+    /// So this function adds an instruction for each of these lines.
     fn find_instructions(&self) -> Vec<InstructionAt> {
         let Some(assembled) = self.assembled() else { return Vec::new() };
         let plain = self.plain();

@@ -173,7 +173,7 @@ impl Analysis {
         found
     }
 
-    /// Returns whether the text has no instruction that would identify its machine, and nothing states the machine.
+    /// Returns whether the text has too few words to identify its machine, and nothing states the machine.
     fn is_blank(&self) -> bool {
         let own = &self.files[0];
         let words = |line: &LexedLine| line.statement(&own.text).len();

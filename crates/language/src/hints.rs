@@ -31,8 +31,8 @@ pub struct InlineHint {
 const MOST_WORDS: usize = 6;
 
 impl Analysis {
-    /// Returns the hints for a part of the text. If the source has errors, addresses are omitted, because the addresses
-    /// may depend on the lines with errors.
+    /// Returns the hints for a part of the text. If the source has errors, the function omits addresses, because the
+    /// addresses may depend on the lines with errors.
     pub fn hints(&self, part: Span) -> Vec<InlineHint> {
         let mut found = Vec::new();
         self.instruction_hints(part, &mut found);

@@ -141,8 +141,8 @@ impl Analysis {
         found
     }
 
-    /// Returns the next untested change of each message, but at most one change per line. A change that inserts a line
-    /// is tested on its own.
+    /// Returns the next untested change of each message, but at most one change per line. The function never returns a
+    /// change that inserts a line together with other changes.
     fn next_batch(
         &self,
         all: &[Marker],

@@ -7,7 +7,8 @@ use reconverge_isa::Span;
 pub enum MarkerLevel {
     /// The text is invalid, or a program breaks a rule and traps.
     Error,
-    /// The text is valid, but probably does not mean what its author intends, or a program's behaviour is undefined.
+    /// The text is valid. But the text probably does not mean what its author intends, or a program has undefined
+    /// behaviour.
     Warning,
     /// A program is valid, but the author probably did not intend a part of it.
     Note,

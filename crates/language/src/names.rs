@@ -218,7 +218,8 @@ impl NameTable {
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
             let is_directive = line.directive(text).is_some();
-            // An argument of a macro can be a name of almost any kind, so calls of macros are treated separately.
+            // An argument of a macro can be a name of almost any kind, so this function treats calls of macros
+            // separately.
             let first_word = line.statement(text).first().map_or("", |lexeme| lexeme.text(text));
             let is_call = known.has(&self.definitions, first_word, NameSort::Macro);
             let mut brackets = 0_i32;

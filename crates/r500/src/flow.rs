@@ -231,8 +231,8 @@ pub enum Undefined {
         /// The operation or the address-stack action.
         what: &'static str,
     },
-    /// A return is executed inside a dynamic branch. In lenient mode, the group returns, and lanes that are off stay
-    /// off until a DECR reactivates them. (CTM guide p. 36)
+    /// A return is executed inside a dynamic branch. In lenient mode, the group returns. Lanes that are off stay off
+    /// until a DECR reactivates these lanes. (CTM guide p. 36)
     #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
     ReturnInsideBranch {
         /// Lanes that were active after the call, are now switched off, and have not returned.
@@ -265,8 +265,8 @@ impl Decision {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// Returns the lanes that voted for the group's decision, and the lanes that voted against it. The lanes that voted
-    /// for the decision run first.
+    /// Returns the lanes that voted for the group's decision, and the lanes that voted against this decision. The lanes
+    /// that voted for the decision run first.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }

@@ -32,8 +32,8 @@ pub(crate) struct Wishes {
     pub(crate) jump: bool,
     /// Whether lanes can vote to stay.
     pub(crate) stay: bool,
-    /// Whether lanes of one group can vote differently. They can vote differently if the vote depends on the ALU result
-    /// or on a predicate.
+    /// Whether lanes of one group can vote differently. Lanes can vote differently if the vote depends on the ALU
+    /// result or on a predicate.
     pub(crate) differ: bool,
 }
 

@@ -79,14 +79,14 @@ pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
     (TEMPORARIES + target) * 4 + channel
 }
 
-/// Clears the ALU result, because every FC instruction destroys it. (CTM guide p. 35. The value 0 is recommended,
-/// because the guide does not state the value after an FC instruction.)
+/// Clears the ALU result, because every FC instruction destroys the ALU result. (CTM guide p. 35. The value 0 is
+/// recommended, because the guide does not state the value after an FC instruction.)
 pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
-/// Groups that were split from the running groups and wait to be merged with them again. [`Group`] holds the state of
-/// the running groups.
+/// Groups that were split from the running groups and wait to be merged with the running groups again. [`Group`] holds
+/// the state of the running groups.
 pub(crate) struct Parted {
     pub(crate) flow: Flow,
     lanes: Mask,

@@ -1,7 +1,7 @@
 //! A decoded instruction. All engines execute instructions in this form.
 //!
-//! Decoding rejects codes without a meaning, because they cannot be executed. The documents forbid some other
-//! encodings, but the hardware would execute them. `violations.rs` lists these forbidden encodings.
+//! Decoding rejects codes without a meaning, because no engine can execute such codes. The documents forbid some other
+//! encodings, but the hardware would execute these encodings. `violations.rs` lists these forbidden encodings.
 
 use reconverge_isa::word::WordError;
 
@@ -297,7 +297,8 @@ fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {
 }
 
 /// Decodes a source. If CONST is not set and bit 7 of the address is set, the source is an inline constant. The REL bit
-/// is invalid for an inline constant, so this function ignores it (see `Violation::RelativeInline`). (CTM guide p. 26)
+/// is invalid for an inline constant, so this function ignores the REL bit (see `Violation::RelativeInline`). (CTM
+/// guide p. 26)
 fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     match (is_const, addr & 0x80 != 0) {
         (true, _) => Source::Const { addr, rel },

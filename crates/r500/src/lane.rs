@@ -1,8 +1,8 @@
 //! The arithmetic of one lane. Each computation is a pure function.
 //!
-//! The documents describe R500 arithmetic as IEEE binary32 without denormals. They call the rounding of this arithmetic
-//! effectively random (CTM guide p. 41), so this project cannot reproduce the rounding of the hardware. The functions
-//! in this file follow deterministic rules, which this project calls profile R:
+//! The documents describe R500 arithmetic as IEEE binary32 without denormals. The documents call the rounding of this
+//! arithmetic effectively random (CTM guide p. 41), so this project cannot reproduce the rounding of the hardware. The
+//! functions in this file follow deterministic rules, which this project calls profile R:
 //!
 //! * denormal inputs and results become zeros of the same sign, unless OMOD is disabled ([`flush`]);
 //! * products and sums are exact, OMOD scales the exact value, and the scaled value is rounded once to nearest even (an

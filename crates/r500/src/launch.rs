@@ -110,8 +110,8 @@ impl Environment {
     }
 
     /// Binds the textures and float constants to a group. A constant of the environment replaces the constant of the
-    /// program with the same number. If several launches use the same group, they must have the same program, and their
-    /// environments must [lower alike](Environment::lowers_alike).
+    /// program with the same number. If several launches use the same group, these launches must have the same program.
+    /// The environments of these launches must [lower alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;
         let constants = Arc::make_mut(constants);

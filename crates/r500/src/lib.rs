@@ -1,5 +1,5 @@
 //! The ATI R500 fragment processor, the CTM model for this processor, and the vertex unit ([`pvs`]). The documents call
-//! the fragment processor "US" (unified shader). The CTM guide calls it X1K FP.
+//! the fragment processor "US" (unified shader). The CTM guide calls the fragment processor "X1K FP".
 //!
 //! The table lists each module after all modules that it imports. `tests/imports.rs` checks this order. Readers can
 //! follow the same order:

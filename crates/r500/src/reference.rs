@@ -139,7 +139,7 @@ impl Group {
     }
 
     /// Computes the values of both units for one lane. SOP and DP use the value of the other unit before OMOD and clamp
-    /// of the other unit. OMOD and clamp of their own unit then apply to this value. (docs/r500.md, Q7)
+    /// of the other unit. Then OMOD and clamp of the unit with SOP or DP apply to this value. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,

@@ -8,7 +8,7 @@ use crate::words::*;
 /// A rule of the documents that an executable encoding violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
-    /// Reserved bits are set. In lenient mode, they are ignored.
+    /// Reserved bits are set. In lenient mode, these bits are ignored.
     #[error("reserved bits {bits:#010x} of word {word} are set")]
     ReservedBits {
         /// Number of the word, 0 to 5.

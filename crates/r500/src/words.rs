@@ -265,7 +265,7 @@ word! {
         rgb_pred_inv:   bool [6:6],
         /// Also writes lanes that are not active.
         write_inactive: bool [7:7],
-        /// A hint that active lanes may stop here. It does not guarantee that they stop.
+        /// A hint that active lanes may stop here. The hint does not guarantee that these lanes stop.
         last:           bool [8:8],
         /// One idle issue slot follows.
         nop:            bool [9:9],
@@ -424,7 +424,8 @@ word! {
         op:               FcOp [2:0],
         /// Before anything else, swaps active lanes with branch-inactive lanes whose counter is 0.
         b_else:           bool [4:4],
-        /// If set, the group jumps if any voter votes to jump. If not set, it jumps only if all voters vote to jump.
+        /// If set, the group jumps if any voter votes to jump. If not set, the group jumps only if all voters vote to
+        /// jump.
         jump_any:         bool [5:5],
         a_op:             AOp [7:6],
         /// Truth table with the index 4 * ALU result + 2 * predicate + boolean.
@@ -444,7 +445,7 @@ word! {
         bool_addr:   u8 [4:0],
         int_addr:    u8 [12:8],
         jump_addr:   u16 [24:16],
-        /// If set, JUMP_ADDR is absolute. If not set, OFFSET_ADDR is added to it.
+        /// If set, JUMP_ADDR is absolute. If not set, OFFSET_ADDR is added to JUMP_ADDR.
         jump_global: bool [31:31],
     }
 
@@ -548,11 +549,11 @@ names! {
     /// Layout of the elements. (CTM guide, format parameter)
     pub enum Tiling(2) {
         LINEAR = 0,
-        /// The available pages do not document this layout, so it is rejected.
+        /// The available pages do not document this layout, so this project rejects the layout.
         TILED = 1,
         /// Only for inputs: one fetch returns four neighbours of a single-channel buffer.
         LINEAR_INP_2X2 = 2,
-        /// The available pages do not document this layout, so it is rejected.
+        /// The available pages do not document this layout, so this project rejects the layout.
         TILED_INP_2X2 = 3,
     }
 
@@ -560,16 +561,16 @@ names! {
     /// not exist reads as 0 (recommended, r500.md Q21).
     pub enum Format(3) { UINT16_1 = 0, UINT8_4 = 1, FLOAT32_1 = 2, FLOAT32_2 = 3, FLOAT32_4 = 4 }
 
-    /// Conditional test. It compares v, the conditional value, with b, the buffer's value. (set_cond_test)
+    /// Conditional test. The test compares v, the conditional value, with b, the buffer's value. (set_cond_test)
     pub enum CondTest(3) {
         NEVER = 0, LESS = 1, LESS_EQUAL = 2, EQUAL = 3, GREATER_EQUAL = 4, GREATER = 5, NOT_EQUAL = 6, ALWAYS = 7,
     }
 
     /// Point at which the conditional test applies. (set_cond_loc)
     pub enum CondLoc(1) {
-        /// At the end of a program, the test decides whether its outputs are written.
+        /// At the end of a program, the test decides whether the outputs of the program are written.
         DPP = 0,
-        /// Before a pair is scheduled, the test decides whether it runs.
+        /// Before a pair is scheduled, the test decides whether the program runs for this pair.
         PE = 1,
     }
 }

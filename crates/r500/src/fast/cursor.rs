@@ -30,7 +30,7 @@ pub(super) enum Stop {
     Met,
 }
 
-/// Groups that run together, and waiting groups that will join them again.
+/// Groups that run together, and waiting groups that will join the running groups again.
 #[derive(Clone, Copy)]
 pub(super) struct Company {
     /// The lanes of all groups, including the waiting groups.

@@ -73,7 +73,7 @@ const LOGARITHM: [f64; 10] = {
 };
 
 /// Returns (-1)^n / (2 n + odd)!, for n from N - 1 down to 0. If `odd` is 1, these numbers are the coefficients of the
-/// series of sin(x) / x. If `odd` is 0, they are the coefficients of the series of cos(x).
+/// series of sin(x) / x. If `odd` is 0, these numbers are the coefficients of the series of cos(x).
 const fn series<const N: usize>(odd: usize) -> [f64; N] {
     let mut coefficients = [1.0; N];
     let (mut n, mut value) = (1, 1.0);
@@ -171,7 +171,7 @@ fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
         let near = F::near::<W>(flushed(src[lane]));
         let slack = near * SLACK;
         // If the approximation is an infinity, one end of the interval is a NaN, so both comparisons fail. The lane is
-        // not recomputed, because its result is already right.
+        // not recomputed, because the result of the lane is already right.
         let (low, high) = ((near - slack) as f32, (near + slack) as f32);
         let value = near as f32;
         refused[lane] = u32::from((low < high) | (low > high));

@@ -26,7 +26,7 @@ pub(super) trait Kernel {
     /// Number of sources that the kernel reads.
     const SOURCES: usize;
 
-    /// Whether the signs of the sources are flipped before the kernel receives them.
+    /// Whether the signs of the sources are flipped before the kernel receives the sources.
     const FLIPPED: bool = true;
 
     /// Returns a chunk of results, before the clamp.
@@ -573,8 +573,8 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     (result, (unlike != 0) | (cancelled != 0))
 }
 
-/// Returns sums that are computed in singles together with their rounding errors, and whether any of the sums may be
-/// wrong. For a DP3 of 64 lanes, singles take 88 ns, and doubles take 171 ns.
+/// Computes sums in singles, together with the rounding errors of the sums. Returns the sums, and whether any of the
+/// sums may be wrong. For a DP3 of 64 lanes, singles take 88 ns, and doubles take 171 ns.
 ///
 /// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of
 /// these rounding errors is less than 2^-21 of the total magnitude of the terms. The error of this sum is less than

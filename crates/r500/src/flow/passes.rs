@@ -57,8 +57,9 @@ impl Flow {
 }
 
 impl Step {
-    /// Returns two votes: that of a lane whose ALU result is false, and that of a lane whose ALU result is true. A vote
-    /// of true is a vote to jump. Returns `None` if the vote also depends on the predicate.
+    /// Returns two votes. The first vote is the vote of a lane whose ALU result is false. The second vote is the vote
+    /// of a lane whose ALU result is true. A vote of true is a vote to jump. Returns `None` if the vote also depends on
+    /// the predicate.
     pub(crate) fn votes(&self) -> Option<[bool; 2]> {
         let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
         let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);
@@ -80,8 +81,9 @@ impl Step {
         of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns the next slot of the group if all lanes vote `jump` at `pc`, while no lane is off. Returns `None` if the
-    /// instruction is not a branch, or if the instruction changes more than the program counter in this case.
+    /// Returns the next slot of the group after the instruction at `pc`. Assumes that no lane is off and that all lanes
+    /// vote `jump`. Returns `None` if the instruction is not a branch, or if the instruction changes more than the
+    /// program counter in this case.
     pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
         if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
             return None;

@@ -68,7 +68,8 @@ impl Step {
         )
     }
 
-    /// Returns whether the vote depends on the ALU result. If it does, the ALU result must be valid.
+    /// Returns whether the vote depends on the ALU result. If the vote depends on the ALU result, the ALU result must
+    /// be valid.
     #[inline(always)]
     pub fn reads_alu_result(&self) -> bool {
         reads_alu_result(self.inst.jump_func)

@@ -1,7 +1,7 @@
 //! A decoded instruction. Both engines execute instructions in this form.
 //!
-//! Decoding rejects codes without a meaning, because they cannot be executed. The documents forbid some other
-//! encodings, but the hardware would execute them. `violations.rs` lists these forbidden encodings.
+//! Decoding rejects codes without a meaning, because no engine can execute such codes. The documents forbid some other
+//! encodings, but the hardware would execute these encodings. `violations.rs` lists these forbidden encodings.
 
 use reconverge_isa::word::{FieldValue, WordError};
 

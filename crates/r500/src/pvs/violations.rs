@@ -11,7 +11,7 @@ use super::words::*;
 /// A rule of the documents that an executable encoding violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
-    /// Reserved bits are set. In lenient mode, they are ignored.
+    /// Reserved bits are set. In lenient mode, these bits are ignored.
     #[error("reserved bits {bits:#010x} of word {word} are set")]
     ReservedBits {
         /// Number of the word, 0 to 3.
@@ -27,8 +27,8 @@ pub enum Violation {
     /// lenient mode, C is 0.0.
     #[error("{0} has three operands: a dual instruction has two")]
     DualNeedsThirdOperand(VeOp),
-    /// The math operation of a dual instruction reads three scalars, but its source has only two. In lenient mode, B
-    /// and C are the second scalar.
+    /// The math operation of a dual instruction reads three scalars, but the source of a dual instruction's math half
+    /// has only two scalars. In lenient mode, B and C are the second scalar.
     #[error("{0} needs three scalars: a dual instruction provides two")]
     DualNeedsThirdScalar(MeOp),
     /// The math half of a dual instruction is a predicate operation. In lenient mode, this half writes the predicate.

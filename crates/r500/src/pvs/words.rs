@@ -259,7 +259,7 @@ word! {
         addr_mode_1: bool [31:31],
     }
 
-    /// The math operation of a dual instruction. Its only source has two scalars. (REG)
+    /// The math operation of a dual instruction. The only source of this operation has two scalars. (REG)
     pub struct DualMath(u32) = "PVS_DUAL_MATH_INST" {
         /// Source file.
         reg_type:    SrcType [1:0],
@@ -360,7 +360,7 @@ word! {
 }
 
 #[rustfmt::skip]
-/// The state registers of a program. R300 to R4xx have all of them except for the last two. (REG)
+/// The state registers of a program. R300 to R4xx have all of these registers except for the last two. (REG)
 pub static STATE: [StateRegister; 8] = [
     StateRegister { word: CodeCntl0::INFO,         mmio: 0x22d0, count: 1,  stride: 4 },
     StateRegister { word: ConstCntl::INFO,         mmio: 0x22d4, count: 1,  stride: 4 },

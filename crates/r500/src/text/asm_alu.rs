@@ -255,7 +255,7 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
     let mut first = true;
     while !matches!(cursor.peek(), None | Some('{')) {
         // The disassembler separates sources by spaces. The assembler also accepts commas, because people often write
-        // them.
+        // commas.
         if !std::mem::take(&mut first) {
             cursor.eat(",");
         }

@@ -48,7 +48,8 @@ pub enum Pop {
 pub struct Construct {
     /// The mnemonic.
     pub name: &'static str,
-    /// A word after the condition. It distinguishes two constructs that have the same mnemonic. May be empty.
+    /// A word after the condition. The word distinguishes two constructs that have the same mnemonic. Empty if no such
+    /// word follows.
     pub variant: &'static str,
     /// The condition under which the construct jumps.
     pub jumps: Jumps,

@@ -54,7 +54,7 @@ impl Stated {
     /// parsed.
     ///
     /// # Errors
-    /// Returns an error if neither unit has this directive, or if its arguments are wrong.
+    /// Returns an error if neither unit has this directive, or if the arguments of the directive are wrong.
     pub(crate) fn directive(
         &mut self,
         cursor: &mut Cursor<'_>,

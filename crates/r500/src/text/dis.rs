@@ -87,8 +87,8 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// The addresses that can have a label. The lowest of these addresses is `first`. Each record has one such address, and
-/// one more address follows that of the last record.
+/// The addresses that can have a label. The lowest of these addresses is `first`. Each record has one such address. The
+/// address after the last record is also such an address.
 struct Labels {
     first: u32,
     count: u32,

@@ -22,7 +22,7 @@ pub(super) struct Open {
 /// break closes, and the operation BREAKREP of a break inside a `rep`.
 pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
-    // If an earlier error has removed a line, an endif may seem unmatched although it has an if.
+    // If an earlier error has removed the line of an if, the endif of this if may seem unmatched.
     let whole = errors.is_empty();
     let mut closing_nothing = Vec::new();
     for (record, _) in
@@ -42,8 +42,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
-            // An if on a boolean constant must state its target. Such an if does not change counters. It is a plain
-            // jump, without an else or an endif.
+            // An if on a boolean constant must state its target. Such an if does not change counters. Such an if is a
+            // plain jump, without an else or an endif.
             "if" if construct.on_boolean && !wants_target => {}
             "if" if construct.on_boolean => errors.push(
                 Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")

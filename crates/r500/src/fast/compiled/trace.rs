@@ -335,8 +335,8 @@ impl<'a> Tracer<'a> {
         let step = &self.lowered.flows[number as usize];
         let known = self.judged(block)?;
         let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
-        // In strict mode, an instruction that reads an invalid ALU result traps. It traps even if both values of the
-        // ALU result lead to the same vote.
+        // In strict mode, an instruction that reads an invalid ALU result traps. The instruction traps even if both
+        // values of the ALU result lead to the same vote.
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
@@ -504,7 +504,7 @@ impl<'a> Tracer<'a> {
     /// Traces an instruction, with calls for the operations that have no template.
     fn operate(&mut self, mut at: At, operations: Range<u32>) {
         // The node that sets the ALU result also executes the flow instruction that reads the ALU result. This node may
-        // refuse to run, so it must not begin inside an instruction.
+        // refuse to run, so the node must not begin inside an instruction.
         let judges = self.judges(operations.clone());
         if operations.is_empty() || judges {
             self.at(at, |open| open.call.is_some() || judges && open.is_inside);

@@ -52,8 +52,8 @@ use crate::words::{AluResultOp, Omod};
 pub(super) enum Template {
     /// The operation does not have a template. Only the handler of the operation can execute the operation.
     None,
-    /// The operation does not have a template, and it also reads lanes that are not active. Only the handler of the
-    /// operation can execute the operation.
+    /// The operation does not have a template, and the operation also reads lanes that are not active. Only the handler
+    /// of the operation can execute the operation.
     Neighbours,
     /// One computation, applied to this number of channels.
     Channels(Computes, usize),

@@ -151,8 +151,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         Some(())
     }
 
-    /// Returns an operation that computes a sum, compares it with zero and writes only the ALU result. Returns `None`
-    /// if the value is not an unscaled sum, or if the instruction also writes an output.
+    /// Returns an operation that computes a sum and compares the sum with zero. The operation writes only the ALU
+    /// result. Returns `None` if the value is not an unscaled sum, or if the instruction also writes an output.
     fn judged(&self, computed: &Computed, set: Set) -> Option<Operation> {
         let clamps = computed.clamp && computed.omod != Omod::DISABLED;
         let only = (0..4).all(|channel| !self.common.writes_output(channel));

@@ -1,8 +1,8 @@
 //! Executes operations on rows. The channels of an operation are computed one after the other. Each channel is computed
 //! for all vertices of the group at once.
 //!
-//! Loops over lanes do not have branches, so that the compiler turns them into vector code at each level. The loops
-//! also compute lanes that the instruction does not write, but do not store their results.
+//! Loops over lanes do not have branches, so that the compiler turns the loops into vector code at each level. The
+//! loops also compute lanes that the instruction does not write, but do not store the results of these lanes.
 
 use reconverge_simt::Mask;
 use reconverge_simt::level::Task;

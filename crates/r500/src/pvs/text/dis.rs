@@ -112,8 +112,8 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// Writes braces with the fields that the text so far does not express. A field is not expressed if its value in
-/// `words` differs from the value that the assembler would produce for the text so far.
+/// Writes braces with the fields that the text so far does not express. The text does not express a field if the value
+/// of the field in `words` differs from the value that the assembler would produce for the text so far.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();
