@@ -132,7 +132,8 @@ const CHIPSETS: &[(&str, u16)] = &[
 ];
 
 impl Board {
-    /// Returns the number by which the chip identifies itself, or `None` if its vendor does not number chips.
+    /// Returns the number by which the chip identifies itself. Returns `None` if the vendor of the chip does not assign
+    /// numbers to chips.
     pub fn chipset(&self) -> Option<u16> {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
     }

@@ -67,7 +67,8 @@ pub struct Analysis {
     findings: OnceLock<Vec<(usize, Finding)>>,
     /// Messages of the assembler. The first request for the messages computes the messages.
     pub(crate) made_markers: OnceLock<Vec<Marker>>,
-    /// Remedies that were searched for, by the index of their message. `None` means that no remedy was found.
+    /// Results of searches for remedies, by the index of the message. `None` means that the search found no remedy for
+    /// the message.
     pub(crate) kept_remedies: Mutex<HashMap<usize, Option<Remedy>>>,
 }
 
@@ -150,7 +151,7 @@ impl Analysis {
         self.chosen_by
     }
 
-    /// Returns the machine, with the chip and the program type of the source, if known.
+    /// Returns the machine of the source. Also returns the chip and the program type of the source, if they are known.
     pub fn target(&self) -> Target {
         match self.assembled() {
             Some(assembled) => Target {

@@ -399,8 +399,8 @@ fn parts_of(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns the parts of a form that may follow the written parts, with the meanings of names in angle brackets filled
-/// in (Tesla).
+/// Returns the parts of a form that may follow the written parts. Replaces names in angle brackets by the meanings of
+/// the names (Tesla).
 fn following(form: &Form, written: &[&str]) -> Vec<String> {
     let mut parts: Vec<(String, bool)> = Vec::new();
     for part in parts_of(&form.text) {

@@ -13,8 +13,8 @@ pub fn is_launch(text: &str) -> bool {
     if let Some(inside) = text.trim_start().strip_prefix('{') {
         return match LaunchFile::fields(text) {
             Ok(fields) => names.iter().any(|name| fields.contains_key(*name)),
-            // A JSON text that is incomplete because the user is still typing counts as a launch file if the text
-            // begins with one of these fields.
+            // A JSON text may be incomplete because the user is still typing. Such a text counts as a launch file if
+            // the text begins with one of these fields.
             Err(_) => names.iter().any(|name| inside.trim_start().starts_with(&format!("\"{name}\""))),
         };
     }

@@ -328,7 +328,8 @@ impl Analysis {
         self.findings().iter().map(marker).collect()
     }
 
-    /// Returns the hint that the machine was chosen by the number of errors, if nothing states the machine.
+    /// If nothing states the machine, returns a hint. The hint states that the machine was chosen by the number of
+    /// errors.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
         let own = &self.files[0];

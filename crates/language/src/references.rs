@@ -83,16 +83,16 @@ impl Analysis {
             .then(|| FilePlace { file: Some(name.to_owned()), span: Span::default() })
     }
 
-    /// Returns the occurrences of the name at an offset in bytes, in the source and in the files that it includes.
-    /// Occurrences that define the name are returned only if `definitions` is set.
+    /// Finds the name at an offset in bytes. Returns the occurrences of this name in the source and in the files that
+    /// the source includes. Occurrences that define the name are returned only if `definitions` is set.
     pub fn references(&self, offset: usize, definitions: bool) -> Vec<FilePlace> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let kept = |other: &Occurrence| definitions || !other.defines;
         self.names.of(found.definition).filter(kept).map(|other| self.place(other.file, other.span)).collect()
     }
 
-    /// Returns the occurrences in the source of the name at an offset in bytes, and whether each occurrence is a
-    /// definition.
+    /// Finds the name at an offset in bytes. Returns the occurrences of this name in the source, and whether each
+    /// occurrence is a definition.
     pub fn highlights(&self, offset: usize) -> Vec<(Span, bool)> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let own = self.names.of(found.definition).filter(|other| other.file == 0);

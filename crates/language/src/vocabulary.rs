@@ -14,7 +14,7 @@ use reconverge_workbench::{Target, machine};
 pub(crate) struct Vocabulary {
     /// All mnemonics.
     pub(crate) mnemonics: HashSet<&'static str>,
-    /// Mnemonics with the position in a line at which they are valid, sorted.
+    /// The mnemonics, sorted. Each mnemonic has the position in a line at which the mnemonic is valid.
     pub(crate) entries: Vec<MnemonicEntry>,
     /// Directives of this machine and directives of all machines.
     pub(crate) directives: Vec<DirectiveRow>,
@@ -107,7 +107,8 @@ pub(crate) enum FormPiece {
     LabelName,
 }
 
-/// Returns the pieces of a form's text and of the meanings of its names in angle brackets.
+/// Returns the pieces of a form. The pieces are from the text of the form, and from the meanings of the form's names in
+/// angle brackets.
 pub(crate) fn pieces(form: &Form) -> Vec<FormPiece> {
     let mut found = Vec::new();
     for text in std::iter::once(form.text.as_str()).chain(form.places.iter().map(|(_, text)| text.as_str())) {

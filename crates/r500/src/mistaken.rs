@@ -1,5 +1,5 @@
 //! Detects words that are unlikely to be fragment code, and guesses what the words are. Programs do not have a
-//! signature, so a positive result is a reason to check the file and not a proof.
+//! signature, so a positive result is not a proof. It is only a reason to check the file.
 
 use crate::inst::{WORDS, decode};
 use crate::violations::violations;

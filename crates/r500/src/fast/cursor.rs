@@ -212,8 +212,8 @@ impl<'a> Cursor<'a> {
         if self.flow.active() != self.active {
             self.choose_active(self.flow.active());
             if self.has_code {
-                // The row of active lanes is written only if the program has compiled code, because nothing else reads
-                // this row.
+                // The row of active lanes is written only if the program has compiled code, because only compiled code
+                // reads this row.
                 choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }

@@ -134,9 +134,9 @@ impl Step {
         slot
     }
 
-    /// For a branch at `pc` inside which lanes leave a loop, returns the slot at which the remaining lanes continue.
-    /// The lanes that do not vote to jump run `ends`, which are a BREAK and the end of the branch. Returns `None` if
-    /// the instructions change anything else while no lane is off.
+    /// Returns the slot at which the remaining lanes continue after the branch at `pc`. Inside this branch, the other
+    /// lanes leave a loop. The lanes that do not vote to jump run `ends`, which are a BREAK and the end of the branch.
+    /// Returns `None` if the instructions change anything else while no lane is off.
     pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let al = ends[0].in_loop?.al?.then_some(0);

@@ -117,7 +117,7 @@ impl Idiom {
         for (part, operand) in self.parts.iter().zip(operands) {
             match part {
                 Given(number) => given[*number] = Some(*operand),
-                // A negated operand fits only if its modifier negates.
+                // A negated operand fits only if the modifier of the operand negates the operand.
                 Negated(number) if matches!(operand.modifier, Imod::NEG | Imod::NAB) => {
                     given[*number] = Some(Operand { modifier: negated(operand.modifier), ..*operand });
                 }

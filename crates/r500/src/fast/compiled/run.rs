@@ -75,8 +75,8 @@ impl LinkedMachine for R500 {
             piece => {
                 let (ends, jump) = own.leaves[piece as usize - 1];
                 if jump {
-                    // Flow control treats lanes that left the loop earlier in the node like lanes that leave the loop
-                    // at this BREAK.
+                    // Some lanes may have left the loop earlier in the node. Flow control treats these lanes as if they
+                    // left the loop at this BREAK.
                     state.active |= take(&mut state.gone[0]);
                 }
                 work.take_counts(state, pc_behind(lowered, ends));
