@@ -27,8 +27,8 @@ pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select}
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    /// For each address, the index of its instruction in `cf`. If no instruction was decoded at the address, the entry
-    /// is [`UNREACHED`].
+    /// For each address, the index in `cf` of the instruction at this address. If no instruction was decoded at the
+    /// address, the entry is [`UNREACHED`].
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
     /// The ALU instructions of all clauses, in one list. Creating one list is much faster than creating one list per
@@ -173,9 +173,10 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. The result is
-    /// the PRED_SET* that is computed last. Instructions that write through an index are computed before all others. If
-    /// an operation takes a pair of slots, the instruction in the lower slot has the operation's result.
+    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. If the group
+    /// has several PRED_SET*, returns the PRED_SET* that is computed last. Instructions that write through an index are
+    /// computed before all other instructions. If an operation takes a pair of slots, the instruction in the lower slot
+    /// has the operation's result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =

@@ -1,4 +1,4 @@
-//! Counts of a run. While operations run, these counts are stored apart from the wavefront's statistics.
+//! Counts of a run. While operations run, these counts are separate from the statistics of the wavefront.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -54,7 +54,7 @@ pub(crate) struct Counts {
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code. They are not yet added to the counts in the other fields.
+    /// Counts of compiled code. These counts have not been added to the other fields yet.
     pub(super) code: Vec<u64>,
 }
 
@@ -70,7 +70,8 @@ impl Counts {
         }
     }
 
-    /// Returns these counts set to zero, for another launch of the same program. Reuses their memory.
+    /// Sets these counts to zero and returns them for another launch of the same program. The new counts use the memory
+    /// of the old counts.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
         [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));

@@ -352,8 +352,7 @@ fn sample_rows<W: Wide>(
     }
 }
 
-/// Reads the image. For anisotropic filters, this function uses the gradients of the coordinates that the instruction
-/// provides.
+/// Reads the image. For anisotropic filters, this function uses the coordinate gradients that the instruction provides.
 #[inline(always)]
 fn read_along<W: Wide>(
     wide: W,

@@ -20,7 +20,7 @@ use crate::chip::LANES;
 pub(super) struct Check {
     /// The row of AR, or `None` if the index is aL.
     pub(super) index: Option<Place>,
-    /// The first and the last register if the index is 0.
+    /// The first and the last register that are accessed if the index is 0.
     pub(super) registers: [u8; 2],
 }
 

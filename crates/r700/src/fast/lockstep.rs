@@ -53,8 +53,8 @@ struct Pair<'a> {
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Whether compiled code may end inside a clause. If so, lockstep compares only the registers at this point. The
-    /// fast engine then continues with a copy of the reference interpreter's wavefront.
+    /// Whether compiled code may end inside a clause. If compiled code ends inside a clause, lockstep compares only the
+    /// registers. The fast engine then continues with a copy of the reference interpreter's wavefront.
     cut: bool,
 }
 

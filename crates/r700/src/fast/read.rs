@@ -1,7 +1,8 @@
 //! Finds the registers whose initial values a program may read.
 //!
 //! Before the first instruction that may change the execute mask, all lanes run every instruction. If one of these
-//! first instructions writes a register before any of them reads it, the register's initial value does not matter.
+//! instructions writes a register before any instruction reads the register, the initial value of the register does not
+//! matter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -33,8 +33,8 @@ pub(super) struct Runner<'a> {
     pub(super) identity: Identity,
 }
 
-/// An export, compiled for each instruction set level. It returns `None` if the reference interpreter must run the
-/// export. Otherwise, it returns whether the disputed rules of the export affected the result.
+/// An export, compiled for each instruction set level. The result is `None` if the reference interpreter must run the
+/// export. Otherwise, the result states whether the disputed rules of the export affected the result of the run.
 struct Export<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -402,7 +402,8 @@ impl<'a> Runner<'a> {
         run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        // The compiler instantiates the function once per form. So the form is a constant in each instance.
+        // The compiler instantiates the function once for each form of ALU clause. So the form is a constant in each
+        // instance.
         macro_rules! with {
             ($form:expr) => {
                 self.single_as($form, wave, issued, clause, run, observer)
@@ -562,7 +563,8 @@ impl<'a> Runner<'a> {
                 wave.statistics.divergent_branches += 1;
             }
             if clause.whole_state {
-                // The reference interpreter may run later groups of the clause. It reads this field.
+                // The reference interpreter may run later groups of the clause. The reference interpreter reads this
+                // field.
                 wave.clause.mask_updated = true;
             }
         }

@@ -92,7 +92,7 @@ impl Lowering<'_> {
         dst
     }
 
-    /// Returns the constants from which an index selects one.
+    /// Returns the list of constants from which an index selects one constant.
     fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
         let alternate = clause.alt_const;
         match source.operand {
