@@ -75,10 +75,10 @@ pub extern "C" fn panicked() -> *mut u8 {
 /// Releases a reply.
 ///
 /// # Safety
-/// `reply` comes from [`answer`]. The caller must not use it after this call.
+/// `reply` comes from [`answer`]. The caller must not use `reply` after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn release(reply: *mut u8) {
-    // SAFETY: the caller passes a reply of `answer`. The reply starts with a number: how many bytes come after this
+    // SAFETY: the caller passes a reply of `answer`. The reply starts with the number of bytes that come after this
     // number.
     unsafe {
         let length = u32::from_le_bytes(reply.cast::<[u8; 4]>().read()) as usize + 4;

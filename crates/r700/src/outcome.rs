@@ -21,7 +21,7 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// Counts an executed instruction, and records its rule.
+    /// Counts an executed instruction, and records the disputed rule of the instruction.
     pub(crate) fn count(&mut self, name: &'static str, fidelity: Fidelity, rule: Option<Rule>) {
         self.report.count(name, fidelity, 1);
         self.rules.extend(rule);
@@ -118,7 +118,7 @@ pub struct Outcome {
     pub memory: MemoryOutcome,
     /// Emissions of a geometry program, in order.
     pub emissions: Vec<Emission>,
-    /// Counts of the run. [`Wave`](crate::wave::Wave) defines them.
+    /// Counts of the run. [`Wave`](crate::wave::Wave) defines these counts.
     pub statistics: Statistics,
     /// Executed instructions and their fidelity. Empty unless the launch requests [reports](Launch::reports).
     pub fidelity: Executed,

@@ -71,8 +71,8 @@ const EFFORT: usize = 1 << 22;
 /// Returns the largest stack that a program can need if it begins at `start`. Returns `None` if the stack has no bound
 /// or the search takes too long. If an instruction would trap, the path ends at this instruction.
 ///
-/// The result includes the entry of a call to a fetch program. It does not include the entries that the fetch program
-/// pushes.
+/// The result includes the entry of a call to a fetch program. The result does not include the entries that the fetch
+/// program pushes.
 pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
     walk(code, start, Vec::new(), &mut |_, _| {}).ok().map(|(needed, _)| needed)
 }

@@ -120,7 +120,7 @@ pub struct TextureSampler {
 }
 
 impl Default for TextureSampler {
-    /// Returns a sampler that reads the nearest texel and repeats the image. Its comparisons never pass.
+    /// Returns a sampler that reads the nearest texel and repeats the image. Comparisons with this sampler never pass.
     fn default() -> Self {
         TextureSampler { sampler: Sampler::default(), compare: Compare::Never }
     }

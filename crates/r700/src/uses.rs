@@ -210,7 +210,7 @@ fn indexed_file(mode: IndexModeR700) -> &'static str {
     if mode.is_global() { GLOBAL } else { R }
 }
 
-/// Returns the read of the index that INDEX_MODE selects, or `None` if it selects no index.
+/// Returns the read of the index that INDEX_MODE selects, or `None` if INDEX_MODE selects no index.
 fn index(mode: IndexModeR700) -> Option<Read> {
     match mode.address() {
         Some(chan) => Some(read(slot("AR", chan as u32), Role::Address)),

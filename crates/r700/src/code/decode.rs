@@ -296,7 +296,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Decodes the second word of an OP2 instruction. The families differ in bits 5 to 17.
+    /// Decodes the second word of an OP2 instruction. R600 and R700 differ in bits 5 to 17 of this word.
     fn op2(&self, word1: u32) -> Read<AluDword1Op2R700> {
         if self.family() == Family::R700 {
             return Ok(AluDword1Op2R700::unpack_lenient(word1)?);

@@ -47,7 +47,7 @@ pub(super) struct Operation {
     pub(super) update_pred: bool,
     /// UPDATE_EXECUTE_MASK.
     pub(super) update_execute_mask: bool,
-    /// Index into a list of [`Tables`]. The body of the operation determines which list.
+    /// Index into a list of [`Tables`]. The body of the operation determines the list.
     pub(super) number: u32,
 }
 

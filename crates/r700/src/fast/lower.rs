@@ -102,10 +102,10 @@ pub(super) struct Clause {
     pub(super) single: Option<Groups>,
 }
 
-/// Template of an operation. The compiled engine generates code from it.
+/// Template of an operation. The compiled engine generates code from the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// The operation has no template. Compiled code calls its kernel.
+    /// The operation has no template. Compiled code calls the kernel of the operation.
     None,
     /// One opcode that has a kernel.
     Code(AluCode),
@@ -483,7 +483,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Merges two operations into one. Returns `None` if no kernel computes both.
+    /// Merges two operations into one operation. Returns `None` if no kernel computes both operations.
     fn both(&self, first: &Made, second: &Made) -> Option<(Operation, Template)> {
         let (Made { operation: first, plain: one, .. }, Made { operation: second, plain: other, .. }) =
             (first, second);

@@ -121,7 +121,7 @@ struct StraightWave<'a, 'b> {
     place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,
-    /// Destination of the exports. Below, the number of lanes in this destination.
+    /// Destination of the exports. The next field is the number of lanes in this destination.
     outcome: &'a mut Outcome,
     lanes: usize,
     own: Range<usize>,

@@ -100,7 +100,7 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
 struct Watch<'a> {
     code: &'a Code,
     by_loop: NumberSet,
-    /// For each instruction, the stack entries of its subroutine on the first path that reaches it.
+    /// For each instruction, the stack entries of its subroutine on the first path that reaches this instruction.
     frames: LiteMap<u32, Vec<StackEntry>>,
     merged: LiteMap<u32, String>,
     found: LiteMap<(u32, &'static str), (&'static Rule, String)>,

@@ -32,8 +32,8 @@ impl Components {
         Components(self.0.map(|set| set | 1 << (gpr & 127)))
     }
 
-    /// Adds the component with this number if `on` is set, and otherwise removes it. The number is four times the
-    /// register number plus the component.
+    /// Adds the component with this number if `on` is set, and otherwise removes the component. The number of a
+    /// component is four times the register number plus 0 to 3 for x to w.
     pub(super) fn set(&mut self, number: u32, on: bool) {
         let (set, bit) = (&mut self.0[number as usize & 3], 1 << (number >> 2 & 127));
         *set = if on { *set | bit } else { *set & !bit };
@@ -114,8 +114,8 @@ impl<'a> Lanes<'a> {
         if calls && edge.kind != EdgeKind::Call {
             return None;
         }
-        // If a lane is active at a loop without a count, it does not jump over the loop. If a lane is active at a PUSH,
-        // it does not jump over the branch.
+        // A lane that is active at the start of a loop without a count does not jump over the loop. A lane that is
+        // active at a PUSH does not jump over the branch.
         let enters = matches!(
             self.control(addr),
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
@@ -130,8 +130,8 @@ impl<'a> Lanes<'a> {
         if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
-        // A lane runs one side of a branch with an ELSE. If the lane reaches the ELSE by the JUMP, it runs the second
-        // side. Otherwise the lane has run the first side, and it continues after both sides.
+        // A lane runs one side of a branch with an ELSE. If the lane reaches the ELSE by the JUMP, the lane runs the
+        // second side. Otherwise the lane has run the first side, and the lane continues after both sides.
         if self.to_else(addr, edge) {
             return Some(edge.to + 1);
         }
@@ -190,8 +190,9 @@ fn first_reads(
     found
 }
 
-/// Visits an instruction and its clause. For each component that they read, calls `read` with the address and the set
-/// of components written so far. Adds the components that they write to `written`.
+/// Visits an instruction and the instructions of its clause. For each component that these instructions read, calls
+/// `read` with the address and the set of components written so far. Adds to `written` the components that these
+/// instructions write.
 fn visit(
     lint: &Lint<'_>,
     code: &Code,

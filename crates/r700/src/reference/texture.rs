@@ -305,13 +305,13 @@ pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
 }
 
 /// Returns OFFSET_X to OFFSET_Z in whole texels. The fields are numbers of half texels. Compilers write only even
-/// numbers to them.
+/// numbers to these fields.
 pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
 /// Returns the gradients of a lane's coordinates. The gradients determine the level of detail and the footprint of the
-/// lane. `quad` contains the coordinates of three lanes of its quad: the first lane, the lane to the right of the first
+/// lane. `quad` contains the coordinates of three lanes of the quad: the first lane, the lane to the right of the first
 /// lane, and the lane below the first lane.
 ///
 /// Other lanes of the quad may be on other faces of a cube. In this case, the positions of these lanes are projected

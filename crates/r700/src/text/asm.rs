@@ -165,13 +165,13 @@ struct Asm<'a> {
     /// misleading.
     gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
-    /// For each state that can be set only once, the position at which it was set.
+    /// For each state that can be set only once, the position at which the text set this state.
     set: HashMap<String, Span>,
     cf: Vec<Cf>,
     data: Vec<(usize, [u32; 2], Span)>,
     tail: Option<u32>,
     at: usize,
-    /// Label that `.start` names, if any.
+    /// Label that `.start` names, or `None` if no `.start` names a label.
     start: Option<(String, Span)>,
     labels: HashMap<String, (LabelTarget, Span)>,
     pending_labels: Vec<(String, Span)>,
@@ -191,7 +191,8 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// If the clause has a stated count but a different size, merges equal literals in its groups.
+    /// If the text states a count for the clause, but the clause has a different size, merges equal literals in the
+    /// groups of the clause.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
@@ -334,8 +335,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Handles a line that contains only END_OF_PROGRAM. Sets the bit in the last instruction. If the format of this
-    /// instruction does not have the bit, adds a NOP with the bit.
+    /// Handles a line that contains only END_OF_PROGRAM. Sets the END_OF_PROGRAM bit in the last instruction. If the
+    /// format of this instruction does not have the bit, adds a NOP with the bit.
     fn end_of_program(&mut self) -> Parse<()> {
         self.close_group()?;
         match self.cf.last_mut() {
@@ -501,7 +502,7 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Writes the addresses of labels into the instructions whose ADDR names them, and into `.start`.
+    /// Writes the address of each label into the instructions whose ADDR names the label, and into `.start`.
     fn resolve_labels(&mut self) {
         for number in 0..self.cf.len() {
             let Some((label, span)) = self.cf[number].label.take() else { continue };
@@ -545,8 +546,9 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Makes instruction `number` run part of the clause of instruction `owner`: sets its ADDR to word `offset` of the
-    /// clause. If the text does not state CNT, the part extends to the end of the clause.
+    /// Makes instruction `number` run part of the clause of instruction `owner`. The ADDR of instruction `number`
+    /// becomes the address of word `offset` of the clause. If the text does not state CNT, the part extends to the end
+    /// of the clause.
     fn share_clause(&mut self, number: usize, owner: usize, offset: usize, span: Span) {
         let alu = self.cf[number].is_alu();
         let addr = self.cf[owner].clause_addr() + offset;

@@ -41,7 +41,7 @@ pub enum Syntax {
 /// The text of a program, with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
-    /// The text. [`assemble`](super::assemble) converts it back to the same words.
+    /// The text. [`assemble`](super::assemble) converts the text back to the same words.
     pub text: String,
     /// Notes about words that the program reaches although they are not valid instructions. Each entry has the address
     /// of the words, in 64-bit words.
@@ -415,7 +415,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints a control-flow instruction. `last`: whether the instruction is the last one of a program.
+    /// Prints a control-flow instruction. `last`: whether the instruction is the last instruction of a program.
     fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);

@@ -52,7 +52,7 @@ impl PartialEq for Targets {
 }
 
 impl Targets {
-    /// Returns the target of this kind and base. If the target does not exist, adds it with zeros.
+    /// Returns the target of this kind and base. If the target does not exist, adds a target with zeros.
     pub(crate) fn get_mut(&mut self, kind: ExportKind, base: u16) -> &mut Target {
         let place = self.targets.binary_search_by_key(&(kind, base), |(key, _)| *key);
         let place = place.unwrap_or_else(|place| {

@@ -46,7 +46,7 @@ pub(super) struct Compiled {
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::R700>;
 
-/// For each part, its instructions. Compiled code counts how often each part runs.
+/// For each part, the instructions of the part. Compiled code counts how often each part runs.
 type Parts = Vec<Vec<Counted>>;
 
 /// The row that holds the mask of the active lanes.

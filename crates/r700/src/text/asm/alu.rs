@@ -28,7 +28,7 @@ pub(super) struct Group {
     loose: Vec<(usize, usize, u32, Span)>,
     /// Number of the group, if the text states one.
     pub(super) number: Option<u64>,
-    /// Bit mask of the slots in use, by letter.
+    /// Bit mask of the slots in use, with one bit for each slot letter.
     taken: u8,
     /// Part of the text from the group's first slot to its last slot.
     span: Span,
@@ -205,8 +205,8 @@ impl Asm<'_> {
         let slot_chan = CHANS.find(&slot.text[..1]).map(|at| at as u32);
         let (target, chan) = match split_chan(operands[0]) {
             Ok(split) => split,
-            // If the destination is `____` or a register without a component, its component is the component of the
-            // slot.
+            // If the destination is `____` or a register without a component, the instruction writes the component of
+            // its slot.
             Err(_) if is_whole(operands[0].text) => (operands[0].text, slot_chan.unwrap_or(0)),
             Err(fault) => return Err(fault),
         };
@@ -303,7 +303,7 @@ impl Asm<'_> {
             abs = true;
             text = match rest.strip_suffix('|') {
                 Some(text) => text,
-                // The component comes after the bars, as in `|R0|.x`.
+                // In an absolute value, the component comes after the bars, as in `|R0|.x`.
                 None => {
                     let (inner, outer) = rest.split_once('|').ok_or_else(fault)?;
                     joined = inner.trim().to_owned() + outer;
@@ -320,7 +320,7 @@ impl Asm<'_> {
         let raw = |selector: u32, rel: bool, chan: u32| {
             Ok((selector | u32::from(rel) << 9 | chan << 10 | negative, abs))
         };
-        // No constant begins with one of these letters. So the operand is a register or a constant in a window.
+        // A number never begins with one of these letters. So the operand is a register or a constant in a window.
         if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S' | b'T' | b'P')) {
             let whole = chan.unwrap_or(role.dst_chan);
             for (prefix, first, count) in
