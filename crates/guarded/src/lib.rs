@@ -176,7 +176,7 @@ impl<T: Plain> Guarded<T> {
         *self = list;
     }
 
-    /// Turns the list into `len` zeros. Reuses the allocation if it has the right size.
+    /// Turns the list into `len` zeros. Reuses the allocation if the allocation has the right size.
     pub fn reset(&mut self, len: usize) {
         self.resize(len);
         self.fill(T::ZERO);
@@ -246,7 +246,8 @@ impl<T> Deref for Guarded<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: `first` points to an allocation of at least `len` values. All these values are initialised.
-        // `allocate` fills them with zero bits, which are valid for `Plain` types, and later writes store valid values.
+        // `allocate` fills the values with zero bits, which are valid for `Plain` types, and later writes store valid
+        // values.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }

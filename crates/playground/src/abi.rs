@@ -42,7 +42,7 @@ fn prepare() {
     });
 }
 
-/// Returns a block that contains first the number of bytes and then the bytes.
+/// Returns a block with the number of bytes, followed by the bytes.
 fn block(bytes: &[u8]) -> *mut u8 {
     let length = (bytes.len() as u32).to_le_bytes();
     Box::into_raw([&length, bytes].concat().into_boxed_slice()).cast()
@@ -54,7 +54,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Answers a request. Returns a block that contains first the length of the reply and then the reply.
+/// Answers a request. Returns a block with the length of the reply, followed by the reply.
 ///
 /// # Safety
 /// `request` is a block of `length` bytes from [`allocate`]. The caller must not use the block after this call.

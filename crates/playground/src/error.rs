@@ -14,7 +14,7 @@ use crate::place::{SourcePlace, error_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultyPart {
-    /// The request itself: it is not JSON, or it has an unknown field.
+    /// The request itself. The request is not JSON, or it has an unknown field.
     Request,
     /// The program.
     Source,

@@ -1,4 +1,4 @@
-//! The source and the launch file of a request. A launch file may omit the machine if the source states it.
+//! The source and the launch file of a request. A launch file may omit the machine if the source states the machine.
 
 use std::borrow::Cow;
 

@@ -147,7 +147,7 @@ pub struct AluOp {
     /// INDEX_MODE.
     pub index_mode: IndexModeR700,
     /// PRED_SEL: the value of the predicate for which a lane runs the instruction, or `None` if every active lane runs
-    /// it.
+    /// the instruction.
     pub pred_sel: Option<bool>,
     /// UPDATE_PRED.
     pub update_pred: bool,
@@ -406,8 +406,8 @@ pub struct VertexFormat {
     /// The second word, decoded as the form that names a destination register. If the fetch has a semantic, this
     /// register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID. The table of semantics maps it to the destination register. `None` if the word names the register
-    /// itself.
+    /// SEMANTIC_ID. The table of semantics maps SEMANTIC_ID to the destination register. `None` if the word names the
+    /// register itself.
     pub semantic: Option<u8>,
 }
 
@@ -447,7 +447,7 @@ pub enum CodeFault {
         /// x, y, z, w or t.
         slot: char,
     },
-    /// The group does not fill all slots that one of its operations takes.
+    /// An operation of the group takes several slots, but the group does not fill all of these slots.
     #[error("{name} does not fill the slots it needs")]
     Incomplete {
         /// Name of the opcode.

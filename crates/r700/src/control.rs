@@ -22,8 +22,8 @@ pub enum Stage {
     Geometry,
 }
 
-/// Properties of a control-flow instruction, apart from its number and name. Every instruction with a 7-bit CF_INST has
-/// such a row, except the exports.
+/// A row of the table: the properties of a control-flow instruction, apart from its number and name. Every instruction
+/// with a 7-bit CF_INST has a row, except the exports.
 #[derive(Clone, Copy, Debug)]
 pub struct CfRow {
     /// The operation.
@@ -32,7 +32,8 @@ pub struct CfRow {
     pub in_r600: bool,
     /// Whether the instruction can jump to ADDR.
     pub jumps: bool,
-    /// The only kind of program that may contain the instruction (MAN p. 47), or `None` if all kinds may contain it.
+    /// The only kind of program that may contain the instruction (MAN p. 47), or `None` if all kinds may contain the
+    /// instruction.
     pub stage: Option<Stage>,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,

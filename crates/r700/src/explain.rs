@@ -57,7 +57,7 @@ pub struct Reading {
     pub title: &'static str,
     /// The words. For an ALU group, the words of all slots and literals.
     pub words: Vec<u32>,
-    /// Text as the disassembler prints it, one line per slot of a group.
+    /// The text that the disassembler prints, one line per slot of a group.
     pub text: Vec<String>,
     /// The fields of the words. Every bit of the words belongs to one of these fields.
     pub fields: Vec<Explained>,

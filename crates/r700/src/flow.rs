@@ -195,7 +195,7 @@ impl Flow {
         self.stack.counts().stack_use(self.setup.wave_width)
     }
 
-    /// Returns the open entries of the stack, or `None` if the stack is empty. If a program ends with open entries, it
+    /// Returns the open entries of the stack, or `None` if the stack is empty. A program that ends with open entries
     /// has not closed all its branches, loops and calls.
     pub fn open(&self) -> Option<Open> {
         let count = |wanted: &str| self.stack.iter().filter(|entry| entry.kind().starts_with(wanted)).count();
@@ -485,7 +485,7 @@ impl Flow {
         }
     }
 
-    /// Handles a LOOP_END whose ADDR is not the body of its loop. In strict mode, such a LOOP_END is a fault.
+    /// Handles a LOOP_END whose ADDR does not name the body of its loop. In strict mode, such a LOOP_END is a fault.
     #[cold]
     fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
         if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }

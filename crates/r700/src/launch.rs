@@ -45,7 +45,7 @@ impl Resources {
         let Resources {
             constant_buffers: _,
             constant_file: _,
-            // Lowered code does not contain the loop constants, because the flow state reads them.
+            // Lowered code does not contain the loop constants, because the flow state reads these constants.
             loop_constants: _,
             booleans: _,
             vertex_buffers,

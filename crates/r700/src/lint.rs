@@ -133,8 +133,8 @@ struct Lint<'a> {
     found: Vec<Finding>,
 }
 
-/// Computes the facts that hold before each reachable control-flow instruction. `first` are the facts at the start of
-/// the program.
+/// Computes the facts that hold before each reachable control-flow instruction. `first` contains the facts at the start
+/// of the program.
 ///
 /// `step` computes the facts after an instruction from the facts before it. `join` merges the facts of paths that meet.
 /// `leads` returns the target of an edge, or `None` if the edge must be ignored.

@@ -15,8 +15,8 @@ pub(crate) use crate::code::Space;
 use crate::format::{Number, Swap};
 use crate::words::DataFormat;
 
-/// A memory space with separate dwords for each lane of a wavefront. The space grows up to a limit when a lane writes
-/// to it.
+/// A memory space with separate dwords for each lane of a wavefront. When a lane writes to the space, the space grows,
+/// but not beyond a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Private {
     rows: Vec<[u32; LANES]>,

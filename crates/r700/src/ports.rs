@@ -13,7 +13,7 @@ pub(crate) const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1,
 /// The cycle in which slot t fetches source 0, 1 or 2, indexed by BANK_SWIZZLE and source.
 pub(crate) const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-/// Returns the OP2 opcode with this number. Returns an R600 opcode even if `family` does not have it.
+/// Returns the OP2 opcode with this number. Returns an R600 opcode even if `family` does not have this opcode.
 pub(crate) fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }

@@ -22,8 +22,9 @@ use crate::wave::{Origin, Wave};
 /// Reason why a launch has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A program loaded for an environment. Loading decodes and checks the program. An engine lowers the program when it
-/// first needs the lowered form, and only once. A loaded program can run any number of launches. Clones share all data.
+/// A program loaded for an environment. Loading decodes and checks the program. An engine lowers the program only once,
+/// when the engine first needs the lowered form. A loaded program can run any number of launches. Clones share all
+/// data.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
@@ -124,8 +125,8 @@ impl Loaded {
     }
 
     /// Runs a launch as [`Loaded::run_alike`] does, but without an observer. The outcome of the launch replaces the
-    /// contents of `outcome` and reuses their memory. In [`Outcome::columns`], targets of the previous outcome may come
-    /// before new targets. After an error, the contents of `outcome` have no meaning.
+    /// contents of `outcome` and reuses the memory of these contents. In [`Outcome::columns`], targets of the previous
+    /// outcome may come before new targets. After an error, the contents of `outcome` have no meaning.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -312,7 +313,7 @@ pub fn run_in_pieces(
 pub struct Run {
     loaded: Loaded,
     origin: Origin,
-    /// The lowered program. [`Run::advance`] sets this field when it first runs on the fast engine.
+    /// The lowered program. [`Run::advance`] sets this field when [`Run::advance`] first runs on the fast engine.
     fast: Option<Arc<Fast>>,
     /// The current wavefront. After the end of the launch, this field is the last wavefront.
     wave: Wave,

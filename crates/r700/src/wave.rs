@@ -165,7 +165,8 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
     }
 }
 
-/// A wavefront. It contains its own state and the state that it shares with other wavefronts.
+/// A wavefront. This structure contains the wavefront's own state, and also the state that the wavefront shares with
+/// other wavefronts.
 ///
 /// [`Statistics`] has three counts:
 ///
@@ -415,7 +416,7 @@ impl Wave {
     }
 
     /// Returns the number of outstanding acknowledges. Writes and fetch clauses request acknowledges, and WAIT_ACK
-    /// waits for them.
+    /// waits for these acknowledges.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }

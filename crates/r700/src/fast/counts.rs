@@ -7,8 +7,9 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Number of issued instructions, and number of lanes that executed them. These numbers are not yet part of the
-/// wavefront's statistics. They are separate so that the loop over operations can hold them in registers of the host.
+/// Number of issued instructions, and number of lanes that executed these instructions. These numbers are not yet part
+/// of the wavefront's statistics. The numbers are in a separate structure so that the loop over operations can hold
+/// them in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -94,7 +95,8 @@ impl Counts {
         self.empty_push |= other.empty_push;
     }
 
-    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
+    /// Adds the counts to the report on opcodes. Adds the disputed rules of the executed instructions to the list of
+    /// disputed rules.
     pub(crate) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         if let Some(compiled) = &fast.compiled {
             compiled.settle(self);

@@ -1,5 +1,5 @@
-//! Operations on whole rows. This module defines the state and the operands of operations. It compiles each operation
-//! body once per instruction set level of the host.
+//! Operations on whole rows. This module defines the state and the operands of operations. The module compiles each
+//! operation body once for each instruction set level of the host.
 //!
 //! A [`Body`] is written once in Rust, as loops over all lanes without branches. A [`handler`] is a body compiled for a
 //! [`Level`]. Lowering determines the rows that an operation reads and writes.
@@ -25,7 +25,7 @@ pub(super) const FALSE: u8 = 2;
 /// Position of a row. Rows are registers, clause temporaries, PV and PS, intermediate results, and constants.
 pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
-/// Operands of an operation. The body of the operation determines which operands it uses.
+/// Operands of an operation. The body of the operation determines which of these operands the operation uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) run: Handler,
@@ -219,8 +219,8 @@ pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// Computation of an operation on rows.
 pub(super) trait Body {
-    /// Runs the operation. Implementations are branch-free loops over all lanes. They are `#[inline(always)]`, so that
-    /// the compiler compiles them for the level of the caller.
+    /// Runs the operation. Implementations are branch-free loops over all lanes. Each implementation is
+    /// `#[inline(always)]`, so that the compiler compiles the implementation for the level of the caller.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 

@@ -132,7 +132,7 @@ impl Runner<'_> {
             let Some(found) = self.places(wave, registers) else { return false };
             *places = found;
         }
-        // If races are checked, the reference interpreter runs the instruction.
+        // If the run searches for races, the reference interpreter runs the instruction.
         if wave.simd.share.races.is_some() {
             return false;
         }

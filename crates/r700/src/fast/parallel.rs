@@ -1,4 +1,4 @@
-//! Distributes wavefronts to the threads of the host in batches, and merges their results.
+//! Distributes wavefronts to the threads of the host in batches, and merges the results of the batches.
 //!
 //! If an earlier wavefront has used an export target, the target has a list with an entry for every lane of the launch.
 //! Later exports to this target are written directly to their entries in this list. All other results are small or

@@ -17,7 +17,7 @@ use crate::uses::{GLOBAL, R, uses};
 use crate::wave::ReadRows;
 use crate::words::CfInst;
 
-/// Returns the rows that a program and its fetch program may read before they have written these rows.
+/// Returns the rows that a program and its fetch program may read before these programs have written the rows.
 pub(super) fn read_at_start(
     lowered: &Lowered,
     (code, fetch_code): (&Code, Option<&Arc<Code>>),

@@ -1,4 +1,4 @@
-//! The runner of the fast engine. It runs clauses in order, and the control flow between them.
+//! The runner of the fast engine. The runner runs clauses in order, and runs the control flow between the clauses.
 //!
 //! The runner's state is the [`Wave`] of the reference interpreter, so the runner or the reference interpreter can
 //! continue after any instruction. While operations run, the registers are in [`Lanes`].
@@ -78,7 +78,8 @@ impl<'a> Runner<'a> {
         self.counts = Counts::new(fast);
     }
 
-    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
+    /// Adds the counts to the report on opcodes. Adds the disputed rules of the executed instructions to the list of
+    /// disputed rules.
     pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         self.counts.settle(fast, executed);
     }
@@ -109,8 +110,8 @@ impl<'a> Runner<'a> {
         self.counts.fetches[number] += 1;
     }
 
-    /// Exchanges the rows of a wavefront with the rows of the runner. The first call gives the runner the wavefront's
-    /// rows, and the second call returns them to the wavefront.
+    /// Exchanges the rows of a wavefront with the rows of the runner. The first call moves the wavefront's rows to the
+    /// runner, and the second call moves these rows back to the wavefront.
     #[inline(always)]
     fn swap_rows(&mut self, wave: &mut Wave) {
         // SAFETY: operations run only between the start and the end of `run`, while the runner holds the rows. At other
@@ -604,7 +605,8 @@ impl<'a> Runner<'a> {
 }
 
 /// Executes an instruction that only changes the flow of lanes. This function calls frequent instructions directly, so
-/// that the compiler can inline them. It calls all other instructions through their row in the table of instructions.
+/// that the compiler can inline them. For all other instructions, this function calls the step in the row of the table
+/// of instructions.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

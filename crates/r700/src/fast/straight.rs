@@ -45,7 +45,7 @@ pub(super) fn is_plain(control: &Control) -> bool {
 
 impl Straight {
     /// Returns the straight-line program. Returns `None` if the straight-line path cannot run some instruction, for
-    /// example because only some lanes may execute it.
+    /// example because only some lanes may execute this instruction.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };

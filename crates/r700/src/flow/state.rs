@@ -88,7 +88,8 @@ pub struct States {
 }
 
 impl States {
-    /// Returns the inactive-continue and inactive-break lanes. Only the loop to which these lanes belong resumes them.
+    /// Returns the inactive-continue and inactive-break lanes. Only the loop to which such a lane belongs can make the
+    /// lane active again.
     #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break

@@ -182,7 +182,7 @@ impl Watch<'_> {
             }
             Effect::LoopOnTop | Effect::EndLoop => self.find(&LOOP_OPEN, pc, found),
             Effect::Return => self.find(&RETURN, pc, found),
-            // Pushes and calls are valid with any stack, so they cannot fail.
+            // Pushes and calls are valid with any stack, so a push or a call cannot fail.
             Effect::Push(_) | Effect::Call(_) => {}
         }
     }

@@ -1,5 +1,5 @@
-//! Finds registers that are read before they are written. For each instruction, the search computes the components that
-//! are written on every path to the instruction, and the components that are written on some path.
+//! Finds registers that the program reads before the program writes them. For each instruction, the search computes the
+//! components that are written on every path to the instruction, and the components that are written on some path.
 //!
 //! If it is unclear whether a register is written, the register counts as written. Writes under a predicate, through an
 //! index, or by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn

@@ -141,8 +141,8 @@ impl Wave {
             if let Some(level) = levels.get(coordinates[0][lane] as usize) {
                 let (height, depth) = match texture.image.shape() {
                     Shape::Cube | Shape::CubeArray => (level.height, level.depth / 6),
-                    // The number of layers is the component directly after the last size. (Mesa's shaders read it from
-                    // this component.)
+                    // The number of layers is the component directly after the last size. (Mesa's shaders read the
+                    // number of layers from this component.)
                     Shape::D1Array => (level.depth, 0),
                     Shape::D1 | Shape::D2 | Shape::D3 | Shape::D2Array => (level.height, level.depth),
                 };

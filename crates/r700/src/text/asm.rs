@@ -2,8 +2,8 @@
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
 //! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, the
-//! instruction is placed directly after the control-flow instruction before it. Clauses without a stated address come
-//! after all control flow and after everything with a stated address.
+//! assembler places the instruction directly after the previous control-flow instruction. Clauses without a stated
+//! address come after all control flow and after everything with a stated address.
 
 mod alu;
 mod amd;
@@ -38,7 +38,7 @@ pub struct Assembled {
     pub words: Vec<u32>,
     /// The chip that `.chip` names. Without `.chip`, the chip that the caller passed.
     pub chip: Chip,
-    /// Name of the chip as `.chip` spells it.
+    /// The spelling of the chip's name in `.chip`.
     pub chip_name: Option<String>,
     /// State directives, in order. Each entry has the name of the directive without the dot, and the numbers of the
     /// directive.
@@ -293,7 +293,7 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // If a line has the same group number as the line before it, and the slot of the line is free, the
+                // If a line has the same group number as the previous line, and the slot of the line is free, the
                 // line's instruction belongs to the same group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
@@ -383,7 +383,7 @@ impl<'a> Asm<'a> {
     /// Returns the clause to which the assembler adds the current line. `alu`: whether the line is an ALU instruction.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
         let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
-        // If the words are zero, the instruction is wrong, and a message about it already exists.
+        // If the words are zero, the instruction is wrong, and a message about the instruction already exists.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
             return Err(wrong(at, format!("this fits in {kind} clause only")));
@@ -458,8 +458,8 @@ impl<'a> Asm<'a> {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        // latte-assembler puts all ALU clauses before all fetch clauses. The first ALU clause and the first fetch
-        // clause each begin at a multiple of their kind's alignment.
+        // latte-assembler puts all ALU clauses before all fetch clauses. The first ALU clause begins at a multiple of
+        // the alignment of ALU clauses. The first fetch clause begins at a multiple of the alignment of fetch clauses.
         let latte = self.dialect == Dialect::Latte;
         let mut order: Vec<usize> =
             (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();

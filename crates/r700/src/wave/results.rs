@@ -73,7 +73,7 @@ impl Targets {
         self.targets.iter().map(|(key, target)| (*key, target))
     }
 
-    /// Removes all targets and keeps their memory for reuse.
+    /// Removes all targets, and keeps the memory of the targets for reuse.
     pub(crate) fn clear(&mut self) {
         self.spare.extend(self.targets.drain(..).map(|(_, target)| target));
     }

@@ -17,8 +17,8 @@ pub(crate) struct ReadRows {
     pub(crate) all: Vec<usize>,
 }
 
-/// The initial rows of the wavefronts of a launch, and the lists that contain their values. All other rows do not
-/// change when a wavefront starts.
+/// The initial rows of the wavefronts of a launch, and the lists that contain the values of these rows. All other rows
+/// do not change when a wavefront starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts<'a> {
     /// Rows that are set to zero before inputs and columns fill them. The first list is for wavefronts whose lanes all

@@ -60,7 +60,7 @@ fn row(place: Place) -> Row {
 
 impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
-        // The window contains the registers that an index can select.
+        // The window of the strip contains the registers that an index can select.
         let strip = Strip::with_window(lowered.tables.indexed * REGISTER);
         let mut rows = Rows::on(strip, ACTIVE_ROW, exact, true);
         let fetches = |info: &FetchInfo| info.fetching.as_ref().is_some_and(is_vertex);

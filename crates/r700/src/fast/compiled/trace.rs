@@ -169,7 +169,8 @@ struct Conditional {
 /// The POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// Whether the jump over the last side leads to this POP. If so, the POP is issued even if no lane runs that side.
+    /// Whether the jump over the last side leads to this POP. If the jump leads to this POP, the POP is issued even if
+    /// no lane runs the last side.
     always: bool,
 }
 
@@ -324,8 +325,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether beginning a node with an instruction is worthwhile. If a node contains only a short clause,
-    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if the loop around it
-    /// has other nodes.
+    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if the loop around
+    /// the node has other nodes.
     fn pays(&self, number: u32) -> bool {
         if !self.begins(number) {
             return false;
@@ -575,8 +576,8 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Returns the number of instructions of a conditional. Also returns the number of conditionals in it, including
-    /// the conditional itself.
+    /// Returns the number of instructions of a conditional. Also returns the number of conditionals inside this
+    /// conditional, plus one for this conditional itself.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
         // The number 3 counts the JUMP, an ELSE and a POP.
         let (mut size, mut words) = (self.size(conditional.push) + 3, 1);

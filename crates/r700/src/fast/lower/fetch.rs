@@ -79,7 +79,7 @@ pub(in crate::fast) struct Fetches {
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct FetchInfo {
     pub(in crate::fast) addr: u32,
-    /// The lowered instruction, or `None` if the reference interpreter runs it.
+    /// The lowered instruction, or `None` if the reference interpreter runs the instruction.
     pub(in crate::fast) fetching: Option<Fetching>,
 }
 

@@ -23,8 +23,8 @@ use crate::words::{Op2, Op3};
 pub(super) struct Group {
     pub(super) words: Vec<[u32; 2]>,
     pub(super) literals: [Option<u32>; 4],
-    /// Literals that have no component yet. They receive a component when the group ends. Each entry has the literal's
-    /// instruction, source, value, and position in the text.
+    /// Literals that have no component yet. When the group ends, each of these literals receives a component. Each
+    /// entry has the literal's instruction, source, value, and position in the text.
     loose: Vec<(usize, usize, u32, Span)>,
     /// Number of the group, if the text states one.
     pub(super) number: Option<u64>,

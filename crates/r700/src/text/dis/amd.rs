@@ -93,7 +93,7 @@ impl Dis<'_> {
     }
 
     /// Prints the attributes of a control-flow instruction. In the last instruction, END_OF_PROGRAM is not an
-    /// attribute. The text shows it as a separate line.
+    /// attribute. The text shows this END_OF_PROGRAM as a separate line.
     fn amd_end(&mut self, words: &[u32; 2], table: &[Attr], last: bool, owned: &mut [u32; 2]) {
         let shown = if last { [words[0], words[1] & !(1 << 21)] } else { *words };
         self.amd_attrs(table, &shown, owned);
