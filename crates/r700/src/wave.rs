@@ -331,7 +331,7 @@ impl Wave {
         GroupId::Lanes { first: self.first_lane() }
     }
 
-    /// Sets the state that all wavefronts share. `simd` is this state after the previous wavefront.
+    /// Sets the state that all wavefronts share. `simd` is this state after the previous wavefront has ended.
     pub fn set_simd(&mut self, simd: Simd) {
         self.simd = simd;
     }

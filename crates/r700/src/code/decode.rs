@@ -207,7 +207,7 @@ impl Reader<'_> {
                 Unit::Vector => op.dst_chan,
                 Unit::Either if taken[usize::from(op.dst_chan)] => TRANS,
                 // Without ALU_INST_PREFER_VECTOR, the last instruction of a group runs in slot t if slot t can compute
-                // its opcode.
+                // the opcode of this instruction.
                 Unit::Either if words[0] >> 31 != 0 && !self.options.prefer_vector => TRANS,
                 Unit::Either => op.dst_chan,
             };

@@ -131,8 +131,8 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
             for slot in 2..TERMS {
                 sum = add(sum, product(slot));
             }
-            // A slot whose product is not computed would add 0 to the sum. Adding 0 changes only a sum of -0. This sum
-            // becomes 0.
+            // A slot whose product is not computed would add 0 to the sum. Adding 0 changes the sum only if the sum is
+            // -0. In this case, the sum becomes 0.
             let sum = if TERMS < 4 { add(sum, 0) } else { sum };
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;

@@ -10,8 +10,8 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Some groups are not lowered, because they are rare or trap. Such groups use global registers, MOVA_GPR_INT or
-//! doubles, or they certainly trap in strict mode. The reference interpreter runs these groups. The reference
+//! Some groups are not lowered, because such groups are rare or trap. Such a group uses global registers, MOVA_GPR_INT
+//! or doubles, or certainly traps in strict mode. The reference interpreter runs these groups. The reference
 //! interpreter also runs a group if the group indexes a register that does not exist.
 
 mod fetch;
@@ -94,8 +94,8 @@ pub(super) struct Clause {
     /// Whether the whole clause state must be reset at the start of the clause. The reset is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether some operand uses aL. In strict mode, the reference interpreter runs such a clause if the clause is
-    /// outside every DX9 loop, because aL does not exist there.
+    /// Whether some operand of the clause uses aL. Outside every DX9 loop, aL does not exist. In strict mode, the
+    /// reference interpreter runs such a clause outside the loops.
     pub(super) loop_index: bool,
     /// The only run of the clause, or `None` unless all groups of the clause are lowered into one run for the active
     /// lanes.

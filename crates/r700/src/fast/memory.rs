@@ -365,7 +365,7 @@ fn fetch_rows(
 ) {
     let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
     let members_of = spread::<LANES>(lanes);
-    // A lane without a fetch also loads an element, element 0. Element 0 is inside the buffer if the highest element is
+    // A lane that fetches no element still loads element 0. Element 0 is inside the buffer if the highest element is
     // inside the buffer.
     let mut elements = [0; LANES];
     let mut most = 0;

@@ -506,8 +506,8 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // Only the last group of a run can change the flow of lanes. So one notification tells the observer of
-                // the issues of all groups.
+                // Only the last group of a run can change the flow of lanes. So one notification reports to the
+                // observer that all groups of the run were issued.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {

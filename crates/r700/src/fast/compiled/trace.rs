@@ -667,8 +667,9 @@ impl<'a> Tracer<'a> {
     fn execute(&mut self, number: u32, run: &'a Groups) {
         let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
         if !self.is_all_templates(run) && ends {
-            // An operation that compiled code calls must not run for lanes that have left the node, and the call must
-            // not replace other code. So a new node begins with this operation.
+            // If compiled code calls an operation, the operation must not run for lanes that have left the node. In
+            // addition, if the node accesses memory at addresses of lanes, the call replaces the code of the node
+            // whenever a lane is outside this memory. So a new node begins with this operation.
             self.divide(number);
         }
         self.operate(run.operations.clone());
