@@ -25,8 +25,8 @@ static PAGE: LazyLock<usize> = LazyLock::new(|| {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
-/// Unused mappings of earlier lists. Creating a mapping and its pages takes some 30 µs (an AMD EPYC). Reusing a mapping
-/// takes 0.03 µs longer than allocating memory on the heap.
+/// Unused mappings of earlier lists. On an AMD EPYC, creating a mapping and its pages takes some 30 µs. Reusing a
+/// mapping takes 0.03 µs longer than allocating memory on the heap.
 ///
 /// Callers only try to lock this mutex and do not wait for it. If another thread held the lock when this process was
 /// forked, no thread of the forked process ever releases the lock.

@@ -692,8 +692,8 @@ impl Flow {
     // Methods that change the flow state for ALU clauses.
 
     /// Starts an ALU clause. ALU_PUSH_BEFORE pushes an entry even if no lane is active
-    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. These lanes are the active
-    /// lanes, or in WHOLE_QUAD_MODE every lane of a quad with an active lane.
+    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. Usually, the active lanes run
+    /// the clause. In WHOLE_QUAD_MODE, every lane of a quad with an active lane runs the clause.
     #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {

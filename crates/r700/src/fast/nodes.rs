@@ -186,7 +186,7 @@ pub(super) fn address(rows: &mut Rows, mode: u8, a: Value) -> Value {
     held(rows, whole)
 }
 
-/// Returns an integer limited to the range of AR: -256 to 255.
+/// Limits an integer to the range of AR, -256 to 255.
 pub(super) fn held(rows: &mut Rows, a: Value) -> Value {
     let (least, greatest) = (rows.word(-256_i32 as u32), rows.word(255));
     let above = rows.two(Two::MaxSigned, a, least);

@@ -53,8 +53,8 @@ impl Components {
     }
 }
 
-/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while it is
-/// active, or at which the lane resumes. These edges are a subset of the wavefront's edges.
+/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while the lane is
+/// active, or to an instruction at which the lane resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
     /// For each ELSE to which a JUMP leads: the address at which a lane continues after it has run the first side of
@@ -161,8 +161,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// For each component that is read before it is written, returns the first such read. Where paths meet, `join` merges
-/// the paths' sets of written components.
+/// For each component that the program reads before writing it, returns the first read of the component. Where paths
+/// meet, `join` merges the paths' sets of written components.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,

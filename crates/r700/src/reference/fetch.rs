@@ -106,7 +106,7 @@ impl Wave {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
-    /// Writes the components of `values` that DST_SEL selects to register `gpr`. `one` is the value that a component
+    /// Writes to register `gpr` the components of `values` that DST_SEL selects. `one` is the value that a component
     /// receives if DST_SEL selects the constant 1.
     pub(super) fn write_selected<O: Observer>(
         &mut self,

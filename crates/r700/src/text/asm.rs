@@ -59,7 +59,7 @@ pub fn is_amd(source: &str) -> bool {
 /// Assembles `source`, which must contain only one program. Assembles for `chip` unless the text names another chip.
 ///
 /// # Errors
-/// One diagnostic, with a position, for each wrong part of the text. A second program is also an error.
+/// Returns one diagnostic, with a position, for each wrong part of the text. A second program is also an error.
 pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
     let mut programs = assemble_all(source, chip)?;
     match (programs.pop(), &programs[..]) {
@@ -75,7 +75,7 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
 /// `.program` is one program.
 ///
 /// # Errors
-/// One diagnostic, with a position, for each wrong part of the text.
+/// Returns one diagnostic, with a position, for each wrong part of the text.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
@@ -573,7 +573,7 @@ impl<'a> Asm<'a> {
     }
 }
 
-/// The words of the program under construction. The image detects if two instructions use the same address.
+/// The words of the program under construction. The image detects whether two instructions use the same address.
 #[derive(Default)]
 struct Image {
     words: Vec<Option<u32>>,

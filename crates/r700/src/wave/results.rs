@@ -1,4 +1,4 @@
-//! Adds the results of a wavefront that has ended to the outcome of the launch.
+//! Adds the results of an ended wavefront to the outcome of the launch.
 
 use reconverge_simt::registers::from_rows;
 use reconverge_simt::{Lane, Level, Mask};

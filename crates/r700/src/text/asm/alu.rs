@@ -56,7 +56,8 @@ fn letter(slot: &str) -> u8 {
     SLOTS.iter().position(|name| slot.starts_with(name)).map_or(0, |place| 1 << place)
 }
 
-/// Encoding of an ALU opcode: its number. For OP2, also how many sources the opcode reads.
+/// Encoding of an ALU opcode: the number of the opcode. For an OP2 opcode, the encoding also states how many sources
+/// the opcode reads.
 #[derive(Clone, Copy)]
 enum Code {
     Op2(u32, u8),
