@@ -176,7 +176,7 @@ pub(crate) struct Ways {
     /// Start addresses of the program and of its subroutines.
     pub(crate) entries: Vec<u32>,
     /// Outgoing edges of each reachable control-flow instruction, by address. The list of an instruction is empty if
-    /// the program ends at the instruction or if its words are invalid.
+    /// the program ends at the instruction or if the words of the instruction are invalid.
     pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 

@@ -136,8 +136,8 @@ struct Lint<'a> {
 /// Computes the facts that hold before each reachable control-flow instruction. `first` contains the facts at the start
 /// of the program.
 ///
-/// `step` computes the facts after an instruction from the facts before it. `join` merges the facts of paths that meet.
-/// `leads` returns the target of an edge, or `None` if the edge must be ignored.
+/// `step` computes the facts after an instruction from the facts before this instruction. `join` merges the facts of
+/// paths that meet. `leads` returns the target of an edge, or `None` if the search must ignore the edge.
 fn forward<S: Clone + PartialEq>(
     ways: &Ways,
     start: u32,

@@ -88,8 +88,8 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Adds the reads of this instruction with BANK_SWIZZLE `bank` to `ports`, the reads of other instructions. Returns
-    /// `None` if two reads need the same port for different registers.
+    /// `ports` contains the reads of other instructions. Adds to `ports` the reads of this instruction with the
+    /// BANK_SWIZZLE `bank`. Returns `None` if two reads need the same port for different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,

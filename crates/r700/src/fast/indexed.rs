@@ -1,6 +1,6 @@
 //! Access to registers and constants that an index selects. The index is AR, which is a row, or aL, which is one number
 //! for all lanes. Before the group runs, an operation copies each indexed operand to a separate row. Another operation
-//! copies an indexed result from a separate row to its register.
+//! copies an indexed result from a separate row to the register that the index selects.
 //!
 //! Before the group runs, a [`Check`] ensures that the registers exist. In an operation on a register, the field
 //! `number` is the number of the row that index 0 selects. In an operation on a constant, `number` is an index into

@@ -23,7 +23,7 @@
 //! the fast engine does not implement.
 
 // Three kinds of code in this module are unsafe: calls of code that was compiled for a level, unchecked accesses to
-// rows, and results that are written in place. Each unsafe block states why it is sound.
+// rows, and results that are written in place. Each unsafe block states why the block is sound.
 #![allow(unsafe_code)]
 
 mod bodies;

@@ -605,8 +605,8 @@ impl<'a> Runner<'a> {
 }
 
 /// Executes an instruction that only changes the flow of lanes. This function calls frequent instructions directly, so
-/// that the compiler can inline them. For all other instructions, this function calls the step in the row of the table
-/// of instructions.
+/// that the compiler can inline them. For every other instruction, the table of instructions contains a step, and this
+/// function calls the step.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

@@ -112,7 +112,7 @@ fn is_fixed(exports: &Exports) -> bool {
     exports.kind == ExportKind::Pixel && exports.steps.iter().flatten().flatten().all(is_fixed)
 }
 
-/// A wavefront of a straight-line program. This task is compiled for each instruction set level.
+/// A task that runs a wavefront of a straight-line program. The task is compiled for each instruction set level.
 struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,

@@ -406,8 +406,8 @@ struct Writes {
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// The PRED_SET* that sets the predicate, as an index into the group's instructions, and the lanes for which its
-    /// test holds.
+    /// The PRED_SET* that sets the predicate, as an index into the group's instructions, and the lanes for which the
+    /// test of this PRED_SET* holds.
     predicate: Option<(usize, Mask)>,
 }
 

@@ -1,7 +1,7 @@
 //! Enters and leaves linked code, and updates the flow state at the end of the nodes of this code.
 
-// This module calls generated code, and generated code calls functions of this module. Each unsafe block states why it
-// is sound.
+// This module calls generated code, and generated code calls functions of this module. Each unsafe block states why the
+// block is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;

@@ -102,8 +102,8 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // An operation over several slots is not lowered if it has both an indexed operand and a predicate. In
-                // lanes that the predicate disables, the other slots do not see the operand.
+                // An operation over several slots is not lowered if the operation has both an indexed operand and a
+                // predicate. In lanes that the predicate disables, the other slots do not see the indexed operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {

@@ -259,7 +259,7 @@ impl Asm<'_> {
                 next = Some((token, &attributes[place + 1..]));
                 break;
             }
-            // If an operation reads only one source, `~` marks its second source in the text.
+            // If an operation reads only one source, the text marks the operation's second source with `~`.
             if let Some(unused) = token.text.strip_prefix('~') {
                 let role = Role { inst, source: 1, dst_chan: chan, code };
                 words[0] |= match unused {
