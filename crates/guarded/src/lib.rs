@@ -9,7 +9,7 @@
 //! [`Placement::process`] determines where this memory is placed. Inaccessible pages are available only on Unix. Other
 //! hosts always place the memory on the heap.
 
-// This crate allocates memory and accesses it through a pointer.
+// This crate allocates memory and accesses the memory through a pointer.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -57,8 +57,8 @@ impl Placement {
     /// Returns the placement of memory that a program accesses at computed addresses.
     ///
     /// If no placement is requested, returns [`Placement::AtEnd`]. This placement and the heap were measured on an AMD
-    /// EPYC with 1,000 bytes of s[]. In both cases, a launch of one block takes 40 us, and a launch of 64 blocks takes
-    /// 94 us.
+    /// EPYC with 1,000 bytes of shared memory s[]. In both cases, a launch of one block takes 40 us, and a launch of 64
+    /// blocks takes 94 us.
     pub fn addressed() -> Placement {
         Placement::requested().unwrap_or(Placement::AtEnd)
     }
@@ -89,7 +89,8 @@ impl Placement {
     }
 }
 
-/// A type whose values a [`Guarded`] can hold. It has no destructor, and its default value consists of zero bits.
+/// A type whose values a [`Guarded`] can hold. The type has no destructor, and the default value of the type consists
+/// of zero bits.
 pub trait Plain: Copy {
     /// The value of new elements.
     const ZERO: Self;
@@ -148,7 +149,7 @@ impl<T: Plain> Guarded<T> {
     }
 
     /// Changes the number of values. New values are zero. If the values are on the heap and the allocation is large
-    /// enough, the values do not move. In all other cases, they move to a new allocation.
+    /// enough, the values do not move. In all other cases, the values move to a new allocation.
     pub fn resize(&mut self, len: usize) {
         let (old, room) = (self.len, self.room());
         if len == old {
@@ -175,7 +176,7 @@ impl<T: Plain> Guarded<T> {
         *self = list;
     }
 
-    /// Turns the list into `len` zeros. Reuses the allocation if it has the right size.
+    /// Turns the list into `len` zeros. Reuses the allocation if the allocation has the right size.
     pub fn reset(&mut self, len: usize) {
         self.resize(len);
         self.fill(T::ZERO);
@@ -245,7 +246,8 @@ impl<T> Deref for Guarded<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: `first` points to an allocation of at least `len` values. All these values are initialised.
-        // `allocate` fills them with zero bits, which are valid for `Plain` types, and later writes store valid values.
+        // `allocate` fills the values with zero bits, which are valid for `Plain` types, and later writes store valid
+        // values.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }

@@ -12,8 +12,8 @@ const GUARD: usize = 128 << 10;
 /// consists of three areas.
 const MOST: usize = 4096;
 
-/// Maximum number of unused mappings that the process keeps for later lists. Below, the maximum size of such a mapping
-/// in bytes.
+/// Maximum number of unused mappings that the process keeps for later lists. The next constant is the maximum size of
+/// such a mapping in bytes.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 256 << 10;
 
@@ -25,14 +25,14 @@ static PAGE: LazyLock<usize> = LazyLock::new(|| {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
-/// Unused mappings of earlier lists. Creating a mapping and its pages takes some 30 µs (an AMD EPYC). Reusing a mapping
-/// takes 0.03 µs longer than allocating memory on the heap.
+/// Unused mappings of earlier lists. On an AMD EPYC, creating a mapping and its pages takes some 30 µs. Reusing a
+/// mapping takes 0.03 µs longer than allocating memory on the heap.
 ///
 /// Callers only try to lock this mutex and do not wait for it. If another thread held the lock when this process was
-/// forked, nothing ever releases the lock.
+/// forked, no thread of the forked process ever releases the lock.
 static SPARE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
-/// Pages of a list. When the pages are dropped, later lists can reuse their mapping.
+/// Pages of a list. When the pages are dropped, a later list can reuse the mapping of these pages.
 pub(crate) struct Pages(Option<Mapping>);
 
 /// Accessible pages between inaccessible pages.
@@ -44,7 +44,7 @@ struct Mapping {
 }
 
 impl Pages {
-    /// Returns pages for `bytes` zeros, or `None` if the system does not provide them.
+    /// Returns pages for `bytes` zeros, or `None` if the system does not provide such pages.
     pub(crate) fn new(bytes: usize) -> Option<Pages> {
         let bytes = bytes.checked_next_multiple_of(*PAGE)?;
         if let Some(mapping) = spare(bytes) {
@@ -84,7 +84,7 @@ impl Drop for Pages {
     }
 }
 
-/// Returns an unused mapping with this number of bytes, if there is one.
+/// Returns an unused mapping with this number of bytes, or `None` if no such mapping is unused.
 fn spare(bytes: usize) -> Option<Mapping> {
     let mut spare = SPARE.try_lock().ok()?;
     let place = spare.iter().rposition(|mapping| mapping.bytes == bytes)?;

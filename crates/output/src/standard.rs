@@ -28,8 +28,8 @@ mod early {
     }
 
     // SAFETY: the loader calls each pointer in this section once, before `main`, as a C function. `look` does not need
-    // Rust's runtime: it only calls a C function and stores to an atomic. The C library passes arguments to `look`. A C
-    // function without parameters ignores arguments.
+    // Rust's runtime. `look` only calls a C function and stores to an atomic. The C library passes arguments to `look`.
+    // A C function without parameters ignores arguments.
     #[used]
     #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
     #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]

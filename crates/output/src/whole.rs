@@ -17,10 +17,10 @@ const TRIES: usize = 16;
 /// An output file that appears only when it is complete.
 ///
 /// Data is written to a new file `.NAME.RANDOM.part` in the folder of the output file. [`Whole::finish`] gives this
-/// file its final name. If the value is dropped before that, the file is deleted. If a pipe or a device exists at the
-/// path, data is written directly to the pipe or device. `RANDOM` comes from the operating system, and the file is
-/// created exclusively. Therefore an attacker cannot place a link with the file's name beforehand. Also, two processes
-/// never write the same file, even if their process numbers are equal.
+/// file its final name. If the value is dropped before the call of [`Whole::finish`], the file is deleted. If a pipe or
+/// a device exists at the path, data is written directly to the pipe or device. `RANDOM` comes from the operating
+/// system, and the file must not exist before its creation. Therefore an attacker cannot place a link with the file's
+/// name beforehand. Also, two processes never write the same file, even if their process numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
     file: File,

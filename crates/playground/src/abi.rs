@@ -42,7 +42,7 @@ fn prepare() {
     });
 }
 
-/// Returns a block that contains first the number of bytes and then the bytes.
+/// Returns a block with the number of bytes, followed by the bytes.
 fn block(bytes: &[u8]) -> *mut u8 {
     let length = (bytes.len() as u32).to_le_bytes();
     Box::into_raw([&length, bytes].concat().into_boxed_slice()).cast()
@@ -54,7 +54,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Answers a request. Returns a block that contains first the length of the reply and then the reply.
+/// Answers a request. Returns a block with the length of the reply, followed by the reply.
 ///
 /// # Safety
 /// `request` is a block of `length` bytes from [`allocate`]. The caller must not use the block after this call.
@@ -75,10 +75,10 @@ pub extern "C" fn panicked() -> *mut u8 {
 /// Releases a reply.
 ///
 /// # Safety
-/// `reply` comes from [`answer`]. The caller must not use it after this call.
+/// `reply` comes from [`answer`]. The caller must not use `reply` after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn release(reply: *mut u8) {
-    // SAFETY: the caller passes a reply of `answer`. The reply starts with a number: how many bytes come after this
+    // SAFETY: the caller passes a reply of `answer`. The reply starts with the number of bytes that come after this
     // number.
     unsafe {
         let length = u32::from_le_bytes(reply.cast::<[u8; 4]>().read()) as usize + 4;

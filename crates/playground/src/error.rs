@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::place::{SourcePlace, error_at};
 
-/// The part of a request that has the error.
+/// The part of a request that contains the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultyPart {
-    /// The request itself: it is not JSON, or it has an unknown field.
+    /// The request itself. The request is not JSON, or it has an unknown field.
     Request,
     /// The program.
     Source,
@@ -27,7 +27,7 @@ pub enum FaultyPart {
 /// The reason why a request does not have a reply.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayError {
-    /// The part that has the error.
+    /// The part that contains the error.
     pub of: FaultyPart,
     /// The problem, in one sentence.
     pub message: String,

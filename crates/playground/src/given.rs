@@ -1,4 +1,4 @@
-//! The source and the launch file of a request. A launch file may omit the machine if the source states it.
+//! The source and the launch file of a request. A launch file may omit the machine if the source states the machine.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,8 @@ use reconverge_workbench::{Known, Opened, open};
 /// the start of `launch`. Also returns the number of inserted bytes. Returns `None` if neither the launch file nor the
 /// source states a machine.
 pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
-    // If the launch file cannot be parsed, it is returned unchanged. The caller reports the error later.
+    // If the launch file cannot be parsed, this function returns the launch file unchanged. The caller reports the
+    // error later.
     if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
         return Some((Cow::Borrowed(launch), 0));
     }
@@ -48,7 +49,7 @@ pub(crate) fn read(source: &str) -> Result<Source<'_>, Vec<Diagnostic>> {
 /// Opens a source for a launch. The launch may state the machine, the chip and the program type.
 ///
 /// # Errors
-/// The source does not assemble, or it is not for the machine or chip that the launch states.
+/// The source does not assemble, or the source is not for the machine or chip that the launch states.
 pub(crate) fn opened(source: &str, launch: &LaunchFile) -> Result<Opened, OpenError> {
     let chip = launch.common.chip.clone();
     let stage = launch.stage().ok().flatten();

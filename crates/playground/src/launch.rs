@@ -50,7 +50,7 @@ fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
 }
 
 /// Returns the number of threads in all blocks of a Tesla kernel. The command line does not limit this number. The
-/// playground limits it, because a person waits until all threads have run.
+/// playground limits this number, because a person waits until all threads have run.
 fn threads(launch: &str) -> u64 {
     let Ok(fields) = LaunchFile::fields(launch) else { return 0 };
     let sizes = ["grid", "block"].into_iter().filter_map(|name| fields.get(name)?.as_array());
@@ -112,7 +112,7 @@ pub struct LaunchReply {
     pub lane_instructions: u64,
     /// Number of branches that split the lanes of a group.
     pub divergent_branches: u64,
-    /// Conditions on counts in the launch file. The list contains the conditions that hold in this run.
+    /// The conditions on counts that the launch file states and that hold in this run.
     pub held: Vec<String>,
     /// Whether all results equal the expected results, or `None` if the launch does not state expected results.
     pub passed: Option<bool>,
@@ -170,7 +170,7 @@ fn fill(reply: &mut LaunchReply, result: RunResult) {
     reply.held = result.held;
 }
 
-/// Runs a launch and records it. Returns the run in the form of the `--html` page.
+/// Runs a launch and records the run. Returns the run in the form of the `--html` page.
 ///
 /// # Errors
 /// The source does not assemble, or the launch is not possible.

@@ -13,7 +13,7 @@
 //! * [`words`]: disassembles words and assembles the text again.
 //! * [`describe`]: returns machines, chips and limits, and runs kernels of `bench`.
 //!
-//! This crate does not read files. A launch file in the playground contains its values.
+//! This crate does not read files. So a launch file in the playground contains values instead of names of files.
 //!
 //! ```
 //! let request = r#"{"request": "diagnose", "source": ".isa tesla\nmovv b32 $r0 0x4\nexit nop\n"}"#;

@@ -47,14 +47,14 @@ pub enum PlayRequest {
         /// The position in UTF-16 code units.
         at: usize,
     },
-    /// Runs the launch and compares its results with the expected results.
+    /// Runs the launch and compares the results with the expected results.
     Run {
         /// The program.
         source: String,
         /// The launch file.
         launch: String,
     },
-    /// Runs the launch and records it in the form of the `--html` page.
+    /// Runs the launch and records the run in the form of the `--html` page.
     Record {
         /// The program.
         source: String,

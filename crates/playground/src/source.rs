@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::given::with_machine;
 use crate::place::{SourceFix, SourcePlace, byte, place, units};
 
-/// Maximum number of messages for which the playground tries fixes. To try a fix, it assembles the fixed source.
+/// Maximum number of messages for which the playground tries fixes. To try a fix, the playground assembles the fixed
+/// source.
 const MENDED: usize = 8;
 
 /// Maximum number of proposals in a reply.

@@ -12,8 +12,8 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Reason why a program traps. Some causes trap only in strict mode. For such a cause, the program continues in lenient
-/// mode, with a defined effect.
+/// Reason why a program traps. Some causes trap only in strict mode. In lenient mode, the program continues after such
+/// a cause, with a defined effect.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words of the instruction have no meaning.
@@ -178,7 +178,7 @@ impl Cause {
         }
     }
 
-    /// Returns the lanes that cause the trap, or `None` if all active lanes cause it.
+    /// Returns the lanes that cause the trap, or `None` if all active lanes cause the trap.
     pub(crate) fn lanes(&self) -> Option<Mask> {
         match self {
             Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),

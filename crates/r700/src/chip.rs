@@ -17,7 +17,7 @@ pub enum Family {
 pub struct Chip {
     /// Name of the chip, in lower case.
     pub name: &'static str,
-    /// Other names of the chip, in upper case. These are products with the same instruction set, and names of families.
+    /// Other names of the chip, in upper case: names of products with the same instruction set, and names of families.
     pub aliases: &'static [&'static str],
     /// Encoding of the chip's instructions.
     pub family: Family,

@@ -27,8 +27,8 @@ pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select}
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    /// For each address, the index of its instruction in `cf`. If no instruction was decoded at the address, the entry
-    /// is [`UNREACHED`].
+    /// For each address, the index in `cf` of the instruction at this address. If no instruction was decoded at the
+    /// address, the entry is [`UNREACHED`].
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
     /// The ALU instructions of all clauses, in one list. Creating one list is much faster than creating one list per
@@ -147,7 +147,7 @@ pub struct AluOp {
     /// INDEX_MODE.
     pub index_mode: IndexModeR700,
     /// PRED_SEL: the value of the predicate for which a lane runs the instruction, or `None` if every active lane runs
-    /// it.
+    /// the instruction.
     pub pred_sel: Option<bool>,
     /// UPDATE_PRED.
     pub update_pred: bool,
@@ -173,9 +173,10 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. The result is
-    /// the PRED_SET* that is computed last. Instructions that write through an index are computed before all others. If
-    /// an operation takes a pair of slots, the instruction in the lower slot has the operation's result.
+    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. If the group
+    /// has several PRED_SET*, returns the PRED_SET* that is computed last. Instructions that write through an index are
+    /// computed before all other instructions. If an operation takes a pair of slots, the instruction in the lower slot
+    /// has the operation's result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -405,8 +406,8 @@ pub struct VertexFormat {
     /// The second word, decoded as the form that names a destination register. If the fetch has a semantic, this
     /// register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID. The table of semantics maps it to the destination register. `None` if the word names the register
-    /// itself.
+    /// SEMANTIC_ID. The table of semantics maps SEMANTIC_ID to the destination register. `None` if the word names the
+    /// register itself.
     pub semantic: Option<u8>,
 }
 
@@ -446,7 +447,7 @@ pub enum CodeFault {
         /// x, y, z, w or t.
         slot: char,
     },
-    /// The group does not fill all slots that one of its operations takes.
+    /// An operation of the group takes several slots, but the group does not fill all of these slots.
     #[error("{name} does not fill the slots it needs")]
     Incomplete {
         /// Name of the opcode.

@@ -2,8 +2,8 @@
 //! of its emulation. The match does not have a catch-all arm, so the module does not compile if an instruction has no
 //! row. [`mem_fidelity`] and [`tex_fidelity`] return the fidelity of fetches from memory and textures.
 //!
-//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. Where these sources leave questions open,
-//! [`crate::rules`] lists the chosen interpretations.
+//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. If these sources leave a question open,
+//! [`crate::rules`] states the interpretation that this project follows.
 
 use reconverge_simt::Fidelity::{self, Recommended, Specified};
 
@@ -22,8 +22,8 @@ pub enum Stage {
     Geometry,
 }
 
-/// Properties of a control-flow instruction, apart from its number and name. Every instruction with a 7-bit CF_INST has
-/// such a row, except the exports.
+/// A row of the table: the properties of a control-flow instruction, apart from its number and name. Every instruction
+/// with a 7-bit CF_INST has a row, except the exports.
 #[derive(Clone, Copy, Debug)]
 pub struct CfRow {
     /// The operation.
@@ -32,11 +32,13 @@ pub struct CfRow {
     pub in_r600: bool,
     /// Whether the instruction can jump to ADDR.
     pub jumps: bool,
-    /// The only kind of program that may contain the instruction (MAN p. 47), or `None` if all kinds may contain it.
+    /// The only kind of program that may contain the instruction (MAN p. 47), or `None` if all kinds may contain the
+    /// instruction.
     pub stage: Option<Stage>,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed rule on which the result of the instruction depends, if any.
+    /// The disputed rule on which the result of the instruction depends, or `None` if the result depends on no disputed
+    /// rule.
     pub rule: Option<Rule>,
 }
 
@@ -260,15 +262,15 @@ pub(crate) struct SampleKind {
 }
 
 impl SampleKind {
-    /// Returns the number of the coordinate with which a comparison compares texels. This coordinate is z if w is the
-    /// level of detail or its bias, and otherwise w (Mesa).
+    /// Returns the number of the coordinate with which a comparison compares texels. If w is the level of detail or the
+    /// bias of the level of detail, this coordinate is z. Otherwise, this coordinate is w (Mesa).
     pub(crate) fn reference_component(&self) -> usize {
         if self.biased || self.lod == Lod::Register { 2 } else { 3 }
     }
 }
 
-/// Returns the kind of a SAMPLE instruction, or `None` for other instructions. The `_G_L` and `_G_LZ` forms state their
-/// level of detail. So the gradients have no effect on these forms.
+/// Returns the kind of a SAMPLE instruction, or `None` for other instructions. A `_G_L` or `_G_LZ` instruction states a
+/// level of detail. So the gradients have no effect on such an instruction.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {

@@ -1,9 +1,9 @@
 //! Explains one instruction: its text, its fields, its computation and its effect on the flow of lanes.
 //!
-//! The meaning of words depends on where they are: in the control-flow program, in an ALU clause or in a fetch clause.
-//! [`at`] finds the part of the program that contains the instruction. [`readings`] returns every legal interpretation
-//! of words without a program. [`crate::words`] contains the sentences about opcodes. [`crate::control`] contains the
-//! sentences about the flow of lanes.
+//! The meaning of words depends on the part of the program that contains these words: the control-flow program, an ALU
+//! clause or a fetch clause. [`at`] finds the part of the program that contains the instruction. [`readings`] returns
+//! every legal interpretation of words that belong to no program. [`crate::words`] contains the sentences about
+//! opcodes. [`crate::control`] contains the sentences about the flow of lanes.
 
 use reconverge_isa::word::Kind;
 use reconverge_isa::{FieldValue, WordInfo};
@@ -57,7 +57,7 @@ pub struct Reading {
     pub title: &'static str,
     /// The words. For an ALU group, the words of all slots and literals.
     pub words: Vec<u32>,
-    /// Text as the disassembler prints it, one line per slot of a group.
+    /// The text that the disassembler prints, one line per slot of a group.
     pub text: Vec<String>,
     /// The fields of the words. Every bit of the words belongs to one of these fields.
     pub fields: Vec<Explained>,
@@ -67,8 +67,8 @@ pub struct Reading {
     pub flow: Vec<String>,
     /// Sentences about bits and values that have no meaning. The list is empty for a legal instruction.
     pub findings: Vec<String>,
-    /// Whether the instruction has a value other than 0 in a field that it does not read. Such values are rare in real
-    /// code.
+    /// Whether the instruction has a value other than 0 in a field that the instruction does not read. In real code,
+    /// such a value is rare.
     pub unread: bool,
     /// Pages of the documents that describe the instruction.
     pub source: &'static str,
@@ -135,7 +135,7 @@ fn slots_of(words: &[u32]) -> Option<usize> {
         .then_some(slots)
 }
 
-/// Returns whether every value of an enumerated field has a descriptive sentence.
+/// Returns whether each value of an enumerated field has a sentence that describes the value.
 const fn all_say<T: FieldValue>() -> bool {
     let mut place = 0;
     while place < T::NAMES.len() {
@@ -181,7 +181,7 @@ impl Reading {
         }
     }
 
-    /// Keeps only the data about one slot of a group.
+    /// Removes the data about all slots of a group except one slot.
     fn keep_slot(&mut self, slot: usize, slots: usize) {
         let about = |word: usize| word / 2 == slot || word / 2 >= slots;
         self.fields.retain(|field| about(field.word));
@@ -349,8 +349,8 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Returns a sentence about the disputed rule on which the effect of an instruction depends. Returns `None` if there is
-/// no such rule.
+/// Returns a sentence about the disputed rule on which the effect of an instruction depends. Returns `None` if the
+/// effect depends on no disputed rule.
 fn disputed(rule: Option<crate::rules::Rule>) -> Option<String> {
     let info = RULES.iter().find(|info| Some(info.rule) == rule)?;
     Some(format!("Sources disagree (D{}): {} {}", info.rule.number(), info.question, info.reading))
@@ -402,7 +402,8 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
     reading
 }
 
-/// Returns sentences about a group that cannot run: the computation of each instruction, and the missing slots.
+/// Returns sentences about a group that cannot run. The sentences describe the computation of each instruction and name
+/// the missing slots.
 fn broken_group(words: &[u32], fault: &code::CodeFault, chip: Chip) -> Vec<String> {
     let group: Vec<[u32; 2]> = words.as_chunks::<2>().0.to_vec();
     let mut letters = vec![0; group.len()];
@@ -671,7 +672,8 @@ static TEX_DWORD0_R600: WordInfo = TexDword0R700::INFO.without_last();
 static SWIZ_R700: WordInfo = CfAllocExportDword1Swiz::INFO.without_last();
 static BUF_R700: WordInfo = CfAllocExportDword1Buf::INFO.without_last();
 
-/// Returns the formats of the words of the instruction `words` at `place`. Words after the last format are padding.
+/// Returns the format of each word of the instruction `words`. `place` is the part of the program that contains the
+/// instruction. Words after the last format are padding.
 pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo> {
     let by_family = |r600, r700| if chip.family == Family::R700 { r700 } else { r600 };
     let second = words.get(1).copied().unwrap_or(0);
@@ -706,8 +708,9 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
     }
 }
 
-/// Returns every field of the instruction `words` at `place`. The result lists the words in order, and the fields of
-/// each word from bit 0 upwards. Every bit belongs to exactly one entry of the result.
+/// Returns every field of the instruction `words`. `place` is the part of the program that contains the instruction.
+/// The result lists the words in order, and the fields of each word from bit 0 upwards. Every bit belongs to exactly
+/// one entry of the result.
 pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
     let formats = formats(words, place, chip);
     let mut all = Vec::new();

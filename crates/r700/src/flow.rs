@@ -195,7 +195,7 @@ impl Flow {
         self.stack.counts().stack_use(self.setup.wave_width)
     }
 
-    /// Returns the open entries of the stack, or `None` if the stack is empty. If a program ends with open entries, it
+    /// Returns the open entries of the stack, or `None` if the stack is empty. A program that ends with open entries
     /// has not closed all its branches, loops and calls.
     pub fn open(&self) -> Option<Open> {
         let count = |wanted: &str| self.stack.iter().filter(|entry| entry.kind().starts_with(wanted)).count();
@@ -293,14 +293,14 @@ impl Flow {
         Err(FlowFault::StackOverflow { needed, declared, full, sub, subentries_an_entry, program: None })
     }
 
-    /// Returns STACK_SIZE if the use of more entries is a fault. Otherwise returns `None`.
+    /// If using more entries than STACK_SIZE is a fault, returns STACK_SIZE. Otherwise returns `None`.
     #[inline(always)]
     fn declared(&self) -> Option<u32> {
         self.setup.stack_size.filter(|_| self.setup.strict)
     }
 
-    /// Returns the maximum number of stack entries: the declared number, or without one the largest number that can be
-    /// declared.
+    /// Returns the maximum number of stack entries. If a number is declared, the maximum is the declared number.
+    /// Otherwise, the maximum is the largest number that can be declared.
     #[inline(always)]
     fn stack_limit(&self) -> u32 {
         self.declared().unwrap_or(FlowSetup::MOST_STACK)
@@ -366,8 +366,8 @@ impl Flow {
     // Methods that execute control-flow instructions, in the order of the instructions' numbers. Each function sets the
     // program counter to the address at which the wavefront continues.
 
-    /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction that other modules execute (clauses, exports,
-    /// EMIT and CUT): only continues with the next instruction. (MAN p. 37)
+    /// Executes 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction that other modules execute (clauses,
+    /// exports, EMIT and CUT). This function only continues with the next instruction. (MAN p. 37)
     #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
@@ -407,7 +407,8 @@ impl Flow {
         self.start(control, registers, constant.count() > 0)
     }
 
-    /// 0x06 LOOP_START_DX10: begins a loop that only LOOP_BREAK and ALU_BREAK end ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// 0x06 LOOP_START_DX10: begins a loop. Only LOOP_BREAK and ALU_BREAK end this loop
+    /// ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
         let limit = self.setup.dx10_loop_limit;
         let registers = LoopRegisters {
@@ -484,7 +485,7 @@ impl Flow {
         }
     }
 
-    /// Handles a LOOP_END whose ADDR is not the body of its loop. In strict mode, such a LOOP_END is a fault.
+    /// Handles a LOOP_END whose ADDR does not name the body of its loop. In strict mode, such a LOOP_END is a fault.
     #[cold]
     fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
         if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }
@@ -511,8 +512,9 @@ impl Flow {
     }
 
     /// Continues with the next instruction, unless every lane is in inactive-continue or inactive-break. If every lane
-    /// is, pops the branch entries of the loop's body and jumps to the LOOP_END at ADDR. A jump whenever no lane is
-    /// active would skip the else side of an enclosing `if`. POP_COUNT is ignored.
+    /// is in one of these two states, pops the branch entries of the loop's body and jumps to the LOOP_END at ADDR. If
+    /// this instruction jumped in every case without an active lane, the jump would skip the else side of an enclosing
+    /// `if`. POP_COUNT is ignored.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
@@ -631,7 +633,7 @@ impl Flow {
     }
 
     /// 0x13 CALL_FS: calls the fetch program of the launch. ADDR is ignored. If the launch has no fetch program, the
-    /// call returns at once. The call needs an entry on the stack even then.
+    /// call returns at once. The call needs an entry on the stack even if the launch has no fetch program.
     pub fn call_fs(&mut self, control: &Control) -> Flows {
         if self.in_fetch_program() {
             return Err(FlowFault::NestedFetchProgram);
@@ -690,8 +692,8 @@ impl Flow {
     // Methods that change the flow state for ALU clauses.
 
     /// Starts an ALU clause. ALU_PUSH_BEFORE pushes an entry even if no lane is active
-    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. These lanes are the active
-    /// lanes, or in WHOLE_QUAD_MODE every lane of a quad with an active lane.
+    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. Usually, the active lanes run
+    /// the clause. In WHOLE_QUAD_MODE, every lane of a quad with an active lane runs the clause.
     #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {

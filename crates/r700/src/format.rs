@@ -22,8 +22,8 @@ enum Kind {
 /// Layout of the components of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// For each component, its width in bits, or 0 if the format has no such component. Component x starts at the least
-    /// significant bit. Each further component starts directly above the component before it.
+    /// For each component, the width of the component in bits, or 0 if the format has no such component. Component x
+    /// starts at the least significant bit. Each other component starts directly above the previous component.
     bits: [u8; 4],
     kind: Kind,
     /// Size of an element in bytes.
@@ -31,8 +31,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Returns the first bit of a component, its number of bits, and whether it is a float. The number of bits is 0 if
-    /// the format has no such component. Returns `None` if the component shares its exponent with other components.
+    /// Returns the first bit of a component, the number of bits of the component, and whether the component is a float.
+    /// The number of bits is 0 if the format has no such component. Returns `None` if the component shares its exponent
+    /// with other components.
     pub(crate) fn part(self, component: usize) -> Option<(u32, u8, bool)> {
         let float = match self.kind {
             Kind::Float => true,
@@ -53,7 +54,8 @@ impl Layout {
         }
     }
 
-    /// `bits` is a mask of the bits of an element. Returns, for each component, whether all its bits are set in `bits`.
+    /// `bits` is a mask of the bits of an element. Returns, for each component, whether all bits of the component are
+    /// set in `bits`.
     pub(crate) fn whole(self, bits: u128) -> [bool; 4] {
         if self.kind == Kind::SharedExponent {
             return [bits as u32 == u32::MAX; 4];
@@ -226,8 +228,8 @@ pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     values
 }
 
-/// Returns whether elements of `bytes` bytes consist of whole swap units. If so, [`swap`] leaves no bytes at the end
-/// unchanged.
+/// Returns whether elements of `bytes` bytes consist of whole swap units. If an element does not consist of whole
+/// units, [`swap`] leaves the bytes at the end unchanged.
 pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     match swap {
         Swap::None => true,
@@ -431,7 +433,7 @@ mod tests {
     #[test]
     fn small_floats_become_singles() {
         assert_eq!(floats(6, Number::UnsignedNorm, &0x3c00u16.to_le_bytes())[0], 1.0);
-        // The components are 1.0, in eleven, eleven and ten bits.
+        // Each of the three components is 1.0. The components have eleven, eleven and ten bits.
         let word: u32 = 15 << 6 | 15 << 17 | 15 << 27;
         assert_eq!(floats(22, Number::UnsignedNorm, &word.to_le_bytes()), [1.0; 4]);
     }

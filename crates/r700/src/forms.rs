@@ -1,4 +1,4 @@
-//! Lists the legal forms of a mnemonic. The source of the forms are the tables of opcodes.
+//! Lists the legal forms of a mnemonic. The forms come from the tables of opcodes.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
@@ -176,7 +176,8 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every mnemonic has a form on RV770 or R600. Each example assembles in the kind of clause that its source names.
+    /// Every mnemonic has a form on RV770 or R600. Each example assembles in the kind of clause that the `source` of
+    /// the form names.
     #[test]
     fn every_example_assembles() {
         for name in mnemonics() {

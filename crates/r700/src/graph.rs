@@ -1,6 +1,6 @@
 //! Control-flow graph of a program: the [`Graph`] of its instructions, and the edges ([`Way`]) out of each control-flow
 //! instruction with their effects on the stack. The stack size is computed from these edges. The legality checks also
-//! use them.
+//! use these edges.
 //!
 //! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, for any
 //! conditions and constants. Lanes diverge at groups that update the execute mask. The control-flow instruction after
@@ -176,7 +176,7 @@ pub(crate) struct Ways {
     /// Start addresses of the program and of its subroutines.
     pub(crate) entries: Vec<u32>,
     /// Outgoing edges of each reachable control-flow instruction, by address. The list of an instruction is empty if
-    /// the program ends at the instruction or if its words are invalid.
+    /// the program ends at the instruction or if the words of the instruction are invalid.
     pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 
@@ -226,7 +226,7 @@ impl Ways {
         ways
     }
 
-    /// Returns the addresses that are reachable from `entry` without leaving its subroutine.
+    /// Returns the addresses that are reachable from `entry` without leaving the subroutine of `entry`.
     pub(crate) fn within(&self, entry: u32) -> NumberSet {
         let mut found = NumberSet::new();
         let mut open = vec![entry];
@@ -249,10 +249,10 @@ fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
 
 /// Returns the graph of a program that begins at `start`.
 ///
-/// The nodes are the control-flow instructions. If a control-flow instruction starts a clause, the ALU groups or
-/// fetches of the clause follow it as nodes. If no lane runs the clause, the wavefront jumps over the clause. The fetch
-/// program that CALL_FS calls is a separate program. An edge to an address without a valid instruction leads to a node
-/// without edges.
+/// The nodes are the control-flow instructions, and the ALU groups or fetches of each clause. The nodes of a clause
+/// come directly after the control-flow instruction that starts the clause. If no lane runs the clause, the wavefront
+/// jumps over the clause. The fetch program that CALL_FS calls is a separate program. An edge to an address without a
+/// valid instruction leads to a node without edges.
 pub fn graph(code: &Code, start: u32) -> Graph {
     let ways = Ways::of(code, start);
     let places = |addr: &u32| code.cf(*addr).map_or(vec![*addr], |cf| code.places(*addr, &cf.op));
@@ -307,8 +307,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. If a group updates the execute mask, possibly no lane runs the groups after it, and the
-    /// wavefront may jump over them.
+    /// Adds a clause of groups. After a group that updates the execute mask, possibly no lane runs the later groups of
+    /// the clause. In this case, the wavefront may jump over the later groups.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

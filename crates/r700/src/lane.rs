@@ -8,8 +8,8 @@
 //! * a denormal operand is treated as a zero with the operand's sign, and a denormal result becomes a zero with the
 //!   result's sign ([`flush`]);
 //! * functions that only select an operand (MAX, MIN, CND*) return the operand's bits unchanged;
-//! * if an operand is a NaN, the result is this NaN, quieted; if several operands are NaNs, the result is the first of
-//!   these NaNs (no source); if no operand is a NaN and the result is a NaN, the result is [`NAN`];
+//! * if an operand is a NaN, the result is this NaN, quieted. If several operands are NaNs, the result is the first of
+//!   these NaNs, quieted (no source). If no operand is a NaN and the result is a NaN, the result is [`NAN`];
 //! * the products of `MUL`, `MULADD`, `DOT4` and `MUL_LIT` are *legacy*: if a factor is zero, the product is +0,
 //!   whatever the other factor is;
 //! * in comparisons, -0 equals +0. If an operand is a NaN, only "not equal" holds.
@@ -69,9 +69,9 @@ pub fn scale(a: u32, factor: f32) -> u32 {
 /// CLAMP: clamps to [0, 1]. If `dx10_clamp` (SQ_PGM_RESOURCES bit 21) is set, a NaN becomes 0. Otherwise a NaN is
 /// returned unchanged.
 ///
-/// Source: if the bit is set, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa
+/// Source: if `dx10_clamp` is set, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa
 /// compiles the test's `clamp(nan, 0.0, 1.0)` to a MOV with CLAMP (Mesa 22.3.6,
-/// `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). No source states the result if the bit is clear.
+/// `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). No source states the result if `dx10_clamp` is clear.
 #[inline(always)]
 pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     let x = f32::from_bits(a);
@@ -104,14 +104,14 @@ fn quiet(a: u32) -> u32 {
     a | 0x0040_0000
 }
 
-/// Converts the result of an operation on one operand to a word. Applies the NaN rule, then flushes.
+/// Converts the result of an operation on one operand to a word. Applies the NaN rule, and then flushes the result.
 #[inline(always)]
 fn result1(value: f32, a: u32) -> u32 {
     let made = if value.is_nan() { NAN } else { flush(value.to_bits()) };
     if is_nan(a) { quiet(a) } else { made }
 }
 
-/// Converts the result of an operation on two operands to a word. Applies the NaN rule, then flushes.
+/// Converts the result of an operation on two operands to a word. Applies the NaN rule, and then flushes the result.
 #[inline(always)]
 fn result2(value: f32, a: u32, b: u32) -> u32 {
     let made = result1(value, b);
@@ -331,7 +331,8 @@ pub fn recipsqrt_ieee(a: u32) -> u32 {
 }
 
 /// Returns the angle from -1/4 to 1/4 revolutions that has the same sine as `turns` revolutions. The function first
-/// reduces the angle exactly to [-1/2, 1/2], and then mirrors it into the range in which sin(x) is well conditioned.
+/// reduces the angle exactly to [-1/2, 1/2]. The function then mirrors the reduced angle into the range in which sin(x)
+/// is well conditioned.
 #[inline(always)]
 pub(crate) fn folded(turns: f64) -> f64 {
     let nearest = turns - turns.round_ties_even();

@@ -39,13 +39,13 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Returns whether lowering depends on no difference between these resources and `other` (see
+    /// Returns whether lowering produces the same program for these resources and for `other` (see
     /// [`Environment::lowers_alike`]).
     fn lowers_alike(&self, other: &Resources) -> bool {
         let Resources {
             constant_buffers: _,
             constant_file: _,
-            // Lowered code does not contain the loop constants, because the flow state reads them.
+            // Lowered code does not contain the loop constants, because the flow state reads these constants.
             loop_constants: _,
             booleans: _,
             vertex_buffers,
@@ -100,15 +100,15 @@ pub struct Environment {
     pub clause_temps: u8,
     /// STACK_SIZE, in entries. `None` means 255, the largest size that a program can declare.
     pub stack_size: Option<u32>,
-    /// DX10_CLAMP: CLAMP turns a NaN into 0.
+    /// DX10_CLAMP: whether CLAMP turns a NaN into 0.
     pub dx10_clamp: bool,
     /// ALU_INST_PREFER_VECTOR of SQ_CONFIG.
     pub prefer_vector: bool,
     /// Resources that this stage reads.
     pub resources: Resources,
-    /// Resources that instructions with ALT_CONST read, if any.
+    /// Resources that instructions with ALT_CONST read, or `None` if the environment has no such resources.
     pub alternate: Option<Box<Resources>>,
-    /// The fetch program. If it is `None`, CALL_FS returns at once.
+    /// The fetch program. If this field is `None`, CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,
     /// Number that a vertex fetch of type VERTEX_DATA adds to its index.
     pub base_vertex: u32,
@@ -150,8 +150,8 @@ pub struct Launch {
     /// Number of the first lane. This number is not 0 if the launch is a part of a larger launch. The lists of a launch
     /// and of its outcome begin with the first lane.
     pub first_lane: usize,
-    /// For each lane, whether it is inside the primitive. `None` means that all lanes are inside. Lanes outside the
-    /// primitive start inactive and are not valid.
+    /// For each lane, whether the lane is inside the primitive. `None` means that all lanes are inside the primitive.
+    /// Lanes outside the primitive start inactive and are not valid.
     pub covered: Option<Vec<bool>>,
     /// Initial values of registers, in one list per register. If a register is neither in this list nor in `columns`,
     /// its initial value is 0.
@@ -203,8 +203,8 @@ pub enum LaunchError {
 }
 
 impl Environment {
-    /// Returns the environment for a program of `stage` on `chip`, with as few restrictions as possible: 124 registers,
-    /// 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
+    /// Returns the environment for a program of `stage` on `chip`. The environment has as few restrictions as possible:
+    /// 124 registers, 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
     pub fn new(chip: Chip, stage: Stage) -> Environment {
         Environment {
             chip,
@@ -247,7 +247,7 @@ impl Environment {
         self.dx10_clamp = register >> 21 & 1 != 0;
     }
 
-    /// Returns whether both environments decode every program in the same way.
+    /// Returns whether every program is decoded in the same way for both environments.
     pub(crate) fn decodes_alike(&self, other: &Environment) -> bool {
         (self.prefer_vector, self.start) == (other.prefer_vector, other.start)
             && self.chip.is_like(&other.chip)
@@ -290,8 +290,9 @@ impl Environment {
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
             && chip.is_like(&other.chip)
-            // A comparison of slices calls memcmp. Empty slices have addresses that are not mapped. For such addresses,
-            // glibc's memcmp takes 0.15 us on processors with AVX-512.
+            // A comparison of slices would call memcmp. Empty slices have addresses that are not mapped. For such
+            // addresses, glibc's memcmp takes 0.15 us on processors with AVX-512. So this code compares the elements
+            // one by one.
             && semantics.iter().eq(&other.semantics)
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)
@@ -315,14 +316,14 @@ impl Environment {
         CodeOptions { chip: self.chip, prefer_vector: self.prefer_vector }
     }
 
-    /// Returns the decoded fetch program, if there is one.
+    /// Returns the decoded fetch program, or `None` if the environment has no fetch program.
     pub fn fetch_code(&self) -> Option<Arc<Code>> {
         let fetch = self.fetch_program.as_ref()?;
         Some(Arc::new(Code::new(&fetch.words, fetch.start, self.code_options())))
     }
 
-    /// Returns the number of register rows. The allocated registers come first, then the clause temporaries. Each has
-    /// four rows.
+    /// Returns the number of register rows. The rows of the allocated registers come first, followed by the rows of the
+    /// clause temporaries. Each register or temporary has four rows.
     pub(crate) fn register_rows(&self) -> usize {
         let allocated = usize::from(self.num_gprs) + usize::from(self.clause_temps);
         allocated.max(1) * 4
@@ -377,8 +378,8 @@ impl Launch {
         }
     }
 
-    /// Returns a launch of `lanes` lanes in an environment. The lists of initial registers and exports are per
-    /// component. For `read`, see [`Launch::read`].
+    /// Returns a launch of `lanes` lanes in an environment. Initial registers and exports have one list per component.
+    /// For `read`, see [`Launch::read`].
     pub fn of_columns(
         environment: Arc<Environment>,
         lanes: usize,
@@ -393,7 +394,7 @@ impl Launch {
         Arc::make_mut(&mut self.environment)
     }
 
-    /// Checks the launch. The caller must do so before it allocates anything for the launch.
+    /// Checks the launch. The caller must call this function before the caller allocates memory for the launch.
     ///
     /// # Errors
     /// See [`LaunchError`].

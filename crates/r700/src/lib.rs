@@ -1,8 +1,8 @@
 //! The AMD R700 shader machine, with R600 as a chip option.
 //!
-//! A program is a list of control-flow instructions that launch clauses: straight-line sequences of ALU groups or
-//! fetches. All lanes of a wavefront share one program counter. An active mask, a state for each lane and a stack of
-//! masks determine which lanes run.
+//! A program is a list of control-flow instructions that launch clauses. A clause is a straight-line sequence of ALU
+//! groups or fetches. All lanes of a wavefront share one program counter. An active mask, a state for each lane and a
+//! stack of masks determine which lanes run.
 //!
 //! The modules, in the order of their dependencies. A module imports only modules above it in this list.
 //!

@@ -97,7 +97,7 @@ pub struct Known {
     pub registers: Option<u32>,
 }
 
-/// Returns the findings in a program, in the order of their addresses. Nothing but the words of the program is known.
+/// Returns the findings in a program, in the order of their addresses. The checks know only the words of the program.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     lint_with(words, chip, &Known::default())
 }
@@ -133,11 +133,11 @@ struct Lint<'a> {
     found: Vec<Finding>,
 }
 
-/// Computes the facts that hold before each reachable control-flow instruction. `first` are the facts at the start of
-/// the program.
+/// Computes the facts that hold before each reachable control-flow instruction. `first` contains the facts at the start
+/// of the program.
 ///
-/// `step` computes the facts after an instruction from the facts before it. `join` merges the facts of paths that meet.
-/// `leads` returns the target of an edge, or `None` if the edge must be ignored.
+/// `step` computes the facts after an instruction from the facts before this instruction. `join` merges the facts of
+/// paths that meet. `leads` returns the target of an edge, or `None` if the search must ignore the edge.
 fn forward<S: Clone + PartialEq>(
     ways: &Ways,
     start: u32,
@@ -184,10 +184,12 @@ impl Lint<'_> {
         };
         let all = || code.instructions().map(|(_, cf)| cf);
         // If a geometry shader runs after a vertex program, the vertex program writes to a ring instead of exporting.
-        // Some programs write only to memory. A program with a RETURN may be a subroutine, whose caller exports.
+        // Some programs write only to memory. A program with a RETURN may be a subroutine. The caller of this
+        // subroutine then exports the data.
         let other = |cf: &Cf| match &cf.op {
             CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
-            // If a program of this kind may not contain the export, the rule `stage` reports it, so this rule does not.
+            // If a program of this kind may not contain the export, the rule `stage` reports the export. So this rule
+            // does not report the export.
             CfOp::Export(_, export) => (export.kind == ExportKind::Pixel) != (kind == ExportKind::Pixel),
             CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) => false,
         };
@@ -351,8 +353,8 @@ impl Lint<'_> {
                 matches!(op.opcode.meaning, Meaning::Bits1(_) | Meaning::Bits2(_) | Meaning::Bits3(_))
                     && name.ends_with("INT")
                     && !name.starts_with("FLT_TO");
-            // CND*_INT tests its first operand as an integer. It returns the second or the third operand, which may be
-            // a float.
+            // CND*_INT tests its first operand as an integer. The result of CND*_INT is the second or the third
+            // operand, which may be a float.
             let chooses = matches!(op.opcode.meaning, Meaning::Bits3(_));
             let mut integers = sources.iter().take(if chooses { 1 } else { 3 });
             let modified = op.clamp && !chooses || op.omod != 1.0;
@@ -502,8 +504,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Returns text for a message: the BANK_SWIZZLE values with which the instruction at `addr` can read its operands
-    /// together with the other instructions of its group.
+    /// Returns text for a message. The text lists the BANK_SWIZZLE values with which the instruction at `addr` can read
+    /// its operands together with the other instructions of its group.
     fn banks(&self, group: Group<'_>, addr: u32) -> String {
         let words: Vec<[u32; 2]> = (group.addr..)
             .take(group.ops.len())

@@ -1,4 +1,5 @@
-//! The meaning of each ALU opcode: the function of [`lane`] or [`lane64`] that computes it, and its fidelity.
+//! The meaning of each ALU opcode: the function of [`lane`] or [`lane64`] that computes the opcode's result, and the
+//! fidelity of the opcode.
 //!
 //! Each opcode has one line, in the order of the opcode numbers. The match does not have a catch-all arm, so the module
 //! does not compile if an opcode has no meaning.
@@ -25,7 +26,7 @@ pub enum Meaning {
     Float1(fn(u32) -> u32),
     /// Computes a float from two operands. OMOD and CLAMP apply to the float.
     Float2(fn(u32, u32) -> u32),
-    /// Computes a float from three operands and multiplies it by a factor. CLAMP applies to the product.
+    /// Computes a float from three operands and multiplies the float by a factor. CLAMP applies to the product.
     Float3(fn(u32, u32, u32) -> u32, f32),
     /// Computes bits from one operand.
     Bits1(fn(u32) -> u32),
@@ -99,7 +100,7 @@ pub enum Double {
     Add,
     /// The product of two doubles, in four slots.
     Mul,
-    /// A product plus a double, multiplied by this factor, in four slots.
+    /// The sum of a product and a double, in four slots. The sum is multiplied by this factor.
     MulAdd(f64),
     /// The exponent and the mantissa of a double, in four slots.
     Frexp,
@@ -164,7 +165,8 @@ pub struct Opcode {
     pub unit: Unit,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed rule on which the result of the opcode depends, if any.
+    /// The disputed rule on which the result of the opcode depends, or `None` if the result depends on no disputed
+    /// rule.
     pub rule: Option<Rule>,
 }
 
@@ -210,7 +212,7 @@ pub fn op3_row(number: u32) -> Option<&'static Opcode> {
     ROWS.get(number as usize)?.as_ref()
 }
 
-/// Returns the meaning of an OP2 opcode on chips of `family`, or `None` if the family does not have it.
+/// Returns the meaning of an OP2 opcode on chips of `family`, or `None` if the family does not have this opcode.
 #[rustfmt::skip]
 pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     let r600 = family == Family::R600;

@@ -15,8 +15,8 @@ pub(crate) use crate::code::Space;
 use crate::format::{Number, Swap};
 use crate::words::DataFormat;
 
-/// A memory space with separate dwords for each lane of a wavefront. The space grows up to a limit when a lane writes
-/// to it.
+/// A memory space with separate dwords for each lane of a wavefront. When a lane writes to the space, the space grows,
+/// but not beyond a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Private {
     rows: Vec<[u32; LANES]>,
@@ -44,12 +44,12 @@ impl Private {
         self.row_mut(dword).map(|row| row[lane.index()] = value).is_some()
     }
 
-    /// Returns dword `dword` of every lane, or `None` if it is past the highest dword that was written.
+    /// Returns dword `dword` of every lane, or `None` if this dword is past the highest dword that was written.
     pub(crate) fn row(&self, dword: usize) -> Option<&[u32; LANES]> {
         self.rows.get(dword)
     }
 
-    /// Returns dword `dword` of every lane for modification, or `None` if it is past the limit.
+    /// Returns dword `dword` of every lane for modification, or `None` if this dword is past the limit.
     pub(crate) fn row_mut(&mut self, dword: usize) -> Option<&mut [u32; LANES]> {
         if dword >= self.limit {
             return None;
@@ -123,7 +123,7 @@ impl DataShare {
         4 * (bank * BANK_DWORDS as u32 + dword)
     }
 
-    /// Returns a dword, or `None` if it is outside the bank.
+    /// Returns a dword, or `None` if the dword is outside the bank.
     pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
         (bank < 4 && dword < BANK_DWORDS)
             .then(|| self.words.get(bank * BANK_DWORDS + dword).copied().unwrap_or(0))
@@ -189,7 +189,7 @@ impl Spaces {
         }
     }
 
-    /// Returns the space that each lane has separately for modification, or `None` for the scatter buffer.
+    /// Returns, for modification, the space that each lane has separately. Returns `None` for the scatter buffer.
     pub(crate) fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
         match space {
             Space::Scratch => Some(&mut self.scratch),
@@ -285,7 +285,7 @@ impl VertexBuffer {
 }
 
 /// Returns the number conversion that NUM_FORMAT, FORMAT_COMP and SRF_MODE select. The manual does not define
-/// NUM_FORMAT 3. This function treats it as SCALED.
+/// NUM_FORMAT 3. This function treats NUM_FORMAT 3 as SCALED.
 pub(crate) fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
     match (num_format, signed) {
         (0, false) => Number::UnsignedNorm,

@@ -21,7 +21,7 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// Counts an executed instruction, and records its rule.
+    /// Counts an executed instruction, and records the disputed rule of the instruction.
     pub(crate) fn count(&mut self, name: &'static str, fidelity: Fidelity, rule: Option<Rule>) {
         self.report.count(name, fidelity, 1);
         self.rules.extend(rule);
@@ -112,13 +112,13 @@ pub struct Outcome {
     /// Export targets with one list per component. Empty unless the launch requests exports in this form
     /// ([`Launch::by_column`]).
     pub columns: Vec<ExportedColumns>,
-    /// For each lane, whether the lane was not covered or a KILL removed it.
+    /// For each lane, whether the lane was not covered at the start or was removed by a KILL.
     pub killed: Vec<bool>,
     /// Memory after the run.
     pub memory: MemoryOutcome,
     /// Emissions of a geometry program, in order.
     pub emissions: Vec<Emission>,
-    /// Counts of the run. [`Wave`](crate::wave::Wave) defines them.
+    /// Counts of the run. [`Wave`](crate::wave::Wave) defines these counts.
     pub statistics: Statistics,
     /// Executed instructions and their fidelity. Empty unless the launch requests [reports](Launch::reports).
     pub fidelity: Executed,
@@ -166,13 +166,13 @@ impl Outcome {
         (*stack_needed, *finding) = (0, None);
     }
 
-    /// Drops targets of an earlier launch if the current launch has not added them again since [`Outcome::begin`].
+    /// Drops targets of an earlier launch if the current launch has not added these targets since [`Outcome::begin`].
     pub(crate) fn drop_unused(&mut self) {
         self.exports.retain(|exported| !exported.values.is_empty());
         self.columns.retain(|columns| !columns.components[0].is_empty());
     }
 
-    /// Returns the export target. If the target does not exist, adds it with zeros for `lanes` lanes.
+    /// Returns the export target. If the target does not exist, adds the target with zeros for `lanes` lanes.
     pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
         let place =
             self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));

@@ -13,7 +13,7 @@ pub(crate) const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1,
 /// The cycle in which slot t fetches source 0, 1 or 2, indexed by BANK_SWIZZLE and source.
 pub(crate) const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-/// Returns the OP2 opcode with this number. Returns an R600 opcode even if `family` does not have it.
+/// Returns the OP2 opcode with this number. Returns an R600 opcode even if `family` does not have this opcode.
 pub(crate) fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }
@@ -35,8 +35,8 @@ pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
 }
 
 /// Computes the slot of each instruction of a group: 0 to 4 for x to t, or 5 if another instruction already has the
-/// slot. If an instruction can run in a vector slot or in slot t, it takes its vector slot if that slot is free, and
-/// otherwise slot t (r700.md 4.2).
+/// slot. Some instructions can run in a vector slot or in slot t. Such an instruction takes its vector slot if this
+/// slot is free. Otherwise, the instruction takes slot t (r700.md 4.2).
 pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
@@ -88,8 +88,8 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Adds the reads of this instruction with BANK_SWIZZLE `bank` to `ports`, the reads of other instructions. Returns
-    /// `None` if two reads need the same port for different registers.
+    /// `ports` contains the reads of other instructions. Adds to `ports` the reads of this instruction with the
+    /// BANK_SWIZZLE `bank`. Returns `None` if two reads need the same port for different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,
@@ -167,7 +167,7 @@ pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }
 
-/// Returns text for a message: why no BANK_SWIZZLE values give all reads of a group a port.
+/// Returns text for a message. The text states why no BANK_SWIZZLE values give all reads of a group a port.
 pub(crate) fn conflict(reads: &[Reads]) -> String {
     let mut all: Vec<(u32, u32)> =
         reads.iter().flat_map(|read| read.registers).flatten().map(|(gpr, chan)| (chan, gpr)).collect();

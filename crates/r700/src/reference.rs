@@ -151,7 +151,7 @@ impl Wave {
                 self.acknowledges = self.acknowledges.min(control.addr);
                 self.flow.nop();
             }
-            // The decoder turns these instructions into [`CfOp::Fetch`], so control never reaches this arm.
+            // The decoder turns these instructions into [`CfOp::Fetch`], so the match never reaches this arm.
             CfWork::Fetch { .. } => self.flow.nop(),
         }
         self.fidelity.rules.extend(row.rule);

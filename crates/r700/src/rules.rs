@@ -4,7 +4,7 @@
 //!
 //! docs/r700.md, section 11, lists the rules by their numbers D1 to D36. For completeness, the list also contains
 //! interpretations that concern only the encoding or the assembler (D8, D9, D19, D26, D29). For all other rules, the
-//! outcome of a run states whether the result depended on them (`Outcome::fidelity`).
+//! outcome of a run states whether the result depended on the rule (`Outcome::fidelity`).
 //!
 //! Short names of sources: MAN is AMD's "R700-Family Instruction Set Architecture" guide (PDF pages). Mesa is the r600
 //! driver of Mesa 22.3.6. LLVM is the R600 back end of LLVM 14. DECAF and CEMU interpret vendor-compiled programs of
@@ -15,7 +15,7 @@
 pub enum Weight {
     /// Two production compilers depend on the interpretation.
     Compilers,
-    /// Only one source states the interpretation, or several sources that are not independent of each other state it.
+    /// Only one source states the interpretation, or several sources that are not independent state the interpretation.
     OneSource,
     /// No source states the interpretation. The interpretation is a recommendation.
     Recommended,

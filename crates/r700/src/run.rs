@@ -22,8 +22,9 @@ use crate::wave::{Origin, Wave};
 /// Reason why a launch has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A program loaded for an environment. Loading decodes and checks the program. An engine lowers the program when it
-/// first needs the lowered form, and only once. A loaded program can run any number of launches. Clones share all data.
+/// A program loaded for an environment. Loading decodes and checks the program. An engine lowers the program only once,
+/// when the engine first needs the lowered form. A loaded program can run any number of launches. Clones share all
+/// data.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
@@ -36,7 +37,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// If the machine does not have the number of registers that the environment states.
+    /// Returns an error if the machine does not have the number of registers that the environment states.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -47,8 +48,8 @@ impl Loaded {
         Ok(Loaded { words: program.words.as_slice().into(), origin, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. The program is decoded again only if the two environments
-    /// decode it differently. The program is lowered again unless both environments [lower
+    /// Returns the same program for another environment. The program is decoded again only if the result of decoding
+    /// differs between the two environments. The program is lowered again unless both environments [lower
     /// alike](Environment::lowers_alike).
     ///
     /// # Errors
@@ -92,13 +93,13 @@ impl Loaded {
     /// with [`Options::workers`] threads.
     ///
     /// # Errors
-    /// If the launch does not fit the machine, if a wavefront traps, or if the engines' results differ. If several
-    /// wavefronts trap, the error is the trap of the first of these wavefronts.
+    /// Returns an error if the launch does not fit the machine, if a wavefront traps, or if the engines' results
+    /// differ. If several wavefronts trap, the error is the trap of the first of these wavefronts.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         self.run_watched(Launch::of(self.environment().clone(), lanes, inputs), Watch::Nothing)
     }
 
-    /// Runs a launch with an observer. The environment is that of [`Loaded::new`]. The launch's own environment has no
+    /// Runs a launch with an observer, in the environment of [`Loaded::new`]. The launch's own environment has no
     /// effect.
     ///
     /// The observer is notified of the events of one wavefront after another, on one thread. The fast engine reports
@@ -124,8 +125,8 @@ impl Loaded {
     }
 
     /// Runs a launch as [`Loaded::run_alike`] does, but without an observer. The outcome of the launch replaces the
-    /// contents of `outcome` and reuses their memory. [`Outcome::columns`] may list targets that the previous outcome
-    /// also had before targets that are new. After an error, the contents of `outcome` have no meaning.
+    /// contents of `outcome` and reuses the memory of these contents. In [`Outcome::columns`], targets of the previous
+    /// outcome may come before new targets. After an error, the contents of `outcome` have no meaning.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -133,10 +134,11 @@ impl Loaded {
         self.observed(launch, outcome, &mut Silent)
     }
 
-    /// Returns a launch that can be stepped. It is before its first instruction, in the environment of [`Loaded::new`].
+    /// Returns a launch that can be stepped, in the environment of [`Loaded::new`]. The launch is before its first
+    /// instruction.
     ///
     /// # Errors
-    /// If the launch does not fit the machine, for example because it has too many lanes.
+    /// Returns an error if the launch does not fit the machine, for example because the launch has too many lanes.
     pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
         launch.check()?;
         let (origin, simd) = self.start(Launch { environment: self.environment().clone(), ..launch });
@@ -162,7 +164,7 @@ impl Loaded {
         })
     }
 
-    /// Returns the origin of the launch's wavefronts, and the initial state that they share.
+    /// Returns the origin of the launch's wavefronts, and the initial state that the wavefronts share.
     fn start(&self, mut launch: Launch) -> (Origin, Simd) {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
         let mut simd = Simd { scatter, global, ..Simd::default() };
@@ -236,7 +238,7 @@ fn add_shared(outcome: &mut Outcome, simd: Simd) {
     (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
 }
 
-/// Loads a program and runs it: see [`Loaded::run`].
+/// Loads a program and runs the program. See [`Loaded::run`].
 ///
 /// # Errors
 /// See [`Loaded::run`].
@@ -244,7 +246,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outc
     run_watched(program, launch, options, Watch::Nothing)
 }
 
-/// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
+/// Loads a program and runs the program with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
 /// See [`Loaded::run`].
@@ -272,7 +274,7 @@ pub fn run_watched(
 /// results and the results of the pieces together equal the result of [`run`].
 ///
 /// # Errors
-/// See [`run`]. If a piece fails, `done` has already received the results of the pieces before it.
+/// See [`run`]. If a piece fails, `done` has already received the results of all earlier pieces.
 pub fn run_in_pieces(
     program: &Program,
     launch: &Launch,
@@ -311,7 +313,7 @@ pub fn run_in_pieces(
 pub struct Run {
     loaded: Loaded,
     origin: Origin,
-    /// The lowered program. [`Run::advance`] sets this field when it first runs on the fast engine.
+    /// The lowered program. [`Run::advance`] sets this field when [`Run::advance`] first runs on the fast engine.
     fast: Option<Arc<Fast>>,
     /// The current wavefront. After the end of the launch, this field is the last wavefront.
     wave: Wave,
@@ -319,7 +321,7 @@ pub struct Run {
     /// The wavefront that the last step ended.
     ended: Option<Arc<Wave>>,
     /// Outcome of the wavefronts that have ended. Clones of the run share this outcome until one clone adds results to
-    /// it.
+    /// the outcome.
     outcome: Arc<Outcome>,
 }
 
@@ -327,7 +329,7 @@ impl Run {
     /// Returns a launch that can be stepped, before its first instruction.
     ///
     /// # Errors
-    /// If the launch does not fit the machine, for example because it has too many lanes.
+    /// Returns an error if the launch does not fit the machine, for example because the launch has too many lanes.
     pub fn new(program: &Program, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::new(program, &launch.environment, options)?.running(launch)
     }
@@ -359,7 +361,7 @@ impl Run {
         (!self.done).then_some(self.wave.place)
     }
 
-    /// Returns the trap as an error that states its position in the launch.
+    /// Returns the trap as an error that states the position of the trap in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         self.wave.trapped(trap).into()
     }

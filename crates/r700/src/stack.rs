@@ -24,7 +24,7 @@ pub(crate) struct StackEntry {
 }
 
 impl StackEntry {
-    /// Entry for a call from another program. A program has this entry on its stack if other programs call it.
+    /// Entry for a call from another program. A program that other programs call has this entry on its stack.
     pub(crate) const CALLER: StackEntry =
         StackEntry { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
 
@@ -47,7 +47,7 @@ type At = (u32, Vec<StackEntry>);
 /// An event of the search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Met<'a> {
-    /// An instruction, with the stack before it.
+    /// An instruction, with the stack before this instruction.
     Instruction(&'a [StackEntry]),
     /// An effect that is not possible with this stack. The path ends at the instruction with this effect.
     Fault(Effect, &'a [StackEntry]),
@@ -68,11 +68,11 @@ pub(crate) enum Unfinished {
 /// entries in these stacks. For a compiled program, the effort is about the number of its instructions.
 const EFFORT: usize = 1 << 22;
 
-/// Returns the largest stack that a program can need if it begins at `start`. Returns `None` if the stack has no bound
-/// or the search takes too long. If an instruction would trap, the path ends at this instruction.
+/// Returns the largest stack that a program can need if the program begins at `start`. Returns `None` if the stack has
+/// no bound or the search takes too long. If an instruction would trap, the path ends at this instruction.
 ///
-/// The result includes the entry of a call to a fetch program. It does not include the entries that the fetch program
-/// pushes.
+/// The result includes the entry of a call to a fetch program. The result does not include the entries that the fetch
+/// program pushes.
 pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
     walk(code, start, Vec::new(), &mut |_, _| {}).ok().map(|(needed, _)| needed)
 }
@@ -135,7 +135,7 @@ impl Search<'_> {
     }
 
     /// Applies the effects of an edge to the stack. Returns the target of the edge. Returns `None` if the edge is a
-    /// call that is skipped because it exceeds the maximum depth.
+    /// call that exceeds the maximum depth. The wavefront skips such a call.
     fn take(
         &mut self,
         way: &Way,

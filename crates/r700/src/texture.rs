@@ -12,8 +12,8 @@ pub struct Texture {
     pub image: Arc<Image>,
     /// Whether the texels are integers. Integers are never filtered.
     pub integer: bool,
-    /// Whether the texels are fractions. If they are fractions, a comparison clamps its reference value to [0, 1].
-    /// (OpenGL 3.0, 3.9.14)
+    /// Whether the texels are fractions. If the texels are fractions, a comparison clamps its reference value to [0,
+    /// 1]. (OpenGL 3.0, 3.9.14)
     pub fractions: bool,
     /// DST_SEL of the resource: the source of each component of a result.
     pub select: [Component; 4],
@@ -23,7 +23,7 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns whether both textures share an image and the chip reads the image in the same way for both textures.
+    /// Returns whether this texture and `other` share an image and the chip reads the image in the same way for both.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
@@ -120,7 +120,7 @@ pub struct TextureSampler {
 }
 
 impl Default for TextureSampler {
-    /// Returns a sampler that reads the nearest texel and repeats the image. Its comparisons never pass.
+    /// Returns a sampler that reads the nearest texel and repeats the image. Comparisons with this sampler never pass.
     fn default() -> Self {
         TextureSampler { sampler: Sampler::default(), compare: Compare::Never }
     }

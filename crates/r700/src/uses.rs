@@ -111,7 +111,7 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
             uses.reads.push(read(slot("aL", 0), Role::Value));
             uses.writes.push(slot("aL", 0));
         }
-        // Gradients are valid only within one clause, so the start of a clause resets them.
+        // Gradients are valid only within one clause, so the start of a clause resets the gradients.
         CfInst::TEX
         | CfInst::VTX
         | CfInst::VTX_TC
@@ -210,7 +210,7 @@ fn indexed_file(mode: IndexModeR700) -> &'static str {
     if mode.is_global() { GLOBAL } else { R }
 }
 
-/// Returns the read of the index that INDEX_MODE selects, or `None` if it selects no index.
+/// Returns the read of the index that INDEX_MODE selects, or `None` if INDEX_MODE selects no index.
 fn index(mode: IndexModeR700) -> Option<Read> {
     match mode.address() {
         Some(chan) => Some(read(slot("AR", chan as u32), Role::Address)),
@@ -330,7 +330,7 @@ fn sets_state(inst: TexInst) -> bool {
 }
 
 /// Adds the operands of a texture instruction to `uses`. The operands are the components of the source register that
-/// the instruction reads for any resource, and the clause state that it reads.
+/// the instruction reads for any resource, and the clause state that the instruction reads.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
     // The level of detail and GET_GRADIENTS depend on other lanes of the quad.
     let lod = sample_kind(inst).map(|kind| kind.lod);

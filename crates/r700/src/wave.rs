@@ -56,7 +56,7 @@ pub(crate) struct ClauseState {
     pub(crate) defined: [bool; 5],
     /// Values of AR.x to AR.w.
     pub(crate) address: [[i32; LANES]; 4],
-    /// For each component of AR, whether a MOVA of this clause has written it.
+    /// For each component of AR, whether a MOVA of this clause has written this component.
     pub(crate) address_defined: [bool; 4],
     /// The predicate bit of each lane.
     pub(crate) predicate: Mask,
@@ -165,13 +165,14 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
     }
 }
 
-/// A wavefront. It contains its own state and the state that it shares with other wavefronts.
+/// A wavefront. This structure contains the wavefront's own state, and also the state that the wavefront shares with
+/// other wavefronts.
 ///
 /// [`Statistics`] has three counts:
 ///
 /// * `instructions`: the number of issued control-flow instructions, ALU groups and fetch instructions. Exports and the
 ///   words that start clauses count as control-flow instructions. If no lane runs a clause, only the clause's
-///   control-flow word counts. An instruction that traps counts.
+///   control-flow word counts. An instruction that traps also counts.
 /// * `lane_instructions`: for each instruction, the number of its lanes, summed over all instructions. The lanes of a
 ///   control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the active
 ///   lanes, or in WHOLE_QUAD_MODE all lanes of every quad with an active lane. The lanes of a fetch instruction are the
@@ -186,13 +187,14 @@ pub struct Wave {
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// Position of the wavefront's first lane in the launch. Below, the number of lanes.
+    /// Position of the wavefront's first lane in the launch. The next field is the number of lanes of the wavefront.
     pub(crate) place: usize,
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
-    /// First the rows of the registers, then the rows of the clause temporaries, with four rows for each. After them,
-    /// the rows of PV and PS. If the fast engine runs, its rows are at the end.
+    /// The rows of the registers come first, then the rows of the clause temporaries. Each register or temporary has
+    /// four rows. The rows of PV and PS come after the temporaries. If the fast engine runs, the rows of the fast
+    /// engine are at the end.
     pub(crate) registers: Guarded<Row<LANES>>,
     pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
@@ -211,8 +213,8 @@ impl Wave {
     /// Creates the wavefront whose first lane is at position `place` of the launch. The wavefront is before its first
     /// instruction.
     ///
-    /// `code` is the program of the launch, and `fetch_code` is its fetch program. The caller has decoded both with
-    /// [`Environment::code_options`](crate::launch::Environment::code_options).
+    /// `code` is the program of the launch, and `fetch_code` is its fetch program. The caller has decoded both programs
+    /// with [`Environment::code_options`](crate::launch::Environment::code_options).
     pub fn new(
         code: Arc<Code>,
         fetch_code: Option<Arc<Code>>,
@@ -329,7 +331,7 @@ impl Wave {
         GroupId::Lanes { first: self.first_lane() }
     }
 
-    /// Sets the state that all wavefronts share. `simd` is this state after the previous wavefront.
+    /// Sets the state that all wavefronts share. `simd` is this state after the previous wavefront has ended.
     pub fn set_simd(&mut self, simd: Simd) {
         self.simd = simd;
     }
@@ -414,7 +416,7 @@ impl Wave {
     }
 
     /// Returns the number of outstanding acknowledges. Writes and fetch clauses request acknowledges, and WAIT_ACK
-    /// waits for them.
+    /// waits for these acknowledges.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }
@@ -536,8 +538,8 @@ impl Wave {
     // Methods that return the position of the wavefront in its program.
 
     /// Returns the running program and its current control-flow instruction. While a clause runs, the current
-    /// control-flow instruction is the instruction that started the clause. Outside a clause, it is the next
-    /// control-flow instruction.
+    /// control-flow instruction is the instruction that started the clause. Outside a clause, the current control-flow
+    /// instruction is the instruction that runs in the next step.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))
@@ -553,7 +555,7 @@ impl Wave {
         }
     }
 
-    /// Converts a trap of this wavefront to a trap that states its position in the launch.
+    /// Converts a trap of this wavefront to a trap that states the wavefront's position in the launch.
     pub(crate) fn trapped(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group_id(), words: None, trap }
     }

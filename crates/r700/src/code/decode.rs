@@ -207,7 +207,7 @@ impl Reader<'_> {
                 Unit::Vector => op.dst_chan,
                 Unit::Either if taken[usize::from(op.dst_chan)] => TRANS,
                 // Without ALU_INST_PREFER_VECTOR, the last instruction of a group runs in slot t if slot t can compute
-                // its opcode.
+                // the opcode of this instruction.
                 Unit::Either if words[0] >> 31 != 0 && !self.options.prefer_vector => TRANS,
                 Unit::Either => op.dst_chan,
             };
@@ -296,7 +296,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Decodes the second word of an OP2 instruction. The families differ in bits 5 to 17.
+    /// Decodes the second word of an OP2 instruction. R600 and R700 differ in bits 5 to 17 of this word.
     fn op2(&self, word1: u32) -> Read<AluDword1Op2R700> {
         if self.family() == Family::R700 {
             return Ok(AluDword1Op2R700::unpack_lenient(word1)?);
@@ -318,8 +318,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns `opcode` if the chip has it. Some chips do not have the operations on doubles. `number` is the opcode's
-    /// number. The error states this number.
+    /// Returns `opcode` if the chip has this opcode. Some chips do not have the operations on doubles. If the chip does
+    /// not have the opcode, returns an error that states `number`, the number of the opcode.
     fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
         let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
@@ -456,13 +456,13 @@ pub(crate) fn select(sel: Sel) -> Select {
 }
 
 /// Returns whether an ALU instruction with this second word is an OP3 instruction. The field ENCODING, bits 17:15 of
-/// this word, states the kind.
+/// this word, is not 0 in OP3 instructions.
 pub(crate) const fn is_op3(word1: u32) -> bool {
     word1 >> 15 & 7 != 0
 }
 
-/// Returns the number of literal pairs after a group. Some source fields of the group select a literal. The highest
-/// literal component that these fields name determines the number of pairs, whether or not the opcode reads the field
+/// Returns the number of literal pairs after a group. A source field of the group can select a literal component. The
+/// highest selected component determines the number of pairs. A field counts even if the opcode does not read the field
 /// (MAN p. 70).
 pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     let mut pairs = 0;
@@ -481,7 +481,8 @@ pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     pairs
 }
 
-/// Decodes the origin of an operand. A reserved selector is an error only if the operand is `read`.
+/// Decodes the origin of an operand. A reserved selector is an error only if `read` is set, which means that the
+/// instruction reads the operand.
 fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Operand> {
     Ok(match selector {
         0..=127 => Operand::Gpr { gpr: selector as u8, chan },
@@ -504,7 +505,7 @@ fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Ope
     })
 }
 
-/// Checks that operations over two or four slots fill all these slots.
+/// Checks that each operation over two or four slots has an instruction in each of these slots.
 fn fill_their_slots(ops: &[AluOp]) -> Read<()> {
     for op in ops {
         let wanted = op.opcode.meaning.slots();

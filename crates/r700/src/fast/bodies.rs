@@ -1,6 +1,6 @@
 //! Operations that are not in [`super::kernels`]. The first kind computes the sets of lanes with a given predicate. The
-//! second kind computes one result from the four vector slots. The last is the general operation, which runs any
-//! instruction of one slot lane by lane.
+//! second kind computes one result from the four vector slots. The third kind is the general operation. The general
+//! operation runs any instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -15,8 +15,8 @@ use crate::lane;
 use crate::meaning::Meaning;
 
 impl Lanes<'_> {
-    /// Updates the predicate and the skipped lanes for a PRED_SET*. `holds`: the lanes for which its test holds. Lanes
-    /// of `holds` that do not execute the instruction have no effect.
+    /// Updates the predicate and the skipped lanes for a PRED_SET*. `holds` contains the lanes for which the test of
+    /// the PRED_SET* holds. Lanes in `holds` that do not execute the instruction have no effect.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -43,7 +43,7 @@ impl Body for Sets {
 }
 
 /// Runs any instruction of one slot lane by lane, with the lane functions that all engines share. Entry `number` of
-/// [`Tables::generals`] is the instruction's meaning.
+/// [`Tables::generals`] contains the meaning of the instruction.
 pub(super) struct General;
 
 impl Body for General {
@@ -99,8 +99,8 @@ impl Body for General {
 }
 
 /// DOT4 and DOT4_IEEE: the sum of the products in the four vector slots. Entry `number` of [`Tables::across`] contains
-/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: number of slots that are
-/// computed. In every slot after these, both factors are the constant 0.
+/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: number of slots whose products
+/// are computed. In every slot after the first `TERMS` slots, both factors are the constant 0.
 pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
 impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {
@@ -131,8 +131,8 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
             for slot in 2..TERMS {
                 sum = add(sum, product(slot));
             }
-            // Each slot that is not computed would add 0 to the sum. This addition changes only a sum of -0, which
-            // becomes 0.
+            // A slot whose product is not computed would add 0 to the sum. Adding 0 changes the sum only if the sum is
+            // -0. In this case, the sum becomes 0.
             let sum = if TERMS < 4 { add(sum, 0) } else { sum };
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;
@@ -156,7 +156,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
     }
 }
 
-/// MAX4: the largest src0 of the four vector slots.
+/// MAX4: the largest of the four src0 values of the vector slots.
 pub(super) struct Max4;
 
 impl Body for Max4 {
@@ -178,7 +178,8 @@ impl Body for Max4 {
     }
 }
 
-/// CUBE: the result of one of the four vector slots. Slot 3 has the face number. Neither OMOD nor CLAMP applies to it.
+/// CUBE: the result of one of the four vector slots. The result of slot 3 is the face number. Neither OMOD nor CLAMP
+/// applies to the face number.
 pub(super) struct CubeSlot<const SLOT: usize>;
 
 impl<const SLOT: usize> Body for CubeSlot<SLOT> {

@@ -1,4 +1,4 @@
-//! Counts of a run. While operations run, these counts are stored apart from the wavefront's statistics.
+//! Counts of a run. While operations run, these counts are separate from the statistics of the wavefront.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -7,8 +7,9 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Number of issued instructions, and number of lanes that executed them. These numbers are not yet part of the
-/// wavefront's statistics. They are separate so that the loop over operations can hold them in registers of the host.
+/// Number of issued instructions, and number of lanes that executed these instructions. These numbers are not yet part
+/// of the wavefront's statistics. The numbers are in a separate structure so that the loop over operations can hold
+/// them in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -54,7 +55,7 @@ pub(crate) struct Counts {
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code. They are not yet added to the counts in the other fields.
+    /// Counts of compiled code. These counts have not been added to the other fields yet.
     pub(super) code: Vec<u64>,
 }
 
@@ -70,7 +71,8 @@ impl Counts {
         }
     }
 
-    /// Returns these counts set to zero, for another launch of the same program. Reuses their memory.
+    /// Sets these counts to zero and returns them for another launch of the same program. The new counts use the memory
+    /// of the old counts.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
         [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));
@@ -93,7 +95,8 @@ impl Counts {
         self.empty_push |= other.empty_push;
     }
 
-    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
+    /// Adds the counts to the report on opcodes. Adds the disputed rules of the executed instructions to the list of
+    /// disputed rules.
     pub(crate) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         if let Some(compiled) = &fast.compiled {
             compiled.settle(self);

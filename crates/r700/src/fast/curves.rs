@@ -1,10 +1,10 @@
 //! EXP, LOG, SIN and COS on rows.
 //!
-//! The lane functions round a double of the mathematics library to a single. This module instead computes a series,
-//! whose double is within 2^-48 of the exact value. The library's double is within the same distance. If both ends of
-//! an interval of 2^-46 around the series' double round to the same single, the lane function also returns this single.
-//! For about one lane in four million, the two ends round to different singles. The lane function computes the result
-//! of such a lane.
+//! The lane functions compute a double with the mathematics library and round this double to a single. This module
+//! instead computes a double with a series. The double of the series is within 2^-48 of the exact value. The double of
+//! the library is also within 2^-48 of the exact value. If both ends of an interval of 2^-46 around the double of the
+//! series round to the same single, the lane function also returns this single. For about one lane in four million, the
+//! two ends round to different singles. For such a lane, this module calls the lane function.
 
 use std::f64::consts::{LN_2, LOG2_E, TAU};
 use std::marker::PhantomData;
@@ -100,11 +100,11 @@ impl Curve for Exp {
             }
             terms
         };
-        /// 1.5 * 2^52. If it is added to a small double, the sum is rounded to an integer. The lowest bits of the sum
+        /// 1.5 * 2^52. The sum of this number and a small double is rounded to an integer. The lowest bits of the sum
         /// contain this integer.
         const ROUND: f64 = 6_755_399_441_055_744.0;
         // If `x` is outside these limits, the result is zero or infinite as a single. A NaN becomes the lower limit in
-        // this step. The later rounding step handles the NaN.
+        // this step. `lane::rounded` later returns the result for a NaN operand.
         let x = f64::from(number(a));
         let x = if x > -200.0 { x } else { -200.0 };
         let x = if x < 200.0 { x } else { 200.0 };

@@ -246,8 +246,8 @@ static ZERO: [u32; LANES] = [0; LANES];
 /// Destination row and source of each component of a result.
 pub(super) type Targets = [Option<(Place, Chosen)>; 4];
 
-/// Returns whether the instruction traps. If the instruction traps, the reference interpreter runs it and reports the
-/// trap.
+/// Returns whether the instruction traps. If the instruction traps, the reference interpreter runs the instruction and
+/// reports the trap.
 fn traps(fetching: &Fetching, wave: &Wave) -> bool {
     let missing = |sample: &Sample| {
         sample.kind.lod == Lod::Gradients && wave.held.gradients.iter().any(Option::is_none)
@@ -352,8 +352,7 @@ fn sample_rows<W: Wide>(
     }
 }
 
-/// Reads the image. For anisotropic filters, this function uses the gradients of the coordinates that the instruction
-/// provides.
+/// Reads the image. For anisotropic filters, this function uses the coordinate gradients that the instruction provides.
 #[inline(always)]
 fn read_along<W: Wide>(
     wide: W,

@@ -1,6 +1,6 @@
 //! Access to registers and constants that an index selects. The index is AR, which is a row, or aL, which is one number
 //! for all lanes. Before the group runs, an operation copies each indexed operand to a separate row. Another operation
-//! copies an indexed result from a separate row to its register.
+//! copies an indexed result from a separate row to the register that the index selects.
 //!
 //! Before the group runs, a [`Check`] ensures that the registers exist. In an operation on a register, the field
 //! `number` is the number of the row that index 0 selects. In an operation on a constant, `number` is an index into
@@ -20,7 +20,7 @@ use crate::chip::LANES;
 pub(super) struct Check {
     /// The row of AR, or `None` if the index is aL.
     pub(super) index: Option<Place>,
-    /// The first and the last register if the index is 0.
+    /// The first and the last register that are accessed if the index is 0.
     pub(super) registers: [u8; 2],
 }
 

@@ -1,5 +1,5 @@
 //! The table of the opcodes that have kernels for whole rows. Each kernel has variants for the modifiers of an
-//! instruction. The table also contains the operations of these opcodes in compiled code.
+//! instruction. The table also contains, for each of these opcodes, the operation in compiled code.
 //!
 //! Each kernel computes a function of [`crate::lane`] on rows. Opcodes that are not in the table below are rare and run
 //! lane by lane in [`super::bodies::General`]. Tests in this folder compare every kernel with its lane function.
@@ -28,8 +28,8 @@ trait Kernel {
 
     /// Computes the result on the fast path. If the result is a NaN, [`lane`](Kernel::lane) must recompute it.
     ///
-    /// The rules that determine which NaN an operation returns cost more time than the sum or the product itself. These
-    /// rules run only for rows in which a NaN occurred.
+    /// Finding which NaN an operation returns takes more time than computing the sum or the product. So the code
+    /// applies the NaN rules only to rows in which a NaN occurred.
     #[inline(always)]
     fn usual(src: [u32; 3]) -> u32 {
         Self::lane(src)
@@ -147,8 +147,8 @@ pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
 const HALF_RANGE: f32 = 2_147_483_648.0;
 
 /// Returns the integer part of a number whose absolute value is less than 2^31, and 0 for other numbers. Also returns
-/// whether the absolute value is less than 2^31. This conversion takes one host instruction; a saturating conversion
-/// would take several.
+/// whether the absolute value is less than 2^31. This conversion takes one host instruction. A saturating conversion
+/// would take several host instructions.
 #[inline(always)]
 fn integer_part(x: f32) -> (u32, bool) {
     let inside = x.abs() < HALF_RANGE;
@@ -179,11 +179,11 @@ fn whole_unsigned(a: u32) -> u32 {
     if x >= 2.0 * HALF_RANGE { u32::MAX } else { part }
 }
 
-/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The rounding error is smaller than the distance of
-/// the quotient to the nearest integer above it. So the integer part is exact.
+/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The rounding error is smaller than the distance
+/// from the quotient to the next integer above the quotient. So the integer part is exact.
 #[inline(always)]
 fn recip_uint(a: u32) -> u32 {
-    /// 2^52. If it is added to a smaller number, the lowest bits of the sum contain the number as an integer.
+    /// 2^52. If 2^52 is added to a smaller number, the lowest bits of the sum contain the number as an integer.
     const ROUND: f64 = 4_503_599_627_370_496.0;
     let quotient = (f64::from(u32::MAX) / f64::from(a)).floor();
     if a == 0 { u32::MAX } else { (quotient + ROUND).to_bits() as u32 }
@@ -406,8 +406,8 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
-/// A kernel and a PRED_SET* in one operation. The PRED_SET* compares the kernel's result with the third operand. It has
-/// no destination.
+/// A kernel and a PRED_SET* in one operation. The PRED_SET* compares the kernel's result with the third operand. The
+/// PRED_SET* has no destination.
 struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
@@ -443,7 +443,8 @@ fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     Some(match (shape.modified, shape.finish) {
         (false, false) => handler::<Lanewise<K, false, false>>(level),
         (true, false) => handler::<Lanewise<K, true, false>>(level),
-        // A factor or CLAMP is rare. So one kernel with factor and CLAMP serves sources with and without abs or neg.
+        // A factor or CLAMP is rare. So operations with a factor or CLAMP use one kernel for sources with and without
+        // abs or neg.
         (_, true) => handler::<Lanewise<K, true, true>>(level),
     })
 }
@@ -464,8 +465,8 @@ fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// Returns the kernel of a float comparison with an integer result. Modifiers apply to its operands but not to its
-/// result.
+/// Returns the kernel of a float comparison with an integer result. Modifiers apply to the operands of the comparison,
+/// but not to its result.
 fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),
@@ -491,8 +492,8 @@ fn kill<T: Test>(shape: Shape, level: Level) -> Handler {
 /// Returns one kernel for two opcodes without modifiers. The second opcode is a PRED_SET* that tests the first opcode's
 /// result and has no destination. Returns `None` if no kernel computes both opcodes.
 ///
-/// Compilers emit such pairs for branches: the first opcode is a comparison with an integer result, and a PRED_SET*_INT
-/// tests this integer.
+/// Compilers emit such pairs of opcodes for branches. The first opcode is a comparison with an integer result. The
+/// second opcode is a PRED_SET*_INT that tests this integer.
 pub(super) fn choose_both(first: AluCode, second: AluCode, level: Level) -> Option<Handler> {
     match second {
         AluCode::Op2(Op2::PRED_SETE_INT) => choose_tested::<EqualInt>(first, level),

@@ -1,5 +1,5 @@
-//! Operations on whole rows. This module defines the state and the operands of operations. It compiles each operation
-//! body once per instruction set level of the host.
+//! Operations on whole rows. This module defines the state and the operands of operations. The module compiles each
+//! operation body once for each instruction set level of the host.
 //!
 //! A [`Body`] is written once in Rust, as loops over all lanes without branches. A [`handler`] is a body compiled for a
 //! [`Level`]. Lowering determines the rows that an operation reads and writes.
@@ -25,13 +25,14 @@ pub(super) const FALSE: u8 = 2;
 /// Position of a row. Rows are registers, clause temporaries, PV and PS, intermediate results, and constants.
 pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
-/// Operands of an operation. The body of the operation determines which operands it uses.
+/// Operands of an operation. The body of the operation determines which of these operands the operation uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) run: Handler,
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// SRC_ABS and SRC_NEG. For each source, first a mask of the bits to keep, then a mask of the bits to flip.
+    /// SRC_ABS and SRC_NEG. For each source, this field is a mask of the bits to keep, and the next field is a mask of
+    /// the bits to flip.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
     /// Factor by which the result is multiplied: the factor of OMOD or of a MULADD, or 1.0 if there is no factor.
@@ -46,19 +47,19 @@ pub(super) struct Operation {
     pub(super) update_pred: bool,
     /// UPDATE_EXECUTE_MASK.
     pub(super) update_execute_mask: bool,
-    /// Index into a list of [`Tables`]. The body of the operation determines which list.
+    /// Index into a list of [`Tables`]. The body of the operation determines the list.
     pub(super) number: u32,
 }
 
 /// Data that operations need and that do not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Rows of the registers that an index can select. Below, the number of these registers.
+    /// Rows of the registers that an index can select. The next field is the number of these registers.
     pub(super) registers: Layout<LANES>,
     pub(super) indexed: u32,
     /// Constants that an index selects.
     pub(super) constants: Vec<Constants>,
-    /// For each instruction that runs lane by lane: its meaning, and the factor to apply after OMOD.
+    /// For each instruction that runs lane by lane: the meaning of the instruction, and the factor to apply after OMOD.
     pub(super) generals: Vec<(Meaning, f32)>,
     /// Operands of operations over the four vector slots: src0 of slots x to w, then src1 of slots x to w.
     pub(super) across: Vec<[Across; 8]>,
@@ -76,7 +77,7 @@ impl Default for Tables {
     }
 }
 
-/// Constants of an environment. Lowering depends on the position of a constant, not on its value.
+/// Constants of an environment. Lowering depends on the position of a constant, not on the value of the constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bank {
     /// The constant buffer with this number. A constant is one dword.
@@ -109,8 +110,8 @@ impl Uniform {
     }
 }
 
-/// A list of constants. An index selects one of them, the constant with the number `first + index * step`. A constant
-/// outside the bank is 0.
+/// A list of constants. An index selects the constant with the number `first + index * step`. A constant outside the
+/// bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
     /// ALT_CONST: whether the constants belong to the other stage (vertex or pixel).
@@ -141,7 +142,7 @@ pub(super) struct Choices<'a> {
     words: &'a [u32],
     first: i32,
     step: i32,
-    /// Number of words of a constant. Below, the index of the selected word in a constant.
+    /// Number of words of a constant. The next field is the index of the selected word in a constant.
     size: usize,
     chan: usize,
 }
@@ -177,7 +178,7 @@ pub(super) struct Lanes<'a> {
     pub(super) skip: u64,
     /// Lanes that a KILL* has killed because its test held.
     pub(super) killed: u64,
-    /// The value of aL. It is valid only in clauses that use aL.
+    /// The value of aL. The value is valid only in clauses that use aL.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
     /// The environment of the launch.
@@ -218,14 +219,14 @@ pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// Computation of an operation on rows.
 pub(super) trait Body {
-    /// Runs the operation. Implementations are branch-free loops over all lanes. They are `#[inline(always)]`, so that
-    /// the compiler compiles them for the level of the caller.
+    /// Runs the operation. Implementations are branch-free loops over all lanes. Each implementation is
+    /// `#[inline(always)]`, so that the compiler compiles the implementation for the level of the caller.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
 handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-/// Applies OMOD or the factor of a MULADD to a value, then CLAMP.
+/// Applies OMOD or the factor of a MULADD to a value. Then applies CLAMP to the product.
 #[inline(always)]
 pub(super) fn finish(value: u32, operation: &Operation) -> u32 {
     let scaled = if operation.factor == 1.0 { value } else { lane::scale(value, operation.factor) };

@@ -1,4 +1,4 @@
-//! Runs each wavefront in lockstep on the reference interpreter and on the fast engine; see
+//! Runs each wavefront in lockstep on the reference interpreter and on the fast engine. See
 //! [`reconverge_simt::lockstep`].
 
 use std::cell::RefCell;
@@ -53,8 +53,8 @@ struct Pair<'a> {
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Whether compiled code may end inside a clause. If so, lockstep compares only the registers at this point. The
-    /// fast engine then continues with a copy of the reference interpreter's wavefront.
+    /// Whether compiled code may end inside a clause. If compiled code ends inside a clause, lockstep compares only the
+    /// registers. The fast engine then continues with a copy of the reference interpreter's wavefront.
     cut: bool,
 }
 
@@ -118,7 +118,7 @@ impl Twin for Pair<'_> {
         check("the flow state", &reference.flow, &fast.flow)?;
         check("the next instruction", &reference.at, &fast.at)?;
         check("the counts", &reference.statistics, &fast.statistics)?;
-        // Outside a clause, PV and PS are not valid, so lockstep does not compare them.
+        // Outside a clause, PV and PS are not valid, so lockstep does not compare PV and PS.
         let inside = matches!(reference.at, At::Group(_));
         let rows = reference.launch.environment.register_rows() + if inside { PREVIOUS } else { 0 };
         check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {

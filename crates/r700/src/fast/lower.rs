@@ -10,8 +10,8 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Some groups are not lowered, because they are rare or trap. Such groups use global registers, MOVA_GPR_INT or
-//! doubles, or they certainly trap in strict mode. The reference interpreter runs these groups. The reference
+//! Some groups are not lowered, because such groups are rare or trap. Such a group uses global registers, MOVA_GPR_INT
+//! or doubles, or certainly traps in strict mode. The reference interpreter runs these groups. The reference
 //! interpreter also runs a group if the group indexes a register that does not exist.
 
 mod fetch;
@@ -94,18 +94,18 @@ pub(super) struct Clause {
     /// Whether the whole clause state must be reset at the start of the clause. The reset is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether some operand uses aL. In strict mode, the reference interpreter runs such a clause outside every DX9
-    /// loop, where aL does not exist.
+    /// Whether some operand of the clause uses aL. Outside every DX9 loop, aL does not exist. In strict mode, the
+    /// reference interpreter runs such a clause outside the loops.
     pub(super) loop_index: bool,
     /// The only run of the clause, or `None` unless all groups of the clause are lowered into one run for the active
     /// lanes.
     pub(super) single: Option<Groups>,
 }
 
-/// Template of an operation. The compiled engine generates code from it.
+/// Template of an operation. The compiled engine generates code from the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// The operation has no template. Compiled code calls its kernel.
+    /// The operation has no template. Compiled code calls the kernel of the operation.
     None,
     /// One opcode that has a kernel.
     Code(AluCode),
@@ -136,7 +136,7 @@ struct Made {
 /// A run: consecutive groups of a clause that run for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Index of the run's first group among the program's groups. Below, the number of groups.
+    /// Index of the run's first group among the program's groups. The next field is the number of groups in the run.
     pub(super) first: u32,
     pub(super) count: u32,
     /// The address of the last group.
@@ -164,7 +164,7 @@ pub(super) struct GroupInfo {
     pub(super) rules: Vec<Rule>,
     /// For each slot, whether the previous group has defined the slot's PV or PS.
     pub(super) defined: [bool; PREVIOUS],
-    /// For each of AR.x to AR.w, whether an earlier group of the clause has defined it.
+    /// For each of AR.x to AR.w, whether an earlier group of the clause has defined this component.
     pub(super) address: [bool; 4],
     /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
@@ -173,8 +173,8 @@ pub(super) struct GroupInfo {
 /// A lowered program and its lowered fetch program.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
-    /// Nodes of the program, in the order of their addresses. After them, the nodes of the fetch program in the same
-    /// order.
+    /// Nodes of the program, in the order of their addresses, followed by the nodes of the fetch program, also in the
+    /// order of their addresses.
     pub(super) nodes: Vec<Node>,
     /// Index of the fetch program's first node.
     fetch_program: usize,
@@ -201,7 +201,7 @@ pub(super) struct Lowered {
     pub(super) registers: usize,
     /// Rows of AR.x to AR.w.
     pub(super) address: [Place; 4],
-    /// Initial values of all rows that follow PV and PS. Rows for constants of the environment are zeros.
+    /// Initial values of all rows after the rows of PV and PS. Rows for constants of the environment are zeros.
     pub(super) room: Vec<Row<LANES>>,
 }
 
@@ -221,7 +221,7 @@ impl Lowered {
 }
 
 /// Number of intermediate rows. Five rows hold results of a group until the end of the group, and one row receives
-/// results that no operation reads. The rows of AR follow the intermediate rows.
+/// results that no operation reads. In the layout, the rows of AR come after the intermediate rows.
 const INTERMEDIATE: usize = 6;
 
 /// Lowers a program and its fetch program for an environment. [`Environment::lowers_alike`] lists the parts of the
@@ -283,7 +283,7 @@ struct Lowering<'a> {
     level: Level,
     /// The row of PV.x.
     previous: usize,
-    /// Rows for operands of a group. Below, the number of these rows that the group uses.
+    /// Rows for operands of a group. The next field is the number of these rows that the group uses.
     temporaries: Vec<Place>,
     used: usize,
     /// Checks of the run that the lowering is building.
@@ -297,10 +297,10 @@ struct Lowering<'a> {
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// For each of PV and PS: the register that holds the same value in every lane that continues, or `None` if no
-    /// register does.
+    /// For each of PV and PS: the register that holds the same value as PV or PS in every lane that continues, or
+    /// `None` if no register holds this value.
     register: [Option<Place>; PREVIOUS],
-    /// For each of AR.x to AR.w, whether the clause has defined it.
+    /// For each of AR.x to AR.w, whether the clause has defined this component.
     address: [bool; 4],
 }
 
@@ -340,7 +340,7 @@ impl Lowering<'_> {
     /// of lanes runs on the flow state.
     fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
         let row = control::cf(inst);
-        // In strict mode, the instruction traps if the program is of a kind that may not contain it.
+        // In strict mode, the instruction traps if this kind of program may not contain the instruction.
         let fits = !self.strict || row.stage.is_none_or(|stage| stage == self.environment.stage);
         match row.work {
             CfWork::Flow(_) if fits => (Work::Flow(inst, control), row.rule.into_iter().collect()),
@@ -461,8 +461,8 @@ impl Lowering<'_> {
         });
     }
 
-    /// Stores the operations of the last run. Merges a comparison and a PRED_SET* that tests its result into one
-    /// operation.
+    /// Stores the operations of the last run. Merges a comparison and a PRED_SET* that tests the result of the
+    /// comparison into one operation.
     fn end_run(&mut self) {
         let first = self.lowered.operations.len() as u32;
         let operations = std::mem::take(&mut self.run);
@@ -483,7 +483,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Merges two operations into one. Returns `None` if no kernel computes both.
+    /// Merges two operations into one operation. Returns `None` if no kernel computes both operations.
     fn both(&self, first: &Made, second: &Made) -> Option<(Operation, Template)> {
         let (Made { operation: first, plain: one, .. }, Made { operation: second, plain: other, .. }) =
             (first, second);

@@ -132,7 +132,7 @@ impl Runner<'_> {
             let Some(found) = self.places(wave, registers) else { return false };
             *places = found;
         }
-        // If races are checked, the reference interpreter runs the instruction.
+        // If the run searches for races, the reference interpreter runs the instruction.
         if wave.simd.share.races.is_some() {
             return false;
         }
@@ -169,8 +169,8 @@ impl Runner<'_> {
             return false;
         }
         let (mut bank, mut dword) = (*self.lanes.row(bank), *self.lanes.row(dword));
-        // A broadcast uses the address of the lowest lane. It writes every lane of the wavefront, whether or not the
-        // lane is active.
+        // A broadcast uses the address of the lowest lane. The broadcast writes every lane of the wavefront, whether or
+        // not the lane is active.
         let written = if high.broadcast { Mask::first(wave.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             (bank, dword) = ([bank[first.index()]; LANES], [dword[first.index()]; LANES]);
@@ -183,8 +183,8 @@ impl Runner<'_> {
         let mut starts = [0; LANES];
         let mut outside = 0;
         for lane in 0..LANES {
-            // Entries have four dwords and start at multiples of four. Therefore an entry is inside the bank if its
-            // first dword is.
+            // Entries have four dwords and start at multiples of four. Therefore an entry is inside the bank if the
+            // first dword of the entry is inside the bank.
             let beyond = (bank[lane] >= 4) | (dword[lane] >= BANK_DWORDS as u32);
             outside |= if beyond { reached[lane] } else { 0 };
             let start = (bank[lane] & 3) * BANK_DWORDS as u32 + (dword[lane] & aligned) % BANK_DWORDS as u32;
@@ -332,7 +332,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the word that all of these lanes have. Returns `None` if two of the lanes have different words.
+/// Returns the word that is the same in all of these lanes. Returns `None` if two of the lanes have different words.
 #[inline(always)]
 fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];
@@ -353,7 +353,7 @@ fn wanted(dst: &Targets) -> [bool; 4] {
     wanted
 }
 
-/// Fetches the elements of a vertex buffer that `index` selects.
+/// Fetches the elements that `index` selects from a vertex buffer.
 #[inline(always)]
 fn fetch_rows(
     vertex: &Vertex,
@@ -365,7 +365,8 @@ fn fetch_rows(
 ) {
     let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
     let members_of = spread::<LANES>(lanes);
-    // Lanes that do not fetch read element 0. Element 0 is inside the buffer if the highest element is inside.
+    // A lane that fetches no element still loads element 0. Element 0 is inside the buffer if the highest element is
+    // inside the buffer.
     let mut elements = [0; LANES];
     let mut most = 0;
     for lane in 0..LANES {

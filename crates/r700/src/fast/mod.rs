@@ -1,5 +1,5 @@
-//! The fast engine. It works on whole rows of lanes. If a decision cannot change within a launch, the engine makes it
-//! only once.
+//! The fast engine. It works on whole rows of lanes. If a decision cannot change within a launch, the engine makes this
+//! decision only once.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -18,12 +18,12 @@
 //! | `parallel` | distributes wavefronts to threads |
 //! | `lockstep` | runs each wavefront on both engines and compares them |
 //!
-//! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. Both
-//! produce the same exports, memory, counts and traps. The reference interpreter runs the instructions that the fast
-//! engine does not implement.
+//! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. The
+//! two engines produce the same exports, memory, counts and traps. The reference interpreter runs the instructions that
+//! the fast engine does not implement.
 
 // Three kinds of code in this module are unsafe: calls of code that was compiled for a level, unchecked accesses to
-// rows, and results that are written in place. Each unsafe block states why it is sound.
+// rows, and results that are written in place. Each unsafe block states why the block is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -76,8 +76,8 @@ pub(crate) struct Fast {
     /// Whether the program or its fetch program accesses the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// A wavefront that has ended, and its counts. A later launch reuses both. The wavefront refers to `idle` instead
-    /// of the launch in which it ran.
+    /// A wavefront that has ended, and the counts of this wavefront. A later launch reuses the wavefront and the
+    /// counts. The wavefront refers to `idle` instead of the launch in which the wavefront ran.
     spare: Spare<(Box<Wave>, Counts)>,
     /// A launch without lanes.
     idle: Arc<Launch>,
@@ -136,9 +136,9 @@ impl Fast {
     }
 
     /// Returns the program as straight-line code, or `None` if the program is not straight-line code or cannot run as
-    /// such in this launch. Usually, compiled code is faster than the straight-line path. Compiled code is slower if
-    /// the results have one list per component ([`Launch::by_column`]), because its control flow then takes most of the
-    /// time.
+    /// straight-line code in this launch. Usually, compiled code is faster than the straight-line path. Compiled code
+    /// is slower if the results have one list per component ([`Launch::by_column`]), because the control flow of
+    /// compiled code then takes most of the time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
         let fits = origin.launch.by_column || !self.is_compiled();
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
@@ -151,7 +151,7 @@ impl Fast {
         self.set_uniforms(wave);
     }
 
-    /// Fills the rows of the environment's constants with their values.
+    /// Fills the rows of the environment's constants with the values of these constants.
     fn set_uniforms(&self, wave: &mut Wave) {
         let Wave { registers, launch, .. } = wave;
         for (uniform, place) in &self.lowered.uniforms {

@@ -69,21 +69,21 @@ pub(super) fn fract(rows: &mut Rows, a: Value) -> Value {
     float(rows, value, [a; 2])
 }
 
-/// Returns 1.0 if the comparison holds, and otherwise 0.0.
+/// Returns 1.0 if the comparison of `a` with `b` holds, and otherwise 0.0.
 pub(super) fn one_if(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let held = rows.compare(predicate, a, b);
     let one = rows.word(lane::ONE);
     rows.two(Two::And, held, one)
 }
 
-/// Returns `a` if the comparison holds, and otherwise `b`.
+/// Returns `a` if the comparison of `a` with `b` holds, and otherwise `b`.
 pub(super) fn first_if(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
     let first = rows.compare(predicate, a, b);
     rows.strip.select(first, b, a)
 }
 
-/// Returns `a` if the comparison holds or `b` is a NaN, and otherwise `b`.
+/// Returns `a` if the comparison of `a` with `b` holds or `b` is a NaN, and otherwise `b`.
 pub(super) fn first_if_or_nan(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
     let (first, nan) = (rows.compare(predicate, a, b), rows.compare(predicate::UNORD, b, b));
@@ -186,7 +186,7 @@ pub(super) fn address(rows: &mut Rows, mode: u8, a: Value) -> Value {
     held(rows, whole)
 }
 
-/// Returns an integer limited to the range of AR: -256 to 255.
+/// Limits an integer to the range of AR, -256 to 255.
 pub(super) fn held(rows: &mut Rows, a: Value) -> Value {
     let (least, greatest) = (rows.word(-256_i32 as u32), rows.word(255));
     let above = rows.two(Two::MaxSigned, a, least);

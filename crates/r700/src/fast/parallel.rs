@@ -1,9 +1,9 @@
-//! Distributes wavefronts to the threads of the host in batches, and merges their results.
+//! Distributes wavefronts to the threads of the host in batches, and merges the results of the batches.
 //!
-//! If an earlier wavefront has used an export target, later exports to this target are written directly to their
-//! position in the target's list, which has an entry for every lane of the launch. All other results are small or rare.
-//! Each batch collects its other results in a separate outcome. At the end, these outcomes are added in the order of
-//! the batches. Therefore the results do not depend on which thread runs a batch.
+//! If an earlier wavefront has used an export target, the target has a list with an entry for every lane of the launch.
+//! Later exports to this target are written directly to their entries in this list. All other results are small or
+//! rare. Each batch collects its other results in a separate outcome. At the end, these outcomes are added in the order
+//! of the batches. Therefore the results do not depend on which thread runs a batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -24,7 +24,7 @@ use crate::wave::{Origin, Starts, Wave};
 /// Number of wavefronts in a batch.
 pub(super) const BATCH: usize = 16;
 
-/// Number of wavefronts that run before all others, so that most export targets are known.
+/// Number of wavefronts that run before all others. After these wavefronts have run, most export targets are known.
 pub(super) const FIRST: usize = 4;
 
 /// Outputs of a batch, as slices of the lists for all lanes.
@@ -180,8 +180,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Adds `rest`, the results of a batch that are not in its slices, to `outcome`. `lanes` are the lanes of the batch.
-/// The launch has `total` lanes.
+/// Adds the results `rest` of a batch to `outcome`. `rest` contains only the results that are not in the slices of the
+/// batch. `lanes` are the lanes of the batch. The launch has `total` lanes.
 fn append(outcome: &mut Outcome, mut rest: Outcome, lanes: Range<usize>, total: usize) {
     outcome.add_counts(&rest);
     for exported in &rest.exports {

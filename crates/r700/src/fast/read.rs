@@ -1,7 +1,8 @@
 //! Finds the registers whose initial values a program may read.
 //!
 //! Before the first instruction that may change the execute mask, all lanes run every instruction. If one of these
-//! first instructions writes a register before any of them reads it, the register's initial value does not matter.
+//! instructions writes a register before any instruction reads the register, the initial value of the register does not
+//! matter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::uses::{GLOBAL, R, uses};
 use crate::wave::ReadRows;
 use crate::words::CfInst;
 
-/// Returns the rows that a program and its fetch program may read before they have written these rows.
+/// Returns the rows that a program and its fetch program may read before these programs have written the rows.
 pub(super) fn read_at_start(
     lowered: &Lowered,
     (code, fetch_code): (&Code, Option<&Arc<Code>>),

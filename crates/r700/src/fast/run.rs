@@ -25,7 +25,7 @@ struct Run<'a, 'b, O> {
 impl<O: Observer> Task for Run<'_, '_, O> {
     type Output = Result<(), Trap<Cause>>;
 
-    /// Runs the wavefront until its statistics reach `end_at` instructions.
+    /// Runs the wavefront until the wavefront's statistics have counted `end_at` instructions.
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Self::Output {
         let Run { runner, code, wave, end_at, observer } = self;
@@ -49,8 +49,8 @@ impl<O: Observer> Task for Run<'_, '_, O> {
 }
 
 impl Runner<'_> {
-    /// Runs a wavefront for up to `most` instructions, and for at least one unless the wavefront has ended. A later
-    /// call continues the wavefront. `fast` is the program of the runner.
+    /// Runs a wavefront for up to `most` instructions. Unless the wavefront has ended, runs at least one instruction. A
+    /// later call continues the wavefront. `fast` is the program of the runner.
     ///
     /// # Errors
     /// If the program traps.

@@ -1,4 +1,4 @@
-//! The runner of the fast engine. It runs clauses in order, and the control flow between them.
+//! The runner of the fast engine. The runner runs clauses in order, and runs the control flow between the clauses.
 //!
 //! The runner's state is the [`Wave`] of the reference interpreter, so the runner or the reference interpreter can
 //! continue after any instruction. While operations run, the registers are in [`Lanes`].
@@ -33,8 +33,8 @@ pub(super) struct Runner<'a> {
     pub(super) identity: Identity,
 }
 
-/// An export, compiled for each instruction set level. It returns `None` if the reference interpreter must run the
-/// export. Otherwise, it returns whether the disputed rules of the export affected the result.
+/// An export, compiled for each instruction set level. The result is `None` if the reference interpreter must run the
+/// export. Otherwise, the result states whether the disputed rules of the export affected the result of the run.
 struct Export<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -78,7 +78,8 @@ impl<'a> Runner<'a> {
         self.counts = Counts::new(fast);
     }
 
-    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
+    /// Adds the counts to the report on opcodes. Adds the disputed rules of the executed instructions to the list of
+    /// disputed rules.
     pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         self.counts.settle(fast, executed);
     }
@@ -109,8 +110,8 @@ impl<'a> Runner<'a> {
         self.counts.fetches[number] += 1;
     }
 
-    /// Exchanges the rows of a wavefront with the rows of the runner. The first call gives the runner the wavefront's
-    /// rows, and the second call returns them to the wavefront.
+    /// Exchanges the rows of a wavefront with the rows of the runner. The first call moves the wavefront's rows to the
+    /// runner, and the second call moves these rows back to the wavefront.
     #[inline(always)]
     fn swap_rows(&mut self, wave: &mut Wave) {
         // SAFETY: operations run only between the start and the end of `run`, while the runner holds the rows. At other
@@ -402,7 +403,8 @@ impl<'a> Runner<'a> {
         run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        // The compiler instantiates the function once per form. So the form is a constant in each instance.
+        // The compiler instantiates the function once for each form of ALU clause. So the form is a constant in each
+        // instance.
         macro_rules! with {
             ($form:expr) => {
                 self.single_as($form, wave, issued, clause, run, observer)
@@ -504,8 +506,8 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // Only the last group of a run can change the flow of lanes. So one notification tells the observer of
-                // the issues of all groups.
+                // Only the last group of a run can change the flow of lanes. So one notification reports to the
+                // observer that all groups of the run were issued.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {
@@ -562,7 +564,8 @@ impl<'a> Runner<'a> {
                 wave.statistics.divergent_branches += 1;
             }
             if clause.whole_state {
-                // The reference interpreter may run later groups of the clause. It reads this field.
+                // The reference interpreter may run later groups of the clause. The reference interpreter reads this
+                // field.
                 wave.clause.mask_updated = true;
             }
         }
@@ -602,7 +605,8 @@ impl<'a> Runner<'a> {
 }
 
 /// Executes an instruction that only changes the flow of lanes. This function calls frequent instructions directly, so
-/// that the compiler can inline them. It calls all other instructions through their row in the table of instructions.
+/// that the compiler can inline them. For every other instruction, the table of instructions contains a step, and this
+/// function calls the step.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

@@ -2,8 +2,8 @@
 //! flow.
 //!
 //! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
-//! and results are copied directly between the lists of the launch and the rows. A full-screen quad with a colour ramp
-//! takes two thirds of the time that the same quad takes with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
+//! and results are copied directly between the lists of the launch and the rows. Drawing a full-screen quad with a
+//! colour ramp in this way takes two thirds of the time of a run with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ pub(super) fn is_plain(control: &Control) -> bool {
 
 impl Straight {
     /// Returns the straight-line program. Returns `None` if the straight-line path cannot run some instruction, for
-    /// example because only some lanes may execute it.
+    /// example because only some lanes may execute this instruction.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };
@@ -112,7 +112,7 @@ fn is_fixed(exports: &Exports) -> bool {
     exports.kind == ExportKind::Pixel && exports.steps.iter().flatten().flatten().all(is_fixed)
 }
 
-/// A wavefront of a straight-line program. This task is compiled for each instruction set level.
+/// A task that runs a wavefront of a straight-line program. The task is compiled for each instruction set level.
 struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
@@ -121,7 +121,7 @@ struct StraightWave<'a, 'b> {
     place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,
-    /// Destination of the exports. Below, the number of lanes in this destination.
+    /// Destination of the exports. The next field is the number of lanes in this destination.
     outcome: &'a mut Outcome,
     lanes: usize,
     own: Range<usize>,

@@ -133,8 +133,8 @@ impl Snapshot {
     }
 }
 
-/// Notifies the observer of the maximum stack depth so far. While an instruction pops and pushes entries, it may need a
-/// greater depth than before and after the instruction.
+/// Notifies the observer of the maximum stack depth so far. During an instruction that pops and pushes entries, the
+/// stack may be deeper than before and after the instruction.
 #[inline(always)]
 fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     if observer.wants_depths() {

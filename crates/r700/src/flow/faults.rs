@@ -35,7 +35,7 @@ impl States {
 /// Number of bits in a loop's count. SQ_LOOP_CONST stores this count in its field COUNT.
 pub const TRIP_BITS: u32 = 12;
 
-/// Returns whether a loop counts its iterations. A DX10 loop without a limit does not count them.
+/// Returns whether a loop counts its iterations. A DX10 loop without a limit does not count its iterations.
 fn counts(registers: &LoopRegisters) -> bool {
     registers.kind != LoopKind::Dx10 || registers.trip != 0
 }
@@ -46,8 +46,8 @@ impl Flow {
         self.states = self.states.with_active(lanes);
     }
 
-    /// Returns the mask `part` of a stack entry, or `None` if the entry does not have this part. `entry` counts from
-    /// the outermost entry.
+    /// Returns the mask `part` of a stack entry, or `None` if the entry does not have this part. `entry` is the number
+    /// of the entry, counted from the outermost entry.
     pub fn entry_mask(&self, entry: usize, part: Part) -> Option<Mask> {
         match (self.stack.get(entry)?, part) {
             (Entry::Branch { active, .. }, Part::Active) => Some(*active),
@@ -67,8 +67,8 @@ impl Flow {
         }
     }
 
-    /// Returns the remaining iterations of the open loops, innermost loop first. The list omits loops that do not count
-    /// their iterations.
+    /// Returns the numbers of remaining iterations of the open loops, innermost loop first. The list omits loops that
+    /// do not count their iterations.
     pub fn trips(&self) -> Vec<u32> {
         let saved = self.stack.iter().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_ref(),
@@ -77,8 +77,8 @@ impl Flow {
         self.registers.iter().chain(saved).filter(|it| counts(it)).map(|it| it.trip).collect()
     }
 
-    /// Sets the remaining iterations of a loop. `place` is the index of the loop in [`Flow::trips`]. Does nothing if
-    /// the loop does not exist.
+    /// Sets the number of remaining iterations of a loop. `place` is the index of the loop in [`Flow::trips`]. Does
+    /// nothing if the loop does not exist.
     pub fn set_trip(&mut self, place: usize, trip: u32) {
         let saved = self.stack.entries_mut().iter_mut().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_mut(),
@@ -121,7 +121,7 @@ mod tests {
         flow.set_entry_mask(1, Part::Active, Mask(5));
         flow.pop(&Control::to(0).pop(1)).unwrap();
         assert_eq!(flow.active(), Mask(5));
-        // The loop does not count its iterations, so there is no count to change.
+        // The loop does not count its iterations, so a fault cannot change a count.
         assert!(flow.trips().is_empty());
     }
 

@@ -1,5 +1,5 @@
-//! Functions with which compiled code reads and changes the flow state. Their effect on the flow state is the same as
-//! if the instructions ran one by one.
+//! Functions with which compiled code reads and changes the flow state. Each function leaves the flow state that the
+//! instructions would leave if the instructions ran one by one.
 
 use super::{Entry, Flow, LoopKind};
 
@@ -92,7 +92,7 @@ mod tests {
         flow.alu_enter(AluForm::ALU, false).unwrap();
         flow.alu_leave(AluForm::ALU).unwrap();
         assert_eq!((flow.pc(), flow.rounds()), (2, Some((1, u32::MAX))));
-        // If the innermost entry is a branch, no iteration can end.
+        // If the innermost entry of the stack is a branch entry, no iteration of the loop can end.
         let mut flow = in_loop(None);
         flow.push_(&Control::to(9)).unwrap();
         assert_eq!(flow.rounds(), None);
@@ -127,8 +127,8 @@ mod tests {
         assert!(!flow.is_in_loop());
     }
 
-    /// With wavefronts of 64 lanes, an entry has four subentries, so two entries have eight. Six pushes need one
-    /// subentry each, and two extra subentries are needed.
+    /// With wavefronts of 64 lanes, an entry has four subentries, so two entries have eight subentries. Six pushes need
+    /// eight subentries: one subentry for each push, and two extra subentries.
     #[test]
     fn conditionals_need_the_stack_that_pushes_need() {
         let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });

@@ -9,8 +9,8 @@ use thiserror::Error;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The condition of a control-flow instruction, stated by its fields COND and CF_CONST. The condition selects the lanes
-/// that pass. (MAN 3.6.3)
+/// The condition of a control-flow instruction. The fields COND and CF_CONST of the instruction state the condition.
+/// The condition selects the lanes that pass. (MAN 3.6.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// CF_COND_ACTIVE: active lanes pass.
@@ -88,7 +88,8 @@ pub struct States {
 }
 
 impl States {
-    /// Returns the inactive-continue and inactive-break lanes. Only the loop to which these lanes belong resumes them.
+    /// Returns the inactive-continue and inactive-break lanes. Only the loop to which such a lane belongs can make the
+    /// lane active again.
     #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
@@ -149,8 +150,8 @@ pub enum Entry {
     },
 }
 
-/// Entries on the stack of a wavefront that has ended. In strict mode, the outcome reports these entries as a finding,
-/// but they do not cause a trap, because END_OF_PROGRAM stops a wavefront with any stack. However, no structured
+/// Entries on the stack of a wavefront that has ended. In strict mode, the outcome reports these entries as a finding.
+/// The entries do not cause a trap, because END_OF_PROGRAM stops a wavefront with any stack. However, no structured
 /// program ends with entries on its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
@@ -163,7 +164,7 @@ pub struct Open {
     pub calls: usize,
 }
 
-/// Size that an entry occupies on the stack. It depends on the kind of entry.
+/// Size that an entry occupies on the stack. The size depends on the kind of entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cost {
     /// A push: one subentry.
@@ -172,7 +173,7 @@ pub enum Cost {
     WholeQuadPush,
     /// A loop: one entry.
     Loop,
-    /// A call: one subentry, or two on chips with wavefronts of 16 lanes.
+    /// A call. A call costs one subentry, or two subentries on chips with wavefronts of 16 lanes.
     Call,
 }
 
@@ -219,7 +220,7 @@ pub struct FlowSetup {
     pub dx10_loop_limit: Option<u32>,
     /// First instruction of the main program.
     pub start: u32,
-    /// First instruction of the fetch program. If it is `None`, CALL_FS returns at once.
+    /// First instruction of the fetch program. If this field is `None`, CALL_FS returns at once.
     pub fetch_start: Option<u32>,
     /// Whether undefined behaviour traps.
     pub strict: bool,
@@ -232,8 +233,8 @@ impl FlowSetup {
     /// Maximum number of stack entries that the eight bits of STACK_SIZE can declare.
     pub const MOST_STACK: u32 = 255;
 
-    /// Returns the setup for a wavefront of `wave_width` lanes. `valid` are its valid lanes. All constants are zero, no
-    /// STACK_SIZE is declared, and the mode is strict.
+    /// Returns the setup for a wavefront of `wave_width` lanes. `valid` are the valid lanes of the wavefront. All
+    /// constants are zero, no STACK_SIZE is declared, and the mode is strict.
     pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
         FlowSetup {
             wave_width,
@@ -297,7 +298,7 @@ pub enum FlowFault {
         /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// ADDR of a LOOP_END is not the instruction after its LOOP_START (strict mode).
+    /// The ADDR of a LOOP_END does not name the instruction after the LOOP_START of the same loop (strict mode).
     #[error("LOOP_END leads to {end_leads_to}, but its LOOP_START leads to {body}")]
     LoopPair {
         /// ADDR of the LOOP_END.
@@ -321,8 +322,8 @@ pub enum FlowFault {
         sub: u32,
         /// Number of subentries in an entry, 4 or 8.
         subentries_an_entry: u32,
-        /// Number of entries that the whole program needs, or `None` if unknown. The wavefront sets this field, because
-        /// the divergence machine cannot access the program.
+        /// Number of entries that the whole program needs, or `None` if this number is unknown. The wavefront sets this
+        /// field, because the divergence machine cannot access the program.
         program: Option<u32>,
     },
     /// The program needs more stack than STACK_SIZE can declare.
@@ -431,7 +432,7 @@ impl Stack {
         self.counts = CostCounts::default();
     }
 
-    /// Returns the entries for modification. Their costs must not change.
+    /// Returns the entries for modification. The caller must not change the costs of the entries.
     pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
         &mut self.entries
     }

@@ -1,5 +1,5 @@
-//! Checks the order of instructions within a clause. The checks cover fetches, and results, addresses and predicates
-//! that a later group uses.
+//! Checks the order of instructions within a clause. The checks cover fetches. The checks also cover results, addresses
+//! and predicates that a later group uses.
 
 use super::{ADDRESS, FETCH_HAZARD, INDEXED_WRITE, Lint, PRED_SEL, PREDICATE, PREVIOUS};
 use crate::chip::Chip;
@@ -84,8 +84,8 @@ impl Lint<'_> {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
                         // The words do not show where an indexed array ends. So an indexed write can change the
-                        // register that it names and any register above it. On RV770, only the named register is
-                        // checked, because LLVM emits reads of higher registers for this chip.
+                        // register that the instruction names and any register above this register. On RV770, the check
+                        // covers only the named register, because LLVM emits reads of higher registers for this chip.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)

@@ -11,7 +11,7 @@ use crate::graph::Ways;
 
 /// The addresses that contain control-flow instructions.
 pub(super) struct Layout {
-    /// Addresses to which control flow leads although they are words of a clause or past the last word.
+    /// Addresses to which control flow leads, although these addresses are inside a clause or past the last word.
     unsound: NumberSet,
 }
 
@@ -74,8 +74,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
             None => unused.push(addr..addr + 1),
         }
     }
-    // If some reachable words are invalid, it is not known to which words they lead. So no word is reported as
-    // unreachable.
+    // If some reachable words are invalid, the words to which the invalid words lead are unknown. So the check reports
+    // no word as unreachable.
     let unread = code.faults().any(|(addr, _)| reached.contains(addr));
     for range in unused.into_iter().filter(|_| !unread) {
         let message = match range.len() {

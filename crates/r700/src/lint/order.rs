@@ -42,8 +42,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         let fetched = matches!(cf.op, CfOp::Fetch(..));
         if fetched || matches!(cf.op, CfOp::Alu(_)) {
             for number in numbers(addr, &cf.op, true) {
-                // If an ALU clause overwrites the result of a fetch, later readers need not wait for the fetch. The ALU
-                // clause itself has either waited for the fetch or is reported.
+                // If an ALU clause overwrites the result of a fetch, later readers need not wait for the fetch. Either
+                // the ALU clause itself has waited for the fetch, or the check reports this ALU clause.
                 after[0].set(number, fetched);
                 after[1].set(number, true);
             }
@@ -111,9 +111,9 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Checks for reads of memory that the program has written if the program has not waited for the write. The state has
-/// two bits per memory space. The lower bit is for writes with an acknowledge. The bit for writes without an
-/// acknowledge is four positions higher.
+/// Finds reads of memory that the program has written, if the program has not waited for the write before the read. The
+/// state has two bits for each memory space. The lower bit is for writes with an acknowledge. The other bit is four
+/// positions higher and is for writes without an acknowledge.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {
         ExportInst::MEM_SCRATCH => 1,

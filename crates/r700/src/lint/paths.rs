@@ -100,7 +100,7 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
 struct Watch<'a> {
     code: &'a Code,
     by_loop: NumberSet,
-    /// For each instruction, the stack entries of its subroutine on the first path that reaches it.
+    /// For each instruction, the stack entries of its subroutine on the first path that reaches this instruction.
     frames: LiteMap<u32, Vec<StackEntry>>,
     merged: LiteMap<u32, String>,
     found: LiteMap<(u32, &'static str), (&'static Rule, String)>,
@@ -182,7 +182,7 @@ impl Watch<'_> {
             }
             Effect::LoopOnTop | Effect::EndLoop => self.find(&LOOP_OPEN, pc, found),
             Effect::Return => self.find(&RETURN, pc, found),
-            // Pushes and calls are valid with any stack, so they cannot fail.
+            // Pushes and calls are valid with any stack, so a push or a call cannot fail.
             Effect::Push(_) | Effect::Call(_) => {}
         }
     }

@@ -1,5 +1,5 @@
 //! Checks that bits outside the fields of an instruction's format are 0. All bits of ALU words belong to fields. The
-//! fourth word of a fetch is not checked. This word is padding, and compilers write arbitrary bits to it.
+//! fourth word of a fetch is not checked. This word is padding, and compilers write arbitrary bits to the padding.
 
 use super::{Lint, RESERVED_BITS};
 use crate::code::CfOp;

@@ -1,5 +1,5 @@
-//! Finds registers that are read before they are written. For each instruction, the search computes the components that
-//! are written on every path to the instruction, and the components that are written on some path.
+//! Finds registers that the program reads before the program writes them. For each instruction, the search computes the
+//! components that are written on every path to the instruction, and the components that are written on some path.
 //!
 //! If it is unclear whether a register is written, the register counts as written. Writes under a predicate, through an
 //! index, or by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn
@@ -32,8 +32,8 @@ impl Components {
         Components(self.0.map(|set| set | 1 << (gpr & 127)))
     }
 
-    /// Adds the component with this number if `on` is set, and otherwise removes it. The number is four times the
-    /// register number plus the component.
+    /// Adds the component with this number if `on` is set, and otherwise removes the component. The number of a
+    /// component is four times the register number plus 0 to 3 for x to w.
     pub(super) fn set(&mut self, number: u32, on: bool) {
         let (set, bit) = (&mut self.0[number as usize & 3], 1 << (number >> 2 & 127));
         *set = if on { *set | bit } else { *set & !bit };
@@ -53,8 +53,8 @@ impl Components {
     }
 }
 
-/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while it is
-/// active, or at which the lane resumes. These edges are a subset of the wavefront's edges.
+/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while the lane is
+/// active, or to an instruction at which the lane resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
     /// For each ELSE to which a JUMP leads: the address at which a lane continues after it has run the first side of
@@ -114,8 +114,8 @@ impl<'a> Lanes<'a> {
         if calls && edge.kind != EdgeKind::Call {
             return None;
         }
-        // If a lane is active at a loop without a count, it does not jump over the loop. If a lane is active at a PUSH,
-        // it does not jump over the branch.
+        // A lane that is active at the start of a loop without a count does not jump over the loop. A lane that is
+        // active at a PUSH does not jump over the branch.
         let enters = matches!(
             self.control(addr),
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
@@ -130,8 +130,8 @@ impl<'a> Lanes<'a> {
         if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
-        // A lane runs one side of a branch with an ELSE. If the lane reaches the ELSE by the JUMP, it runs the second
-        // side. Otherwise the lane has run the first side, and it continues after both sides.
+        // A lane runs one side of a branch with an ELSE. If the lane reaches the ELSE by the JUMP, the lane runs the
+        // second side. Otherwise the lane has run the first side, and the lane continues after both sides.
         if self.to_else(addr, edge) {
             return Some(edge.to + 1);
         }
@@ -161,8 +161,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// For each component that is read before it is written, returns the first such read. Where paths meet, `join` merges
-/// the paths' sets of written components.
+/// For each component that the program reads before writing it, returns the first read of the component. Where paths
+/// meet, `join` merges the paths' sets of written components.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,
@@ -190,8 +190,9 @@ fn first_reads(
     found
 }
 
-/// Visits an instruction and its clause. For each component that they read, calls `read` with the address and the set
-/// of components written so far. Adds the components that they write to `written`.
+/// Visits an instruction and the instructions of its clause. For each component that these instructions read, calls
+/// `read` with the address and the set of components written so far. Adds to `written` the components that these
+/// instructions write.
 fn visit(
     lint: &Lint<'_>,
     code: &Code,

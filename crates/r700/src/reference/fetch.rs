@@ -34,8 +34,8 @@ pub(crate) fn swap_of(endian: Endian) -> Swap {
     }
 }
 
-/// Returns the components of the element at offset `at` of a buffer, in bytes. Components outside the buffer are 0 or
-/// NaN.
+/// Returns the components of an element of a buffer. `at` is the offset of the element in bytes. Components outside the
+/// buffer are 0 or NaN.
 pub(crate) fn element(
     buffer: &VertexBuffer,
     at: u64,
@@ -81,8 +81,9 @@ fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: 
 }
 
 impl Wave {
-    /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes it on all lanes of each quad that
-    /// contains one of `lanes`, so that later gradient instructions have the operands of the whole quad (MAN p. 92).
+    /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes the instruction on all lanes of each
+    /// quad that contains one of `lanes`. Later gradient instructions then have the operands of the whole quad (MAN p.
+    /// 92).
     pub(super) fn fetch<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -105,7 +106,7 @@ impl Wave {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
-    /// Writes the components of `values` that DST_SEL selects to register `gpr`. `one` is the value that a component
+    /// Writes to register `gpr` the components of `values` that DST_SEL selects. `one` is the value that a component
     /// receives if DST_SEL selects the constant 1.
     pub(super) fn write_selected<O: Observer>(
         &mut self,
@@ -128,8 +129,8 @@ impl Wave {
         Ok(())
     }
 
-    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect, because they only tell the chip how many bytes
-    /// to load into the cache.
+    /// Executes a vertex fetch. MEGA_FETCH and the count of MEGA_FETCH have no effect here. On the chip, these fields
+    /// only state how many bytes to load into the cache.
     fn vertex<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -283,8 +284,8 @@ impl Wave {
         let source = if high.broadcast { lanes } else { self.whole_quads(lanes) };
         let mut bank = self.read_register(register, component(low.src_sel_x), source, fetch.src_rel)?;
         let mut dword = self.read_register(register, component(low.src_sel_y), source, fetch.src_rel)?;
-        // A broadcast uses the address of the lowest lane. It writes every lane of the wavefront, whether or not the
-        // lane is active.
+        // A broadcast uses the address of the lowest lane. The broadcast writes every lane of the wavefront, whether or
+        // not the lane is active.
         let written = if high.broadcast { Mask::first(self.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             bank = [bank[first.index()]; LANES];

@@ -152,7 +152,7 @@ impl Wave {
         let mut operands = [[[0; LANES]; 3]; 5];
         let mut running = [Mask::NONE; 5];
         let mut write = Writes::default();
-        // First, all instructions read their operands. The code below describes one exception.
+        // First, all instructions read their operands, with one exception that a comment below describes.
         for (number, op) in group.ops.iter().enumerate() {
             if op.pred_sel.is_some() && !self.clause.predicate_written {
                 self.fidelity.rules.insert(Rule::PREDICATE_STARTS_TRUE);
@@ -166,8 +166,8 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // The exception: an instruction that writes through an index writes at once, so instructions in later slots
-            // read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // One kind of result is written earlier: an instruction that writes through an index writes at once. So
+            // instructions in later slots read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
@@ -223,7 +223,7 @@ impl Wave {
         Ok(())
     }
 
-    /// Computes the results of one instruction of a group into `write`.
+    /// Computes the results of one instruction of a group, and stores these results in `write`.
     fn compute(
         &self,
         group: Group<'_>,
@@ -406,8 +406,8 @@ struct Writes {
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// The PRED_SET* that sets the predicate, as an index into the group's instructions, and the lanes for which its
-    /// test holds.
+    /// The PRED_SET* that sets the predicate, as an index into the group's instructions, and the lanes for which the
+    /// test of this PRED_SET* holds.
     predicate: Option<(usize, Mask)>,
 }
 

@@ -141,8 +141,8 @@ impl Wave {
             if let Some(level) = levels.get(coordinates[0][lane] as usize) {
                 let (height, depth) = match texture.image.shape() {
                     Shape::Cube | Shape::CubeArray => (level.height, level.depth / 6),
-                    // The number of layers is the component directly after the last size. (Mesa's shaders read it from
-                    // this component.)
+                    // The number of layers is the component directly after the last size. (Mesa's shaders read the
+                    // number of layers from this component.)
                     Shape::D1Array => (level.depth, 0),
                     Shape::D1 | Shape::D2 | Shape::D3 | Shape::D2Array => (level.height, level.depth),
                 };
@@ -305,13 +305,13 @@ pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
 }
 
 /// Returns OFFSET_X to OFFSET_Z in whole texels. The fields are numbers of half texels. Compilers write only even
-/// numbers to them.
+/// numbers to these fields.
 pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
 /// Returns the gradients of a lane's coordinates. The gradients determine the level of detail and the footprint of the
-/// lane. `quad` contains the coordinates of three lanes of its quad: the first lane, the lane to the right of the first
+/// lane. `quad` contains the coordinates of three lanes of the quad: the first lane, the lane to the right of the first
 /// lane, and the lane below the first lane.
 ///
 /// Other lanes of the quad may be on other faces of a cube. In this case, the positions of these lanes are projected

@@ -2,8 +2,8 @@
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
 //! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, the
-//! instruction is placed directly after the control-flow instruction before it. Clauses without a stated address come
-//! after all control flow and after everything with a stated address.
+//! assembler places the instruction directly after the previous control-flow instruction. Clauses without a stated
+//! address come after all control flow and after everything with a stated address.
 
 mod alu;
 mod amd;
@@ -38,7 +38,7 @@ pub struct Assembled {
     pub words: Vec<u32>,
     /// The chip that `.chip` names. Without `.chip`, the chip that the caller passed.
     pub chip: Chip,
-    /// Name of the chip as `.chip` spells it.
+    /// The spelling of the chip's name in `.chip`.
     pub chip_name: Option<String>,
     /// State directives, in order. Each entry has the name of the directive without the dot, and the numbers of the
     /// directive.
@@ -59,7 +59,7 @@ pub fn is_amd(source: &str) -> bool {
 /// Assembles `source`, which must contain only one program. Assembles for `chip` unless the text names another chip.
 ///
 /// # Errors
-/// One diagnostic, with a position, for each wrong part of the text. A second program is also an error.
+/// Returns one diagnostic, with a position, for each wrong part of the text. A second program is also an error.
 pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
     let mut programs = assemble_all(source, chip)?;
     match (programs.pop(), &programs[..]) {
@@ -75,7 +75,7 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
 /// `.program` is one program.
 ///
 /// # Errors
-/// One diagnostic, with a position, for each wrong part of the text.
+/// Returns one diagnostic, with a position, for each wrong part of the text.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
@@ -165,13 +165,13 @@ struct Asm<'a> {
     /// misleading.
     gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
-    /// For each state that can be set only once, the position at which it was set.
+    /// For each state that can be set only once, the position at which the text set this state.
     set: HashMap<String, Span>,
     cf: Vec<Cf>,
     data: Vec<(usize, [u32; 2], Span)>,
     tail: Option<u32>,
     at: usize,
-    /// Label that `.start` names, if any.
+    /// Label that `.start` names, or `None` if no `.start` names a label.
     start: Option<(String, Span)>,
     labels: HashMap<String, (LabelTarget, Span)>,
     pending_labels: Vec<(String, Span)>,
@@ -191,7 +191,8 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// If the clause has a stated count but a different size, merges equal literals in its groups.
+    /// If the text states a count for the clause, but the clause has a different size, merges equal literals in the
+    /// groups of the clause.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
@@ -292,7 +293,7 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // If a line has the same group number as the line before it, and the slot of the line is free, the
+                // If a line has the same group number as the previous line, and the slot of the line is free, the
                 // line's instruction belongs to the same group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
@@ -334,8 +335,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Handles a line that contains only END_OF_PROGRAM. Sets the bit in the last instruction. If the format of this
-    /// instruction does not have the bit, adds a NOP with the bit.
+    /// Handles a line that contains only END_OF_PROGRAM. Sets the END_OF_PROGRAM bit in the last instruction. If the
+    /// format of this instruction does not have the bit, adds a NOP with the bit.
     fn end_of_program(&mut self) -> Parse<()> {
         self.close_group()?;
         match self.cf.last_mut() {
@@ -382,7 +383,7 @@ impl<'a> Asm<'a> {
     /// Returns the clause to which the assembler adds the current line. `alu`: whether the line is an ALU instruction.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
         let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
-        // If the words are zero, the instruction is wrong, and a message about it already exists.
+        // If the words are zero, the instruction is wrong, and a message about the instruction already exists.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
             return Err(wrong(at, format!("this fits in {kind} clause only")));
@@ -457,8 +458,8 @@ impl<'a> Asm<'a> {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        // latte-assembler puts all ALU clauses before all fetch clauses. The first ALU clause and the first fetch
-        // clause each begin at a multiple of their kind's alignment.
+        // latte-assembler puts all ALU clauses before all fetch clauses. The first ALU clause begins at a multiple of
+        // the alignment of ALU clauses. The first fetch clause begins at a multiple of the alignment of fetch clauses.
         let latte = self.dialect == Dialect::Latte;
         let mut order: Vec<usize> =
             (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();
@@ -501,7 +502,7 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Writes the addresses of labels into the instructions whose ADDR names them, and into `.start`.
+    /// Writes the address of each label into the instructions whose ADDR names the label, and into `.start`.
     fn resolve_labels(&mut self) {
         for number in 0..self.cf.len() {
             let Some((label, span)) = self.cf[number].label.take() else { continue };
@@ -545,8 +546,9 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Makes instruction `number` run part of the clause of instruction `owner`: sets its ADDR to word `offset` of the
-    /// clause. If the text does not state CNT, the part extends to the end of the clause.
+    /// Makes instruction `number` run part of the clause of instruction `owner`. The ADDR of instruction `number`
+    /// becomes the address of word `offset` of the clause. If the text does not state CNT, the part extends to the end
+    /// of the clause.
     fn share_clause(&mut self, number: usize, owner: usize, offset: usize, span: Span) {
         let alu = self.cf[number].is_alu();
         let addr = self.cf[owner].clause_addr() + offset;
@@ -571,7 +573,7 @@ impl<'a> Asm<'a> {
     }
 }
 
-/// The words of the program under construction. The image detects if two instructions use the same address.
+/// The words of the program under construction. The image detects whether two instructions use the same address.
 #[derive(Default)]
 struct Image {
     words: Vec<Option<u32>>,

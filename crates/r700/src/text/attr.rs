@@ -14,9 +14,10 @@ pub(super) struct Attr {
     pub(super) bits: u32,
     /// Default value. If the field has this value, the text does not show the attribute.
     pub(super) usual: u32,
-    /// Number that is added to the field's value for the text. For counts that are stored minus one, this number is 1.
+    /// Number that the disassembler adds to the field's value before it prints the value. For counts that are stored
+    /// minus one, this number is 1.
     pub(super) add: u32,
-    /// Names of the values. If a value has no name, the text shows it as a number.
+    /// Names of the values. If a value has no name, the text shows the value as a number.
     pub(super) names: &'static [&'static str],
 }
 

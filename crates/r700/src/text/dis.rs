@@ -41,10 +41,10 @@ pub enum Syntax {
 /// The text of a program, with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
-    /// The text. [`assemble`](super::assemble) converts it back to the same words.
+    /// The text. [`assemble`](super::assemble) converts the text back to the same words.
     pub text: String,
-    /// Notes about words that the program reaches although they are not valid instructions. Each entry has the address
-    /// of the words, in 64-bit words.
+    /// Notes about words that control flow reaches although the words are not valid instructions. Each entry has the
+    /// address of the words, in 64-bit words.
     pub notes: Vec<(u32, String)>,
     /// For each instruction, the position at which its text ends.
     pub marks: Vec<Mark>,
@@ -244,7 +244,7 @@ impl Dis<'_> {
     }
 
     /// Returns the owner of each 64-bit word, and the addresses of the control-flow words. Also returns the addresses
-    /// of the control-flow words that the listing shows together with their clause.
+    /// of the control-flow words that the listing shows together with the clauses of these words.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
@@ -339,7 +339,7 @@ impl Dis<'_> {
         self.out.marks.push(Mark { end, address: addr as u32, words, depth: self.indent });
     }
 
-    /// Prints the attributes that differ from their default, and adds their bits to `owned`.
+    /// Prints the attributes that differ from their default, and adds the bits of these attributes to `owned`.
     fn attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -415,7 +415,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints a control-flow instruction. `last`: whether the instruction is the last one of a program.
+    /// Prints a control-flow instruction. `last`: whether the instruction is the last instruction of a program.
     fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);
@@ -939,7 +939,7 @@ pub(super) fn fetch_count(word1: u32, family: Family) -> u32 {
     (word1 >> 10 & 7) | high
 }
 
-/// Returns whether a control-flow word is TEX, VTX, VTX_TC or one of their ACK forms.
+/// Returns whether a control-flow word is TEX, VTX or VTX_TC, or the ACK form of one of these instructions.
 pub(super) fn is_fetch_clause(word1: u32) -> bool {
     word1 >> 29 & 1 == 0 && matches!(word1 >> 23 & 0x7f, 1..=3 | 27..=29)
 }

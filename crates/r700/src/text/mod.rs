@@ -2,8 +2,8 @@
 //!
 //! The text shows every bit of every word. Most bits are part of the syntax of their instruction. If a field differs
 //! from its default, the text shows the field as an attribute. The text shows reserved bits and fields that the opcode
-//! does not read as `BITS(…)`. It shows words that no instruction reaches as `.word`. `docs/r700-syntax.md` describes
-//! the text.
+//! does not read as `BITS(…)`. The text shows words that no instruction reaches as `.word`. `docs/r700-syntax.md`
+//! describes the text.
 
 mod asm;
 mod attr;

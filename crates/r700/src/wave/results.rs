@@ -1,4 +1,4 @@
-//! Adds the results of a wavefront that has ended to the outcome of the launch.
+//! Adds the results of an ended wavefront to the outcome of the launch.
 
 use reconverge_simt::registers::from_rows;
 use reconverge_simt::{Lane, Level, Mask};
@@ -52,7 +52,7 @@ impl PartialEq for Targets {
 }
 
 impl Targets {
-    /// Returns the target of this kind and base. If the target does not exist, adds it with zeros.
+    /// Returns the target of this kind and base. If the target does not exist, adds a target with zeros.
     pub(crate) fn get_mut(&mut self, kind: ExportKind, base: u16) -> &mut Target {
         let place = self.targets.binary_search_by_key(&(kind, base), |(key, _)| *key);
         let place = place.unwrap_or_else(|place| {
@@ -73,7 +73,7 @@ impl Targets {
         self.targets.iter().map(|(key, target)| (*key, target))
     }
 
-    /// Removes all targets and keeps their memory for reuse.
+    /// Removes all targets, and keeps the memory of the targets for reuse.
     pub(crate) fn clear(&mut self) {
         self.spare.extend(self.targets.drain(..).map(|(_, target)| target));
     }

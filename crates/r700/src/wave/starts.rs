@@ -17,8 +17,8 @@ pub(crate) struct ReadRows {
     pub(crate) all: Vec<usize>,
 }
 
-/// The initial rows of the wavefronts of a launch, and the lists that contain their values. All other rows do not
-/// change when a wavefront starts.
+/// The initial rows of the wavefronts of a launch, and the lists that contain the values of these rows. All other rows
+/// do not change when a wavefront starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts<'a> {
     /// Rows that are set to zero before inputs and columns fill them. The first list is for wavefronts whose lanes all
@@ -58,8 +58,8 @@ impl<'a> Starts<'a> {
             (first(columns.gpr)..).zip(&columns.components).map(|(row, column)| (row, column.as_slice()))
         });
         let columns: Vec<_> = columns.filter(|(row, _)| matters(row)).collect();
-        // If an input has a word for every lane of the launch, its rows need no zeros in wavefronts whose lanes all
-        // run.
+        // If an input has a word for every lane of the launch, the rows of this input need no zeros in wavefronts whose
+        // lanes all run.
         let fills = |row: usize| {
             let by_input = |(first, values): &(usize, &[[u32; 4]])| {
                 (*first..first + 4).contains(&row) && values.len() >= launch.lanes

@@ -1,4 +1,5 @@
-//! Compiles the templates of operations: emits code that computes their results as values of the generated code.
+//! Emits code for operations that have a template. The emitted code computes the results of these operations as values
+//! of the generated code.
 //!
 //! A [`Way`] is the fast or the slow path of a node under construction. [`Way::operation`] emits code for an operation
 //! of the fast engine. The emitted code computes the functions of [`crate::lane`] for all lanes of a vector at once.
@@ -22,16 +23,17 @@ const ROW: u32 = 4 * crate::chip::LANES as u32;
 /// Bytes of a register: four rows.
 const REGISTER: u32 = 4 * ROW;
 
-/// The sizes in bytes that a buffer may have if compiled code loads from it. The minimum is 4 because the code loads
-/// whole words.
+/// Permitted sizes, in bytes, of a buffer from which compiled code loads. The minimum is 4 because the code loads whole
+/// words.
 pub(super) const FITS: RangeInclusive<usize> = 4..=i32::MAX as usize;
 
 /// The buffer elements that the lanes fetch, one element per lane.
 struct Elements<'a> {
     vertex: &'a Vertex,
     site: u32,
-    /// For each lane, the offset of its element in the buffer, in bytes. The offset is valid only in `lanes`, the lanes
-    /// whose offset fits in 32 bits. The elements of the other lanes are outside every buffer.
+    /// For each lane, the offset of the lane's element in the buffer, in bytes. The offset is valid only for the lanes
+    /// in `lanes`. In these lanes, the offset fits in 32 bits. The elements of all other lanes are outside every
+    /// buffer.
     at: Value,
     lanes: Value,
 }
@@ -40,7 +42,8 @@ struct Elements<'a> {
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The predicate of each lane. Below, the lanes that run instructions with each PRED_SEL. `None` means all lanes.
+    /// The predicate of each lane. The next field contains, for each PRED_SEL, the lanes that run instructions with
+    /// this PRED_SEL. `None` means all lanes.
     predicate: Option<Value>,
     chosen: [Option<Value>; 2],
     /// The lanes that UPDATE_EXECUTE_MASK disables.
@@ -57,7 +60,7 @@ fn row(place: Place) -> Row {
 
 impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
-        // The window contains the registers that an index can select.
+        // The window of the strip contains the registers that an index can select.
         let strip = Strip::with_window(lowered.tables.indexed * REGISTER);
         let mut rows = Rows::on(strip, ACTIVE_ROW, exact, true);
         let fetches = |info: &FetchInfo| info.fetching.as_ref().is_some_and(is_vertex);
@@ -88,7 +91,7 @@ impl<'a> Way<'a> {
 
     // The methods that begin and end a clause.
 
-    /// Begins a clause. At its begin, the predicate is 1 for all lanes.
+    /// Begins a clause. When a clause begins, the predicate is 1 for all lanes.
     pub(super) fn begin(&mut self) {
         (self.predicate, self.chosen, self.skip) = (None, [None; 2], None);
     }
@@ -118,7 +121,8 @@ impl<'a> Way<'a> {
         self.chosen = [Some(holds), Some(self.rows.not(holds))];
     }
 
-    /// Emits code for a PRED_SET* whose test holds for the lanes `holds`, as `Lanes::decide` computes it.
+    /// Emits code for a PRED_SET* whose test holds for the lanes `holds`. The emitted code has the same effect as
+    /// `Lanes::decide`.
     fn decide(&mut self, operation: &Operation, holds: Value) {
         let running = self.chosen(operation.set);
         if operation.update_pred {
@@ -259,8 +263,8 @@ impl<'a> Way<'a> {
         Elements { vertex, site, at, lanes }
     }
 
-    /// Returns one component of the elements. If the buffer does not contain all bytes of the component, the result is
-    /// [`Vertex::outside`].
+    /// Returns one component of the elements. For a lane whose component is not completely inside the buffer, the
+    /// result is [`Vertex::outside`].
     fn component(&mut self, elements: &Elements<'_>, component: usize) -> Option<Value> {
         let (layout, numbers) = (elements.vertex.conversion.layout, elements.vertex.conversion.numbers);
         let (first, width, float) = layout.part(component)?;
@@ -319,7 +323,7 @@ impl<'a> Way<'a> {
         let whole = self.rows.two(Two::MinUnsigned, place, last);
         let [word, _] = self.rows.strip.site_load(elements.site, whole, elements.lanes);
         let beyond = self.rows.two(Two::Sub, place, whole);
-        // If all four bytes are outside, a shift by 32 bits removes all bits of the word.
+        // If all four bytes are outside the buffer, a shift by 32 bits removes all bits of the word.
         let four = self.rows.word(4);
         let beyond = self.rows.two(Two::MinUnsigned, beyond, four);
         let bits = self.rows.one(One::Shl(3), beyond);
@@ -368,7 +372,7 @@ impl<'a> Way<'a> {
         let register = self.rows.two(Two::Add, index, first);
         let inside = self.reach(register, chan)?;
         let mut word = self.rows.strip.window_load(inside);
-        // The values that this node has computed are not in memory yet, so they replace the loaded words.
+        // The values that this node has computed are not in memory yet, so these values replace the loaded words.
         let number = |row: Row| match row {
             Row::Group(place) if place < self.lowered.tables.indexed * REGISTER => Some(place / ROW),
             _ => None,
@@ -410,8 +414,8 @@ impl<'a> Way<'a> {
         sum.unwrap_or(zero)
     }
 
-    /// Applies OMOD or the factor of a MULADD to a value, then CLAMP. `chosen`: whether the value is an unchanged copy
-    /// of one of the operands.
+    /// Applies OMOD or the factor of a MULADD to a value. Then applies CLAMP to the product. `chosen`: whether the
+    /// value is an unchanged copy of one of the operands.
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {

@@ -8,10 +8,11 @@
 //! | `run` | enters and leaves compiled code, and updates the flow state |
 //!
 //! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
-//! instructions that no node contains: compiled code calls the engine at the end of a node, and then continues with
-//! another node. If an operation has no template, compiled code calls the fast engine's operation. A vertex fetch loads
-//! from a site. A site holds the memory of one buffer. If lockstep must name an instruction, a node may end inside a
-//! clause. At the end of such a node, lockstep compares only the registers.
+//! instructions that no node contains. For these instructions, compiled code calls the fast engine at the end of a
+//! node. Afterwards, compiled code continues with another node. If an operation has no template, compiled code calls
+//! the fast engine's operation. A vertex fetch loads from a site. A site holds the memory of one buffer. If lockstep
+//! must name an instruction, a node may end inside a clause. At the end of such a node, lockstep compares only the
+//! registers.
 
 mod code;
 mod run;
@@ -45,7 +46,7 @@ pub(super) struct Compiled {
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::R700>;
 
-/// For each part, its instructions. Compiled code counts how often each part runs.
+/// For each part, the instructions of the part. Compiled code counts how often each part runs.
 type Parts = Vec<Vec<Counted>>;
 
 /// The row that holds the mask of the active lanes.
@@ -58,9 +59,9 @@ const PLACES: u32 = MASK + 1;
 /// An instruction that compiled code runs and counts.
 #[derive(Clone, Copy, Debug)]
 enum Counted {
-    /// A run of groups of a clause, by its number in the program.
+    /// A run of groups of a clause. The value is the number of the run in the program.
     Run(u32),
-    /// A control-flow instruction, by its number in the program.
+    /// A control-flow instruction. The value is the number of the instruction in the program.
     Node(u32),
     /// An instruction of a fetch clause.
     Fetch(u32),
@@ -81,13 +82,13 @@ enum End {
     Cut { pc: u32, groups: usize },
 }
 
-/// Data about a node with which the engine updates the flow state.
+/// Data about a node. The engine uses these data to update the flow state.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     /// The address at which the node begins.
     pc: u32,
-    /// Whether this node contains a clause that must be inside a loop. Also set if compiled code can run from this node
-    /// into a node with such a clause without a change of the flow state.
+    /// Whether this node contains a clause that must be inside a loop. The field is also `true` if compiled code can
+    /// continue from this node, without a change of the flow state, with a node that contains such a clause.
     in_loop: bool,
     /// Addresses of the node's ALU_BREAKs. The lanes that an ALU_BREAK disables leave the node.
     leaves: Vec<u32>,
@@ -111,7 +112,8 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counters that compiled code needs. The counters of the parts come first.
+    /// Returns the number of counters that compiled code needs. The first of these counters are the counters of the
+    /// parts.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }
@@ -133,7 +135,8 @@ impl Compiled {
         run::node(&self.linked, number, budget, flow)
     }
 
-    /// Adds the counts of the parts to the counts of their instructions, and clears the counts of the parts.
+    /// Adds the counts of the parts to the counts of the instructions in these parts. Then sets the counts of the parts
+    /// to zero.
     pub(super) fn settle(&self, counts: &mut Counts) {
         let Counts { runs, nodes, fetches, code, .. } = counts;
         for (counted, times) in self.parts.iter().zip(code) {

@@ -1,7 +1,7 @@
 //! Enters and leaves linked code, and updates the flow state at the end of the nodes of this code.
 
-// This module calls generated code, and generated code calls functions of this module. Each unsafe block states why it
-// is sound.
+// This module calls generated code, and generated code calls functions of this module. Each unsafe block states why the
+// block is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -27,13 +27,13 @@ use crate::wave::{At, Wave};
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-/// A wavefront that runs compiled code. When compiled code calls operations or the flow control, it passes this
-/// structure as the context.
+/// A wavefront that runs compiled code. If compiled code calls an operation or the flow control, this structure is the
+/// context of the call.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
     issued: &'c mut Issued,
-    /// The run ends when the statistics reach this number of instructions.
+    /// The run ends when the statistics of the wavefront have counted this number of instructions.
     end_at: u64,
     /// The budget and the number of iterations at the latest entry into compiled code.
     given: (i32, u32),
@@ -204,8 +204,8 @@ pub(in crate::fast) fn run<O: Observer>(
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
     work.give_counts(linked, state);
     let arrived = Arrived { node, rows: [rows, narrow(), narrow()], counts: &mut counts };
-    // SAFETY: compiled code exists only if the processor supports its instruction set level. The code was traced for
-    // the layout of these rows. The row of the active lanes is set.
+    // SAFETY: compiled code exists only if the processor supports the instruction set level of this code. The code was
+    // traced for the layout of these rows. The row of the active lanes is set.
     let left = unsafe { linked.run(arrived, |own| own.pc, state, &mut work) };
     let place = match left {
         Left::Ended => None,
@@ -239,8 +239,8 @@ impl Runner<'_> {
             return;
         }
         for (site, bytes) in (0..).zip(memory) {
-            // SAFETY: the bytes exist as long as this runner. No other runner has the same identity. Compiled code only
-            // loads from the bytes.
+            // SAFETY: the bytes exist as long as this runner exists. No other runner has the same identity. Compiled
+            // code only loads from the bytes.
             unsafe { state.set_site(site, 0, std::ptr::from_ref(*bytes).cast_mut()) };
         }
     }

@@ -1,9 +1,9 @@
 //! Traces a program: converts its clauses to nodes of linked code.
 //!
-//! A node is a chain of ALU clauses, vertex fetches, and conditionals that consist of templates. A node ends at an
-//! instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, and before the target
-//! of a jump. A node also ends before an operation without a template; compiled code calls such an operation. Lanes
-//! that an ALU_BREAK disables leave the node.
+//! A node is a chain of ALU clauses, vertex fetches and conditionals. All parts of the chain have templates. A node
+//! ends at an instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, and before
+//! the target of a jump. A node also ends before an operation without a template. Compiled code calls such an
+//! operation. Lanes that an ALU_BREAK disables leave the node.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ const DEEPEST: u32 = 8;
 const MOST_INSTRUCTIONS: u32 = 400;
 
 /// Maximum number of lane masks that a node stores. Each mask needs one word. A node stores one mask for each
-/// conditional, and one for each clause after which lanes leave the node.
+/// conditional. A node also stores one mask for each clause after which lanes leave the node.
 const MOST_WORDS: u32 = 48;
 
 /// Traces a program. Returns its nodes, the instructions of each part that the nodes count, the vertex buffer of each
@@ -70,8 +70,8 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bo
     (traced, parts, buffers, merged.iter().any(Option::is_some))
 }
 
-/// Returns the runs of an ALU clause as one run. Returns `None` if anything but checks of indexed registers separates
-/// the runs, or if some operation has no template.
+/// Returns the runs of an ALU clause as one run. Returns `None` if the runs are separated by anything other than checks
+/// of indexed registers. Also returns `None` if some operation has no template.
 fn merged(lowered: &Lowered, node: &Node, has_template: &[bool]) -> Option<Groups> {
     let Work::Alu(clause) = &node.work else { return None };
     let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
@@ -107,7 +107,8 @@ fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
 }
 
 /// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. In a program
-/// with SET_GRADIENTS, whose state must survive between the instructions of a fetch clause, no instruction has a site.
+/// with SET_GRADIENTS, no fetch instruction has a site, because the state that SET_GRADIENTS sets must survive between
+/// the instructions of a fetch clause.
 fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
     let mut buffers: Vec<Bound> = Vec::new();
     let works = || lowered.fetches.iter().map(|info| info.fetching.as_ref().map(|fetching| &fetching.work));
@@ -129,7 +130,8 @@ fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
     (sites, buffers)
 }
 
-/// For each instruction, returns the instructions whose ADDR names it, and whether the instruction is part of a loop.
+/// For each instruction, returns the instructions whose ADDR names this instruction, and whether this instruction is
+/// part of a loop.
 fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
@@ -147,7 +149,7 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
 
 /// Part of one side of a conditional.
 enum Part {
-    /// An ALU clause or vertex fetches. The value is the number of the control-flow instruction.
+    /// An ALU clause, or a clause of vertex fetches. The value is the number of the control-flow instruction.
     Clause(u32),
     If(Conditional),
 }
@@ -167,7 +169,8 @@ struct Conditional {
 /// The POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// Whether the jump over the last side leads to this POP. If so, the POP is issued even if no lane runs that side.
+    /// Whether the jump over the last side leads to this POP. If the jump leads to this POP, the POP is issued even if
+    /// no lane runs the last side.
     always: bool,
 }
 
@@ -210,27 +213,29 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
-    /// For each clause that consists of several runs: these runs merged into one, if compiled code can run them as one.
+    /// For each clause of several runs, one run that consists of all these runs, or `None` if compiled code cannot run
+    /// the clause as one run.
     merged: &'a [Option<Groups>],
     /// The site of each fetch instruction that has a template.
     sites: Vec<Option<u32>>,
     extent: Extent,
-    /// For each instruction, whether it is compiled. Below, for each instruction, the instructions whose ADDR names it.
+    /// For each instruction, whether the instruction is compiled. The next field lists, for each instruction, the
+    /// instructions whose ADDR names this instruction.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
-    /// For each instruction, whether it is part of a loop.
+    /// For each instruction, whether the instruction is part of a loop.
     loops: Vec<bool>,
     /// Numbers of the instructions of the latest conditional in the open node.
     inside: Range<u32>,
     /// Maximum number of instructions in a node.
     most: u32,
     linker: Linker<R700, Way<'a>>,
-    /// For each instruction, the node that begins at it, if any.
+    /// For each instruction, the node that begins at this instruction, or `None` if no node begins at this instruction.
     starts: Vec<Option<u32>>,
     parts: Parts,
     own: Open,
-    /// The latest node that checks the instruction budget. Below, the number of instructions since the start of this
-    /// node.
+    /// The latest node that checks the instruction budget. The next field is the number of instructions since the start
+    /// of this node.
     checked: u32,
     before: u32,
 }
@@ -320,13 +325,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether beginning a node with an instruction is worthwhile. If a node contains only a short clause,
-    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if the loop around it
-    /// has other nodes.
+    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if the loop around
+    /// the node has other nodes.
     fn pays(&self, number: u32) -> bool {
         if !self.begins(number) {
             return false;
         }
-        // A compiled fetch saves more time than a compiled operation, so one fetch is enough.
+        // A compiled fetch saves more time than a compiled operation, so one compiled fetch makes a node worthwhile.
         let Some((_, run)) = self.clause(number) else { return true };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
         let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
@@ -527,9 +532,9 @@ impl<'a> Tracer<'a> {
         Some(Conditional { push, taken, other: Some((end, not)), pop, next })
     }
 
-    /// Returns the POP after the last side of a conditional, if any, and the instruction after the conditional. `end`
-    /// is the instruction after the last side. `over` is the jump over this side. Returns `None` unless `over` leads to
-    /// the POP or to the instruction after the conditional.
+    /// Returns the POP after the last side of a conditional, if the conditional has a POP. Also returns the instruction
+    /// after the conditional. `end` is the instruction after the last side. `over` is the jump over the last side.
+    /// Returns `None` unless `over` leads to the POP or to the instruction after the conditional.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -571,10 +576,10 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Returns the number of instructions of a conditional. Also returns the number of conditionals in it, including
-    /// the conditional itself.
+    /// Returns the number of instructions of a conditional. Also returns the number of conditionals inside this
+    /// conditional, plus one for this conditional itself.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
-        // The sum of 3 counts the JUMP, an ELSE and a POP.
+        // The number 3 counts the JUMP, an ELSE and a POP.
         let (mut size, mut words) = (self.size(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
@@ -662,8 +667,9 @@ impl<'a> Tracer<'a> {
     fn execute(&mut self, number: u32, run: &'a Groups) {
         let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
         if !self.is_all_templates(run) && ends {
-            // An operation that compiled code calls must not run for lanes that have left the node, and the call must
-            // not replace other code. So a new node begins with this operation.
+            // If compiled code calls an operation, the operation must not run for lanes that have left the node. In
+            // addition, if the node accesses memory at addresses of lanes, the call replaces the code of the node
+            // whenever a lane is outside this memory. So a new node begins with this operation.
             self.divide(number);
         }
         self.operate(run.operations.clone());

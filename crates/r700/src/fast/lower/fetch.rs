@@ -42,7 +42,7 @@ pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
     /// The number that the fetch adds to the index of the element.
     pub(in crate::fast) base: u32,
-    /// Distance between elements in bytes. Below, the offset of the fetched data in an element, in bytes.
+    /// Distance between elements in bytes. The next field is the offset of the fetched data in an element, in bytes.
     pub(in crate::fast) stride: usize,
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
@@ -69,8 +69,8 @@ pub(in crate::fast) struct Fetches {
     pub(in crate::fast) control: Control,
     /// Whether WAIT_ACK can wait for the clause.
     pub(in crate::fast) acknowledged: bool,
-    /// First instruction of the clause, as an index into the program's fetch instructions. Below, the number of
-    /// instructions.
+    /// First instruction of the clause, as an index into the program's fetch instructions. The next field is the number
+    /// of instructions in the clause.
     pub(in crate::fast) first: u32,
     pub(in crate::fast) count: u32,
 }
@@ -79,7 +79,7 @@ pub(in crate::fast) struct Fetches {
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct FetchInfo {
     pub(in crate::fast) addr: u32,
-    /// The lowered instruction, or `None` if the reference interpreter runs it.
+    /// The lowered instruction, or `None` if the reference interpreter runs the instruction.
     pub(in crate::fast) fetching: Option<Fetching>,
 }
 
@@ -93,7 +93,8 @@ pub(in crate::fast) struct Fetching {
     /// Destinations of the results, by component. A burst has one entry per register.
     pub(in crate::fast) dst: Vec<[Option<(Register, Chosen)>; 4]>,
     pub(in crate::fast) work: FetchWork,
-    /// Name under which the engine counts executions, or `None` if it does not count them.
+    /// Name under which the engine counts executions of the instruction, or `None` if the engine does not count these
+    /// executions.
     pub(in crate::fast) name: Option<&'static str>,
     pub(in crate::fast) exactness: Fidelity,
     pub(in crate::fast) rules: Vec<Rule>,
@@ -256,8 +257,9 @@ impl Lowering<'_> {
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
-        // If an instruction uses aL but no component of a register that depends on aL, the fast engine would not notice
-        // that aL does not exist. The reference interpreter runs such an instruction.
+        // An instruction can have a register number that depends on aL, but use no component of this register. For such
+        // an instruction, the fast engine would not notice that aL does not exist. So the reference interpreter runs
+        // the instruction.
         let asks = |row: &Register| matches!(row, Register::Loop(..));
         let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
         let rows = fetching.dst.as_flattened().iter().flatten();

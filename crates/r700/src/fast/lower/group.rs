@@ -1,8 +1,9 @@
 //! Lowers the operations of a group.
 //!
 //! A group reads all operands before it writes any result. Therefore an operation that writes a row must come after the
-//! operations of its group that read the row. If two operations read each other's destinations, one of the two
-//! operations writes an intermediate row. A copy at the end of the group moves this result to its destination.
+//! operations of its group that read the row. If two operations each read the row that the other operation writes, one
+//! of the two operations writes an intermediate row. At the end of the group, a copy moves the result from the
+//! intermediate row to the destination.
 
 use super::super::bodies::{CubeSlot, Dot4, General, Max4, Sets};
 use super::super::indexed::{Check, WriteByLoop, WriteByRow};
@@ -57,7 +58,7 @@ impl Lowering<'_> {
         let seen = |op: &AluOp| op.dst_rel;
         for (number, op) in group.ops.iter().enumerate() {
             // If a later instruction of the group writes through an index, the operands of this instruction are copied
-            // first. So the indexed write does not change them.
+            // first. So the indexed write does not change the copies.
             let held = group.ops[number + 1..].iter().any(seen);
             let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
             if !op.dst_rel {

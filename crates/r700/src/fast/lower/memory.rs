@@ -49,7 +49,7 @@ pub(in crate::fast) struct Stores {
     /// ARRAY_SIZE: index of the last element.
     pub(in crate::fast) last: u64,
     pub(in crate::fast) elem_dwords: usize,
-    /// For each register of the burst, the components that are written.
+    /// For each register of the burst, the components that the instruction writes.
     pub(in crate::fast) steps: Vec<[Option<Register>; 4]>,
     pub(in crate::fast) ack: bool,
 }
@@ -187,8 +187,9 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
-        // If an export uses aL but exports no component of a register, the fast engine would not notice that aL does
-        // not exist. The reference interpreter runs such an export.
+        // An export can have a register number that depends on aL, but export no component of this register. For such
+        // an export, the fast engine would not notice that aL does not exist. So the reference interpreter runs the
+        // export.
         if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
             return None;
         }
@@ -220,8 +221,8 @@ impl Lowering<'_> {
         };
         let elem_dwords = usize::from(export.elem_dwords);
         let components = export.components();
-        // If an export uses aL but writes no component, the fast engine would not notice that aL does not exist (see
-        // `exports`).
+        // An export can have a register number that depends on aL, but write no component. For such an export, the fast
+        // engine would not notice that aL does not exist (see `exports`).
         if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }

@@ -1,8 +1,8 @@
 //! Decides which groups of a clause are lowered, and for which groups PV and PS need separate rows.
 //!
 //! Usually, a group reads PV and PS from the destination rows of the previous group. PV and PS need separate rows if
-//! the previous group has no such destination. They also need separate rows if the reference interpreter runs or may
-//! run the reading group or the previous group.
+//! the previous group has no such destination rows. PV and PS also need separate rows if the reference interpreter runs
+//! or may run the reading group or the previous group.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -51,7 +51,7 @@ pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
     }
 }
 
-/// Returns, for each component of AR, whether a group writes it.
+/// Returns, for each component of AR, whether a group writes this component.
 pub(super) fn addresses(group: &Group<'_>) -> [bool; 4] {
     let mut written = [false; 4];
     let writes = |op: &&AluOp| matches!(op.opcode.meaning, Meaning::Mova(_) | Meaning::MovaLoop(_));
@@ -102,8 +102,8 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // An operation over several slots is not lowered if it has both an indexed operand and a predicate. In
-                // lanes that the predicate disables, the other slots do not see the operand.
+                // An operation over several slots is not lowered if the operation has both an indexed operand and a
+                // predicate. In lanes that the predicate disables, the other slots do not see the indexed operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -132,8 +132,9 @@ impl Lowering<'_> {
                 }
             });
             let destination = if op.dst_rel {
-                // The lowering moves an indexed write before later slots. If the instruction had other effects, these
-                // effects would also occur before the later slots, in the wrong order.
+                // The lowering moves an indexed write before the operations of later slots. If the instruction had
+                // other effects, these effects would also occur before the effects of the later slots, in the wrong
+                // order.
                 op.opcode.meaning.is_result_only() && op.write && index()
             } else {
                 !op.write || self.destination(op).is_some()
@@ -150,8 +151,9 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// For each group, returns whether it must write PV and PS to separate rows because a later group reads them from
-    /// these rows. After the entries of the groups, one more entry describes the state at the start of the clause.
+    /// For each group, returns whether the group must write PV and PS to separate rows because a later group reads PV
+    /// and PS from these rows. After the entries of the groups, one more entry describes the state at the start of the
+    /// clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];

@@ -1,8 +1,8 @@
 //! Assigns rows to operands, to destinations, and to the constants that do not change between executions of a group.
 //!
 //! Each constant of the environment has a row, determined by the constant's position in a bank. When the engine creates
-//! a wavefront, it copies the constant's value to this row. Therefore the engine does not lower a program again for
-//! draws that only change constants.
+//! a wavefront, the engine copies the constant's value to this row. Therefore the engine does not lower a program again
+//! for draws that only change constants.
 
 use reconverge_simt::registers::Row;
 
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         dst
     }
 
-    /// Returns the constants from which an index selects one.
+    /// Returns the list of constants from which an index selects one constant.
     fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
         let alternate = clause.alt_const;
         match source.operand {

@@ -23,12 +23,12 @@ use crate::words::{Op2, Op3};
 pub(super) struct Group {
     pub(super) words: Vec<[u32; 2]>,
     pub(super) literals: [Option<u32>; 4],
-    /// Literals that have no component yet. They receive a component when the group ends. Each entry has the literal's
-    /// instruction, source, value, and position in the text.
+    /// Literals that have no component yet. When the group ends, each of these literals receives a component. Each
+    /// entry has the literal's instruction, source, value, and position in the text.
     loose: Vec<(usize, usize, u32, Span)>,
     /// Number of the group, if the text states one.
     pub(super) number: Option<u64>,
-    /// Bit mask of the slots in use, by letter.
+    /// Bit mask of the slots in use, with one bit for each slot letter.
     taken: u8,
     /// Part of the text from the group's first slot to its last slot.
     span: Span,
@@ -56,7 +56,8 @@ fn letter(slot: &str) -> u8 {
     SLOTS.iter().position(|name| slot.starts_with(name)).map_or(0, |place| 1 << place)
 }
 
-/// Encoding of an ALU opcode: its number. For OP2, also how many sources the opcode reads.
+/// Encoding of an ALU opcode: the number of the opcode. For an OP2 opcode, the encoding also states how many sources
+/// the opcode reads.
 #[derive(Clone, Copy)]
 enum Code {
     Op2(u32, u8),
@@ -205,8 +206,8 @@ impl Asm<'_> {
         let slot_chan = CHANS.find(&slot.text[..1]).map(|at| at as u32);
         let (target, chan) = match split_chan(operands[0]) {
             Ok(split) => split,
-            // If the destination is `____` or a register without a component, its component is the component of the
-            // slot.
+            // If the destination is `____` or a register without a component, the instruction writes the component of
+            // its slot.
             Err(_) if is_whole(operands[0].text) => (operands[0].text, slot_chan.unwrap_or(0)),
             Err(fault) => return Err(fault),
         };
@@ -258,7 +259,7 @@ impl Asm<'_> {
                 next = Some((token, &attributes[place + 1..]));
                 break;
             }
-            // If an operation reads only one source, `~` marks its second source in the text.
+            // If an operation reads only one source, the text marks the operation's second source with `~`.
             if let Some(unused) = token.text.strip_prefix('~') {
                 let role = Role { inst, source: 1, dst_chan: chan, code };
                 words[0] |= match unused {
@@ -303,7 +304,7 @@ impl Asm<'_> {
             abs = true;
             text = match rest.strip_suffix('|') {
                 Some(text) => text,
-                // The component comes after the bars, as in `|R0|.x`.
+                // In an absolute value, the component comes after the bars, as in `|R0|.x`.
                 None => {
                     let (inner, outer) = rest.split_once('|').ok_or_else(fault)?;
                     joined = inner.trim().to_owned() + outer;
@@ -320,7 +321,7 @@ impl Asm<'_> {
         let raw = |selector: u32, rel: bool, chan: u32| {
             Ok((selector | u32::from(rel) << 9 | chan << 10 | negative, abs))
         };
-        // No constant begins with one of these letters. So the operand is a register or a constant in a window.
+        // A number never begins with one of these letters. So the operand is a register or a constant in a window.
         if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S' | b'T' | b'P')) {
             let whole = chan.unwrap_or(role.dst_chan);
             for (prefix, first, count) in

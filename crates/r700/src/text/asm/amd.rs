@@ -1,5 +1,5 @@
-//! Names and spellings of AMD's own assembly text. The grammar accepts both these and the names and spellings of this
-//! project.
+//! Names and spellings of AMD's own assembly text. The grammar accepts these names and spellings, and also the names
+//! and spellings of this project.
 //!
 //! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which
 //! reads this format for the Wii U; the listings of decaf-emu's disassembler. AMD's attributes are translated to the
@@ -28,7 +28,7 @@ pub(super) enum Dialect {
 }
 
 /// Returns the dialect of a text. If a line contains only END_OF_PROGRAM or a comment states a register, the dialect is
-/// that of latte-assembler.
+/// the dialect of latte-assembler.
 pub(super) fn dialect_of(source: &str) -> Dialect {
     let alone = |(at, word): (usize, &str)| {
         let before = source[..at].rsplit('\n').next().unwrap_or_default();
@@ -42,8 +42,8 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
     }
 }
 
-/// AMD's text has another name than this project for some ALU operations. Returns the name in this project of such an
-/// operation.
+/// Some ALU operations have another name in AMD's text than in this project. Returns the project's name for such an
+/// operation of AMD's text.
 pub(super) fn operation(name: &str) -> Option<&'static str> {
     super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
@@ -67,7 +67,7 @@ pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
 /// Operations of later chips with three operands. Each entry has the name of the operation and its number in OP3.
 pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
 
-/// AMD's text has another name than this project for some control-flow instructions. Returns the name in this project.
+/// Some control-flow instructions have another name in AMD's text than in this project. Returns the project's name.
 pub(super) fn control(name: &str) -> &str {
     match name {
         "EXP" => "EXPORT",
@@ -93,7 +93,7 @@ pub(super) fn is_control(name: &str) -> bool {
         || matches!(name, "ALU_12")
 }
 
-/// Splits `MEM_EXPORT_WRITE_IND` into the space and the type. AMD's text joins both in one word.
+/// Splits `MEM_EXPORT_WRITE_IND` into the space and the type. AMD's text joins the space and the type in one word.
 pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     let inst = ExportInst::ALL.iter().find(|inst| {
         let rest = name.strip_prefix(inst.name()).and_then(|rest| rest.strip_prefix('_'));
@@ -102,7 +102,7 @@ pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     Some((*inst, &name[inst.name().len() + 1..]))
 }
 
-/// AMD's text has another name than this project for some texture instructions. Returns the name in this project.
+/// Some texture instructions have another name in AMD's text than in this project. Returns the project's name.
 pub(super) fn texture(name: &str) -> &str {
     AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
 }
@@ -168,7 +168,7 @@ pub(super) fn attribute(
             "BC_FRAC_MODE" => put("BC_FRAC", 1),
             "CONST_BUF_NO_STRIDE" => put("NO_STRIDE", 1),
             "USE_CONST_FIELDS" => put("CONST_FIELDS", 1),
-            // Both attributes are the same bit. The bit has different names on R600 and R700.
+            // USES_WATERFALL and ALT_CONST are the same bit. The bit has different names on R600 and R700.
             "USES_WATERFALL" => put("ALT_CONST", 1),
             "ALT_CONST" => put("USES_WATERFALL", 1),
             "OMOD_M2" => put("OMOD", 1),
@@ -194,7 +194,7 @@ pub(super) fn attribute(
             let plain = value.text.trim_start_matches("ALWAYS_").trim_start_matches("CF_");
             put("COND", choice(Token { text: plain, ..value }, &names)?)
         }
-        // On later chips, EXECUTE_MASK_OP is in the bits that contain OMOD on these chips.
+        // On later chips, the field EXECUTE_MASK_OP is in the bits that contain OMOD on R600 and R700.
         "UPDATE_EXEC_MASK" => {
             let op = choice(value, &["DEACTIVATE", "BREAK", "CONTINUE", "KILL"])?;
             put("UPDATE_EXEC_MASK", 1) && put("OMOD", op)

@@ -63,7 +63,7 @@ impl Asm<'_> {
         for &token in rest {
             let (name, inner) = call(token);
             match (name, inner) {
-                // If the user must fill in ADDR or CNT, its parentheses are empty in AMD's text.
+                // In AMD's text, the parentheses of ADDR or CNT are empty if the user must fill in the value.
                 ("ADDR" | "CNT", Some(value)) if value.text.is_empty() => {}
                 ("ADDR" | "FAIL_JUMP_ADDR" | "PASS_JUMP_ADDR", Some(value)) => {
                     placed = true;

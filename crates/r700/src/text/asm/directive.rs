@@ -261,7 +261,7 @@ impl Asm<'_> {
                 self.body(at, true)?.extend(words);
             }
             _ => {
-                // The only directive left is `.literal`.
+                // The code above handles all other directives, so this directive is `.literal`.
                 let chan = arg(0)?;
                 let chan =
                     chan_of(chan.text).ok_or_else(|| wrong(chan, "a component x, y, z or w was expected"))?;
@@ -292,7 +292,7 @@ impl Asm<'_> {
         Ok(())
     }
 
-    /// Records that `what` is set at `at`. Reports an error if the program has already set it.
+    /// Records that `what` is set at `at`. Reports an error if the program has already set `what`.
     fn once(&mut self, at: Token<'_>, what: String) -> Parse<()> {
         if let Some(first) = self.set.get(&what) {
             return Err(wrong(at, format!("{what} is set twice")).related(*first, "the first"));

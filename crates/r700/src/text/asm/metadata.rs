@@ -112,7 +112,7 @@ const NAMED: [(&str, &[&str]); 2] = [
     ("Z_ORDER", &["LATE_Z", "EARLY_Z_THEN_LATE_Z", "RE_Z", "EARLY_Z_THEN_RE_Z"]),
 ];
 
-/// Names of data in the comments that a program of this project does not store.
+/// Names in the comments whose data a program of this project does not store.
 const NAMES: [&str; 10] = [
     "MODE",
     "ATTRIB_VARS",
@@ -137,7 +137,7 @@ pub(super) struct Stated {
     counts: Vec<(&'static str, u32)>,
     /// Locations of attributes, indexed by attribute.
     attributes: Vec<u32>,
-    /// Stated data that a program does not store.
+    /// Data that the comments state and that a program does not store.
     unkept: Vec<&'static str>,
     stage: Option<Stage>,
 }
@@ -168,7 +168,7 @@ impl Asm<'_> {
     }
 
     /// If comments state any register of the header of a Wii U shader file (`.gsh`), adds all registers of the header
-    /// to the state. If no comment states a register, it has latte-assembler's default.
+    /// to the state. A register that no comment states has the default value of latte-assembler.
     pub(super) fn state_of_metadata(&mut self, registers: u32, exports_pixels: bool) {
         let Some(first) = self.stated.first else { return };
         let own = self.state.iter().find_map(|(name, _)| name.strip_prefix("stage "));
@@ -286,7 +286,7 @@ impl Stated {
     }
 
     /// Returns the registers of the header of a shader file for `stage`. Each entry has the name, the instance and the
-    /// value of a register. If no comment states NUM_GPRS, its value is `gprs`.
+    /// value of a register. If no comment states NUM_GPRS, the value of NUM_GPRS is `gprs`.
     fn state(&self, stage: Stage, gprs: u32) -> Vec<(&'static str, Option<usize>, u32)> {
         let mut state = Vec::new();
         let get = |name: &str, number: usize| {

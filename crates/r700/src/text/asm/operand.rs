@@ -112,7 +112,7 @@ pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> 
     }
 }
 
-/// Parses bits, an integer or a float, without a sign. Returns its 32 bits.
+/// Parses bits, an integer or a float, without a sign. Returns the 32 bits of the number.
 pub(super) fn literal(text: &str) -> Option<u32> {
     if let Some(bits) = parse_number(text) {
         return u32::try_from(bits).ok();
@@ -125,7 +125,7 @@ pub(super) fn literal(text: &str) -> Option<u32> {
         .map(f32::to_bits)
 }
 
-/// Parses bits, an integer or a float, with or without a sign. Returns its 32 bits.
+/// Parses bits, an integer or a float, with or without a sign. Returns the 32 bits of the number.
 pub(super) fn signed_literal(text: &str) -> Option<u32> {
     match text.strip_prefix('-') {
         None => literal(text),

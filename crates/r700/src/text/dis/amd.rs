@@ -1,8 +1,8 @@
 //! Prints words as AMD's own assembly text, in the form of AMD's disassemblers. Sources: AMD, "R600/R700/Evergreen
 //! Assembly Language Format"; decaf-emu's disassembler of Latte. decaf-emu uses the manual's names for control flow.
 //!
-//! If AMD's text cannot express some data, the data follows in the syntax of this project. So the assembler returns the
-//! same words.
+//! If AMD's text cannot express some data, the disassembler also prints these data in the syntax of this project. So
+//! the assembler returns the same words.
 
 use reconverge_isa::FieldValue;
 
@@ -29,7 +29,7 @@ const RENAMED: [(&str, &str); 9] = [
 const BUILT_IN: [(u32, &str); 3] = [(248, "0.0f"), (249, "1.0f"), (252, "0.5f")];
 
 impl Dis<'_> {
-    /// Works like [`Dis::attrs`], but prints AMD's name of a value if AMD has a name for it.
+    /// Works like [`Dis::attrs`], but prints AMD's name of a value if AMD has a name for the value.
     fn amd_attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -93,7 +93,7 @@ impl Dis<'_> {
     }
 
     /// Prints the attributes of a control-flow instruction. In the last instruction, END_OF_PROGRAM is not an
-    /// attribute. The text shows it as a separate line.
+    /// attribute. The text shows this END_OF_PROGRAM as a separate line.
     fn amd_end(&mut self, words: &[u32; 2], table: &[Attr], last: bool, owned: &mut [u32; 2]) {
         let shown = if last { [words[0], words[1] & !(1 << 21)] } else { *words };
         self.amd_attrs(table, &shown, owned);
