@@ -26,7 +26,8 @@ pub struct Code {
     base: u32,
     stage: Stage,
     chip: Chip,
-    /// For every word, the instruction that starts there, once the instruction is decoded. A branch may go to any word.
+    /// For every word of the code, the instruction that starts at the word. The entry is empty until the instruction is
+    /// decoded. A branch may go to any word.
     slots: Vec<OnceLock<Result<Inst, Cause>>>,
 }
 
@@ -160,7 +161,7 @@ impl Code {
         self.base
     }
 
-    /// Returns, for every word, the instruction that starts there, if this instruction is valid and decoded.
+    /// Returns, for every word, the instruction that starts at the word, if this instruction is valid and decoded.
     pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
         (0..self.slots.len()).map(|place| self.slot(place))
     }

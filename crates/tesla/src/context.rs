@@ -110,12 +110,12 @@ pub struct Common {
     pub shared: Shared,
     /// The barriers of the block.
     pub barriers: Barriers,
-    /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even for lanes
-    /// whose guard does not hold. If the `join` of an instruction switches the warp to another path, the instruction
-    /// counts only when it executes later. A divergent branch is a `bra`, `ret` or `break` on which the active lanes
-    /// disagree.
+    /// The counters. When an instruction executes, the counters count the instruction for all lanes that are active at
+    /// that time, even for lanes whose guard does not hold. If the `join` of an instruction switches the warp to
+    /// another path, the counters count the instruction only when the warp executes the instruction later. A divergent
+    /// branch is a `bra`, `ret` or `break` on which the active lanes disagree.
     pub statistics: Statistics,
-    /// For each word of the code, the number of issues of the instruction at that word, since these counts were last
+    /// For each word of the code, how often warps have issued the instruction at that word since these counts were last
     /// added to the totals. Blocks that use this list one after another add to the same counts.
     pub issued: Vec<u64>,
     /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.

@@ -27,8 +27,8 @@ pub const fn of(op: &Op) -> (&'static str, Fidelity) {
 const fn arith(op: &Arith) -> (&'static str, Fidelity) {
     let (name, grade) = op.fidelity();
     match op {
-        // These two codes of the rounding field were not compared on hardware. They are interpreted as the other two
-        // rounding directions: down and up. (13.16)
+        // No comparison with hardware covered these two codes of the rounding field. The engines interpret the codes as
+        // the two remaining rounding directions, down and up. (13.16)
         Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
         | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
         _ => (name, grade),

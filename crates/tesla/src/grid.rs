@@ -34,7 +34,7 @@ pub struct Grid {
     context: Context,
     launch: Launch,
     local_bytes: u32,
-    /// `$r0` at the start of each warp of a block. Empty for graphics stages.
+    /// `$r0` at the start of each warp of a block. The list is empty for graphics stages.
     threads: Vec<Row<WARP>>,
     /// Whether the counts of instructions are disabled.
     uncounted: bool,
@@ -131,7 +131,7 @@ impl Grid {
         ((self.launch.shared_bytes(), *checks), inputs, *barriers, vertices)
     }
 
-    /// Returns the number of blocks, or of warps for a graphics stage.
+    /// Returns the number of blocks of a compute launch, or the number of warps of a graphics launch.
     pub fn blocks(&self) -> usize {
         self.launch.blocks()
     }
@@ -324,7 +324,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let (eights, others) = known.as_chunks();
     let mut bits = !Mask::first(known.len()).0;
     for (place, eight) in eights.iter().enumerate() {
-        // Each byte is 0 or 1. The product moves each byte to the bit for this byte in the uppermost byte.
+        // Each byte is 0 or 1. The multiplication moves each byte to one bit of the uppermost byte of the product.
         let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
         bits |= product >> 56 << (8 * place);
     }

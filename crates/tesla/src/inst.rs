@@ -444,7 +444,7 @@ pub enum Dst {
     R64(u8),
     /// Four registers. The number is as encoded.
     R128(u8),
-    /// An address register `$a`, which receives the low 16 bits.
+    /// An address register `$a`, which receives the low 16 bits of the result.
     A(u8),
     /// `$c`, for `mov $c, $r` and `vote`. The instruction writes this register even if `Inst::cdst` is `None`.
     C(u8),

@@ -250,8 +250,8 @@ pub(super) trait Kernel {
         None
     }
 
-    /// Computes all lanes of a row for which [`Kernel::by_host`] returns `None`. Returns `None` if some lane is an
-    /// exception to this computation as well.
+    /// Computes all lanes of a row for which [`Kernel::by_host`] has returned `None`. Also returns `None` if some lane
+    /// is an exception to this computation.
     #[inline(always)]
     fn rarely<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
@@ -362,8 +362,8 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Shifts `new` left by `shift`, and returns `old` with some bits replaced by the shifted bits: with 16 bits if
-/// `narrow` is set, otherwise with all bits.
+/// Shifts `new` left by `shift`, and returns `old` with some of its bits replaced by the shifted bits. Replaces 16 bits
+/// if `narrow` is set, otherwise all bits.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

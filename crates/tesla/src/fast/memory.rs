@@ -7,8 +7,8 @@
 //!
 //! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any change
 //! that the transfer has made. Loads do not write a register before all lanes have their values. If a store fails at
-//! some lane, the bytes of earlier lanes are stored again. Atomic operations and locks begin only after every lane has
-//! its address.
+//! some lane, the reference interpreter stores the bytes of the earlier lanes again. Atomic operations and locks begin
+//! only after every lane has its address.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};

@@ -6,8 +6,9 @@
 //! rcp, rsqrt and lg2 in two octaves, and for every sine and power of two.
 //!
 //! The sums of the interpolation have 40 bits. A word holds the lower 32 bits exactly, and an estimate provides the
-//! bits above them ([`Terms::sum`]). Measured times (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2
-//! 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, rcp took 24 and lg2 41.
+//! bits above these 32 bits ([`Terms::sum`]). Measured times (AVX2), in multiples of the time of a warp's `add b32`:
+//! rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, the time of rcp was 24, and
+//! the time of lg2 was 41.
 
 use reconverge_simt::wide::Wide;
 
@@ -161,7 +162,8 @@ pub(super) fn rsqrt<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Returns the exponent without bias, and the fraction with one bit added at its top: the lowest bit of the exponent.
+/// Returns the exponent without bias, and the fraction. The lowest bit of the exponent is added to the fraction as the
+/// top bit.
 #[inline(always)]
 fn halving(x: u32) -> (i32, u32) {
     let unbiased = ((x >> 23 & 0xff) as i32).wrapping_sub(127);

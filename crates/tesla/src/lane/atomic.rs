@@ -1,8 +1,8 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
 //! Atomics return the old word, and reductions return nothing. An atomic and a reduction with the same operation store
-//! the same new word. Types of less than 32 bits are omitted: chips before G200 replicate the value over the word
-//! (according to INSNS), and later chips do nothing.
+//! the same new word. This file omits types of less than 32 bits. According to INSNS, chips before G200 replicate a
+//! value of such a type over the word, and later chips do nothing.
 
 /// An operation on a 32-bit word. The type of the word is u32 or b32 unless the instruction is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

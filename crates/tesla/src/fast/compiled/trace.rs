@@ -1,8 +1,8 @@
 //! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks in which each block is reached only from the previous block. The node includes the
-//! conditionals among these blocks. A node also ends after a store, and before an operation without a template. A
-//! separate node calls such an operation.
+//! conditionals among these blocks. A store ends a node. A node also ends before an operation without a template, and a
+//! separate node calls this operation.
 
 use std::ops::Range;
 

@@ -110,7 +110,8 @@ impl Lower<'_> {
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         match mem.space {
             Space::Const(_) => Uniform::of(mem).is_some(),
-            // If races are checked, reads after the header and the parameters must be checked as well.
+            // If the launch checks races, a read of bytes after the header and the parameters must be checked for
+            // races.
             Space::Shared => {
                 let given = self.context.checks.map(|checks| checks.given as usize);
                 fixed && (place_of(mem) + bytes) as usize <= given.unwrap_or(self.shared_bytes)
