@@ -346,7 +346,7 @@ fn in_lockstep<O: Observer>(
 }
 
 /// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many instructions. Blocks run
-/// in the guaranteed order. A copy is a snapshot.
+/// one after another in the order of their index. A copy of a `Run` is a snapshot of the launch.
 ///
 /// The fast engine executes a step if the observer does not receive data events, and the options do not select the
 /// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two engines in

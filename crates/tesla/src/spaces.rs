@@ -162,8 +162,9 @@ impl Shared {
 
     /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether the lock was free.
     ///
-    /// **Open** (section 4): hardware hashes words onto a finite set of locks. Here, every word has its own lock, so
-    /// fewer attempts to take a lock fail. If a thread already holds the lock, another attempt of that thread fails.
+    /// **Open** (section 4): hardware hashes words onto a finite set of locks. This machine has a separate lock for
+    /// every word, so fewer attempts to take a lock fail than on hardware. If a thread already holds the lock, another
+    /// attempt of that thread fails.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
         let word = address as usize / 4;
         if self.locks.len() <= word {

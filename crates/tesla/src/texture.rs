@@ -47,7 +47,7 @@ impl Texture {
 /// The value of one component in the result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// The share of texels that pass, from 0 to 1.
+    /// The share of texels that pass the comparison, from 0 to 1.
     Share,
     /// Zero, as a float.
     Zero,
@@ -321,8 +321,8 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
 }
 
 /// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number in units of
-/// 1/256. Mesa expects this order: its compiler swaps the two values on later chips, but not on these chips. (Mesa,
-/// `handleTXLQ`)
+/// 1/256. Mesa expects this order. Mesa's compiler swaps the two values on later chips, but not on the chips of this
+/// crate. (Mesa, `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
     [fixed(level), fixed(lod), 0, 0]
@@ -504,8 +504,8 @@ mod tests {
     fn a_level_of_detail_is_in_fractions_of_256() {
         let mips = Sampler { mip: MipFilter::Linear, ..Sampler::default() };
         let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
-        // A step of 2.0 between lanes is eight texels, which is beyond the last level. A step of 0.125 is half a texel,
-        // which is below level 0.
+        // A step of 2.0 between lanes is a step of eight texels, which needs a level beyond the last level. A step of
+        // 0.125 is a step of half a texel, which needs a level below level 0.
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let of = |step: f32| {
             let quad = [at(0.0, 0.0), at(step, 0.0), at(0.0, step), at(step, step)];

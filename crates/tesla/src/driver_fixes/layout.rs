@@ -1,6 +1,6 @@
 //! The arguments and variables of a kernel in s[], and the meaning of an operand in s[].
 //!
-//! The form of an operand shows its meaning:
+//! The form of an operand shows the meaning of the operand:
 //!
 //! | operand | meaning |
 //! |---|---|

@@ -87,8 +87,8 @@ pub(super) const fn rounding(code: u32) -> Rounding {
     [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][code as usize & 3]
 }
 
-/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. For
-/// the other two codes, the interpretation is that of the description. (13.16)
+/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. This
+/// part interprets the other two codes as docs/tesla.md recommends. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
     word!(
         "rounding",

@@ -137,7 +137,7 @@ impl Lower<'_> {
         Some(fetch.dst)
     }
 
-    /// Adds the operations of an arithmetic instruction. The rows of its sources are already set.
+    /// Adds the operations of an arithmetic instruction. The rows of the instruction's sources are already set.
     pub(super) fn result(
         &mut self,
         op: &Arith,
