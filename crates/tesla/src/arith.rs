@@ -222,8 +222,8 @@ operations! {
     // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// The rounding mode: to nearest or toward zero. For the two invalid codes of the field, docs/tesla.md
-        /// recommends rounding down and rounding up.
+        /// The rounding mode: to nearest or toward zero. For the two invalid codes of the field, the machine's
+        /// description recommends rounding down and rounding up.
         rounding: Rounding,
         /// Whether to saturate the result.
         sat: bool,

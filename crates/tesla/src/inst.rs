@@ -376,7 +376,7 @@ pub enum Special {
     Pm(u8),
     /// 8: sample number.
     Sampleid,
-    /// 9 to 15: unknown. The description recommends that these registers read 0.
+    /// 9 to 15: unknown. The machine's description recommends that these registers read 0.
     Unknown(u8),
 }
 

@@ -147,7 +147,7 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    // No blocks remain here, unless runs must stop.
+    // At this point, no blocks remain in `rest`, unless a request to stop all runs has ended the loop.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 

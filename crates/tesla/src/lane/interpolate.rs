@@ -1,7 +1,8 @@
 //! Interpolation (`interp`): the value of an interpolant at a fragment. (6.7)
 //!
 //! The modes are known, but the hardware's rounding of the plane equation is not known. [`plane`] is the interpretation
-//! that docs/tesla.md recommends. The exactness of all results here is therefore *recommended*, not measured.
+//! that the machine's description recommends. The exactness of all results here is therefore *recommended*, not
+//! measured.
 
 use super::float::{self, NAN, Saturate};
 use super::{Flags, Rounding};

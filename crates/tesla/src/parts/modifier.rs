@@ -88,7 +88,7 @@ pub(super) const fn rounding(code: u32) -> Rounding {
 }
 
 /// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. This
-/// part interprets the other two codes as docs/tesla.md recommends. (13.16)
+/// part interprets the other two codes as the machine's description recommends. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
     word!(
         "rounding",
