@@ -94,7 +94,7 @@ pub fn load<G: Store>(
 /// documents do not say which lane's value remains in memory.)
 ///
 /// # Errors
-/// The address is outside the memory space, or the space cannot be written.
+/// The address is outside the memory space, or the program cannot write to the space.
 #[allow(clippy::too_many_arguments)]
 pub fn store<G: Store>(
     context: &Context,
@@ -185,7 +185,7 @@ fn part_of_word(word: u32, address: u32) -> u128 {
     u128::from(word >> (8 * (address & 3)))
 }
 
-/// Returns the loaded bytes of an access, extended to 32 bits if the access is narrower.
+/// Returns the loaded bytes of an access, extended to 32 bits if the access is narrower than 32 bits.
 #[inline(always)]
 pub fn extended(raw: u128, access: Access) -> u128 {
     match access {

@@ -136,7 +136,7 @@ impl Barriers {
     }
 
     /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
-    /// exits rely on this rule, and would hang otherwise. The documents do not describe this case.
+    /// exits rely on this rule. Without this rule, such programs would hang. The documents do not describe this case.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }

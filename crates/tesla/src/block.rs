@@ -155,7 +155,7 @@ impl Block {
         self.advance_by(executor, context, global, observer, most, 0)
     }
 
-    /// Runs like [`Block::advance`], but the engine may switch to another warp up to `passes` times.
+    /// Runs the current warp like [`Block::advance`], but the engine may switch to another warp up to `passes` times.
     #[inline]
     fn advance_by<E: Executor, G: Store, O: Observer>(
         &mut self,

@@ -34,7 +34,8 @@ pub struct Code {
 impl Code {
     /// Decodes the instruction that starts at each of the words. The first word is at byte address `base`.
     ///
-    /// Words that cannot be decoded trap only when control reaches them, because data may lie between instructions.
+    /// A word that cannot be decoded causes a trap only when control reaches the word, because data may lie between
+    /// instructions.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         let code = Code::undecoded(words, base, stage, chip);
         for place in 0..words.len() {
@@ -54,8 +55,8 @@ impl Code {
         }
     }
 
-    /// Decodes the instructions that are reachable from the first instruction, and returns the valid ones. Returns
-    /// `None` if an indirect branch can reach any instruction.
+    /// Decodes the instructions that are reachable from the first instruction, and returns the valid instructions among
+    /// them. Returns `None` if an indirect branch can reach any instruction.
     pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
         let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {

@@ -28,7 +28,8 @@ pub struct Context {
     pub setup: Arc<Setup>,
     /// The location of g0..g15[].
     pub segments: Segments,
-    /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
+    /// Number of allocated barriers. `None` means that the launch does not specify the number, and the program may use
+    /// all barriers.
     pub barriers: Option<u32>,
     /// The words of p[].
     pub vertices: Vec<u32>,
@@ -38,8 +39,8 @@ pub struct Context {
     pub checks: Option<SharedChecks>,
     /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether an access beyond the limit of a lenient segment was dropped. Dropped accesses of blocks that run a
-    /// second time count as well.
+    /// Whether an access beyond the limit of a lenient segment was dropped. A dropped access also counts if the block
+    /// of the access later runs a second time.
     pub dropped: Arc<AtomicBool>,
 }
 

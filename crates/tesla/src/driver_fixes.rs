@@ -3,10 +3,10 @@
 //!
 //! s[] begins with 0x14 bytes that the hardware and the driver write. After these bytes, s[] holds the arguments of the
 //! kernel, and then the variables of the kernel. The compiler counts both arguments and variables from 0 (F2). If the
-//! compiler does not fold the load of an argument into another instruction, it encodes the load like a load of a
-//! shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5). Source:
-//! Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add
-//! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
+//! compiler does not fold the load of an argument into another instruction, the compiler encodes the load like a load
+//! of a shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5).
+//! Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not
+//! add `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
 //! `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
 //! Two more faults lose bits. First, the field for an offset has only five bits in a load without a type, and in an
@@ -48,7 +48,7 @@ impl DriverFixes {
 /// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFault {
-    /// F2: the address of a variable or an argument counts from s\[0x0\].
+    /// F2: the compiler counts the address of a variable or an argument from s\[0x0\].
     Offset,
     /// F5: the load of an argument has a form without a type.
     Form,
@@ -324,7 +324,8 @@ mod tests {
              cvt u32 $r4 u16 b32 s[0xc]
              exit nop",
         );
-        // The pointer is at 0 or 0x80, and another instruction loads 0x80. The 16-bit argument is at 0x86 or 0xc6.
+        // The pointer is at byte 0 or 0x80 of the arguments, and another instruction loads the argument at byte 0x80.
+        // The 16-bit argument is at 0x86 or 0xc6.
         let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x86 + 0x14)];
         assert_eq!(places(&code, 0x88), all);
         assert!(faults(&code, fixes(0x88)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));

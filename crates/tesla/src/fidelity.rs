@@ -6,8 +6,8 @@ use crate::inst::{Arith, Control, Group, Memory, Op, TexOp};
 use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
-/// Returns the name and the grade of an operation. Both come from the operation's row in [`crate::inst`], unless they
-/// depend on the modifiers.
+/// Returns the name and the grade of an operation. The operation's row in [`crate::inst`] contains the name and the
+/// grade, unless they depend on the modifiers.
 ///
 /// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves, memory
 /// and the common control flow are as documented. All other operations follow recommended interpretations.

@@ -214,8 +214,8 @@ impl Flow {
     }
 
     /// Returns the lanes that do not run again, except as part of their quad between `quadon` and `quadpop`. Such a
-    /// lane was never launched, exited, or returned without a CALL entry that waits for the lane. The outputs of such a
-    /// lane are final. (9.6)
+    /// lane was never launched, or the lane has exited, or the lane has returned without a CALL entry that waits for
+    /// the lane. The outputs of such a lane are final. (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);

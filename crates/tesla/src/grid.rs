@@ -24,8 +24,8 @@ use crate::trap::Cause;
 
 /// The parts of a launch, other than its environment, on which lowering depends. The first part is the number of bytes
 /// of s[], with the parameters of the race checks. The other parts are the words of a[] or v[] that every lane has (if
-/// they matter), the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists
-/// takes a function call.
+/// lowering depends on these words), the number of barriers, and p[] (if any). p[] is an option because a comparison of
+/// two empty lists takes a function call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.

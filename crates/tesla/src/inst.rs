@@ -234,7 +234,7 @@ impl Condition {
 /// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
 /// (2.2)
 ///
-/// If the instruction also reads a `$c` as data (`addc`), it reads the `$c` of its predicate.
+/// If the instruction also reads a `$c` as data (`addc`), the instruction reads the `$c` of its predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].

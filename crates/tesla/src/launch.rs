@@ -157,7 +157,7 @@ impl Setup {
     }
 }
 
-/// The environment for which a program is loaded: everything that its runs have in common.
+/// The environment for which a program is loaded: everything that all runs of the program have in common.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The program type.

@@ -1,5 +1,5 @@
-//! Paths of control flow with a stack: finds the reachable states of a machine that pushes and pops, without running
-//! the machine.
+//! Paths of control flow with a stack. This file finds the reachable states of a machine that pushes and pops, without
+//! running the machine.
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
 //! determine the next step. This file stores the tokens that can be below a token per token, not per state. So the

@@ -3,8 +3,8 @@
 //!
 //! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
 //! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane
-//! functions of operations, `access.rs` has memory, and `flow.rs` has the stack. Other engines can use all of these
-//! files.
+//! functions of operations, `access.rs` has the accesses to memory, and `flow.rs` has the operations on the token
+//! stack. Other engines can use all of these files.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;
@@ -510,8 +510,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.9: results overwrite sources, and the lanes of a quad read each other's sources. All sources are read before
-    /// any result is written.
+    /// 6.9: the results of a lane overwrite its sources, and a lane also reads the sources of the other lanes of its
+    /// quad. All sources are read before any result is written.
     fn texture(&mut self, tex: &Tex, executing: Mask) -> Result<(), Failure> {
         let read = match tex.op {
             TexOp::Auto => Read::Auto,

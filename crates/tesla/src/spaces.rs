@@ -216,9 +216,9 @@ impl Segment {
     pub const ALL: Segment = Segment::linear(0, u32::MAX);
 }
 
-/// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles side by side form a row of tiles, and the rows of
-/// tiles follow each other in memory. In an offset, bits 31..16 are the number of the row, and bits 15..0 are the
-/// offset of the byte in the row.
+/// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles that are side by side form a row of tiles. In
+/// memory, each row of tiles follows the previous row of tiles. In an offset, bits 31..16 are the number of the row,
+/// and bits 15..0 are the offset of the byte in the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Number of bytes from one row of tiles to the next.

@@ -55,9 +55,9 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid, and words of the provoking vertex, if they differ from the words at the centre. These
-    /// words are stored in the struct itself, because an allocation for each warp takes longer than the evaluation of a
-    /// fragment's planes.
+    /// Words at the centroid, and words of the provoking vertex, if these words differ from the words at the centre.
+    /// These words are stored in the struct itself, because an allocation for each warp takes longer than the
+    /// evaluation of a fragment's planes.
     others: Option<[Row<WARP>; 2]>,
 }
 

@@ -341,8 +341,8 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
 
 /// Returns width, height, depth and number of levels. The sizes are those of the level in the source. For an array, the
 /// number of layers follows the sizes: the number of layers is in y for one dimension, and in z for two dimensions. An
-/// NV92 passes tests of `textureSize` for both kinds of array, and its driver takes y and z without changes. **Open**:
-/// the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
+/// NV92 passes tests of `textureSize` for both kinds of array, and the driver of this chip takes y and z without
+/// changes. **Open**: the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
@@ -516,8 +516,8 @@ mod tests {
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
     }
 
-    /// ARB_texture_query_lod: the level of detail is returned with any bias, before the level is clamped to the
-    /// sampler's range.
+    /// ARB_texture_query_lod: the query returns the level of detail after adding any bias, and before clamping the
+    /// level to the sampler's range.
     #[test]
     fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
         let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };

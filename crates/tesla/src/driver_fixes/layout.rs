@@ -294,7 +294,7 @@ fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
 }
 
-/// Returns the operands in s[] of an instruction, each with its index among the sources.
+/// Returns those operands of an instruction that are in s[], each with its index among the sources.
 pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
     let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
     let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();

@@ -3,8 +3,8 @@
 //!
 //! A [`Body`] is written once, as branch-free loops over all lanes, and stores its result only in the lanes of a mask.
 //! A [`handler`] is a body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes. Rows 0
-//! to n - 1 are the registers. The rows after them are the [room](reconverge_simt::registers), which holds constants
-//! and intermediate results. So a handler does not depend on the origin of its operands.
+//! to n - 1 are the registers. The rows after the registers are the [room](reconverge_simt::registers), which holds
+//! constants and intermediate results. So a handler does not depend on the origin of its operands.
 
 use std::marker::PhantomData;
 
@@ -258,8 +258,9 @@ pub(super) trait Kernel {
     }
 }
 
-/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that it writes
-/// a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source has a modifier.
+/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that the
+/// operation writes a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source
+/// has a modifier.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );

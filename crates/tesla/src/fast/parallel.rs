@@ -103,8 +103,8 @@ impl<E: Executor> Ahead<'_, E> {
     }
 }
 
-/// Splits the blocks of a batch into parts. Parts are smaller towards the end, so that no thread runs a large part
-/// while the other threads are idle.
+/// Splits the blocks of a batch into parts. The parts at the end of the batch are smaller, so that no thread runs a
+/// large part while the other threads are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {

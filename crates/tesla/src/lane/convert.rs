@@ -241,8 +241,8 @@ pub fn f2f16(
     finish_f16(narrow_f16(single, if integral { Rounding::Zero } else { rounding }, rounding))
 }
 
-/// Returns a source as an f32 after these steps, in this order: widens the source, applies its modifiers, makes a NaN
-/// canonical, saturates the value and, if requested, rounds it to a whole number.
+/// Returns a source as an f32. The function first widens the source, applies the source's modifiers, makes a NaN
+/// canonical, and saturates the value. If requested, the function then rounds the value to a whole number.
 #[inline(always)]
 fn to_single(
     integral: Option<Rounding>,

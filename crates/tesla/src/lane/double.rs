@@ -153,7 +153,7 @@ fn extreme(a: u64, b: u64, take_a: bool) -> (u64, Flags) {
     finish(if !is_nan(a) & (take_a | is_nan(b)) { a } else { b })
 }
 
-/// Returns set, a 32-bit result: all ones for true, 0 for false. Zeros of either sign are equal.
+/// Returns the 32-bit result of set: all ones for true, 0 for false. Zeros of either sign are equal.
 #[inline(always)]
 pub fn set(compare: Compare, mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u32, Flags) {
     let (x, y) = (f64::from_bits(mod_a.f64(a)), f64::from_bits(mod_b.f64(b)));

@@ -191,7 +191,8 @@ fn extreme(a: u32, b: u32, take_a: bool) -> (u32, Flags) {
     finish(if take_a { a } else { b }, Saturate::No, false)
 }
 
-/// Returns set of two modified sources: all ones for true, 0 for false. Zeros of either sign are equal. (6.3)
+/// Returns the result of set for two modified sources: all ones for true, 0 for false. Zeros of either sign are equal.
+/// (6.3)
 #[inline(always)]
 pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     let (x, y) = (f32::from_bits(flush(a)), f32::from_bits(flush(b)));

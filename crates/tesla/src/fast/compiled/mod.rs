@@ -43,7 +43,7 @@ type Traced = reconverge_jit::Traced<run::Tesla>;
 /// indices of the instructions in the code.
 type Parts = Vec<Vec<usize>>;
 
-/// An instruction's load or store: its number, if the instruction has a load or store, and its site, if compiled code
+/// The load or store of an instruction, if the instruction has one. The load or store has a site only if compiled code
 /// accesses the memory without a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {

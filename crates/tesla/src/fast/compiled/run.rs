@@ -185,8 +185,8 @@ impl<'a> Runner<'a> {
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
-        // SAFETY: nodes exist only if the processor has the level. They were traced for the layout of these rows, which
-        // contain the row of the active lanes. They were also traced for a window of these bytes.
+        // SAFETY: nodes exist only if the processor has the level. The nodes were traced for the layout of these rows,
+        // which contain the row of the active lanes. The nodes were also traced for a window of these bytes.
         let left =
             unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
         let Work { cursor, exit, .. } = work;

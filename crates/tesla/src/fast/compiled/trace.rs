@@ -75,8 +75,8 @@ pub(super) fn trace<'a>(
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// Returns for each block whether the block is part of a loop: whether it is between a backward branch and the target
-/// of that branch.
+/// Returns, for each block, whether the block is part of a loop. Such a block is between a backward branch and the
+/// target of that branch.
 fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut loops = vec![false; lowered.blocks.len()];
     for (number, block) in lowered.blocks.iter().enumerate() {
@@ -292,7 +292,7 @@ impl<'a> Tracer<'a> {
             && self.covered() + size <= self.most
     }
 
-    /// Traces the code after a `joinat` that [converts](Self::converts), up to its join.
+    /// Traces the code after a `joinat` that [converts](Self::converts), up to the join of the conditional.
     fn conditional(&mut self, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = *conditional;
         self.execute(branch, true);
