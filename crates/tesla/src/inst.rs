@@ -336,7 +336,7 @@ impl Access {
 /// The base of a memory operand's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// An address register `$a0` to `$a7`, 16 bits. `$a0` reads 0. Operands that cannot be indexed have `$a0`.
+    /// An address register `$a0` to `$a7`, 16 bits. `$a0` reads 0. Operands that cannot be indexed have the base `$a0`.
     A(u8),
     /// A general register, 32 bits. Only operands in g[] have this base.
     R(u8),
@@ -558,8 +558,8 @@ operations! {
         LdLock => "ld lock", Recommended;
         /// src\[0\] (s[]) = src\[1\]. Releases the lock of the stored word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
-        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the interpolant is multiplied by src\[1\]
-        /// with `modifiers[1]`. \[interp\]
+        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the result is the product of the interpolant
+        /// and src\[1\], after `modifiers[1]`. \[interp\]
         Interp {
             /// The position at which the interpolant is evaluated.
             position: Position,

@@ -514,8 +514,8 @@ impl Run {
         ran.end
     }
 
-    /// Replaces the words of the program by the same number of words. Words that cannot be decoded trap when control
-    /// reaches them.
+    /// Replaces the words of the program by the same number of words. A word that cannot be decoded causes a trap when
+    /// control reaches the word.
     pub fn set_words(&mut self, words: &[u32]) {
         if let Some(fast) = &self.fast {
             fast.settle(&mut self.block.common);

@@ -26,8 +26,8 @@ impl Constants {
         Constants::default()
     }
 
-    /// Writes `bytes` at `offset` of a bank. The bank grows as needed, and a gap is filled with zeros. Returns `false`
-    /// if the bank does not exist or would exceed 64 KiB.
+    /// Writes `bytes` at `offset` of a bank. The bank grows as needed, and this function fills any gap with zeros.
+    /// Returns `false` if the bank does not exist or would exceed 64 KiB.
     pub fn place(&mut self, bank: usize, offset: usize, bytes: &[u8]) -> bool {
         let Some(bank) = self.banks.get_mut(bank) else { return false };
         let Some(end) = offset.checked_add(bytes.len()).filter(|&end| end <= BANK_BYTES) else {
@@ -119,7 +119,7 @@ impl Shared {
         self.races.iter_mut().for_each(|races| races.note_load(accessor, address, bytes));
     }
 
-    /// Records that bytes have been written by something other than the program.
+    /// Records that something other than the program has written bytes.
     pub fn written_from_outside(&mut self, bytes: Range<usize>) {
         self.races.iter_mut().for_each(|races| races.preset(bytes.clone()));
     }

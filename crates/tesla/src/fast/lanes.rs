@@ -31,7 +31,7 @@ pub(super) const PREDICATED: usize = 1;
 /// The data that all operations of a program share.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Operands of the instructions that are executed lane by lane, by number.
+    /// Operands of the instructions that are executed lane by lane, in the order of their numbers.
     pub(super) generals: Vec<GeneralOperands>,
     /// Texture instructions and `quadop`s, by number.
     pub(super) textures: Vec<Tex>,

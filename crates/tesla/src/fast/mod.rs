@@ -1,5 +1,5 @@
 //! The fast engine. This engine executes an instruction for all lanes of a warp at once, as operations on rows of 32
-//! values. The engine decides everything that is known before a run only once per program.
+//! values. For each program, the engine decides once everything that is known before a run.
 //!
 //! | read | for |
 //! |---|---|

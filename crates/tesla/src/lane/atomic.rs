@@ -31,8 +31,8 @@ pub enum Atomic {
 
 /// Returns the new word. Only [`Atomic::Cas`] uses `src3`. Only max, min, inc and dec use `signed`.
 ///
-/// If `before_g200` is set, signed inc and dec treat a negative source as signed. G200 and later chips treat such a
-/// source as u32.
+/// If `before_g200` is set, signed inc and dec treat a negative source as a signed number. G200 and later chips treat
+/// such a source as u32.
 #[inline(always)]
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;

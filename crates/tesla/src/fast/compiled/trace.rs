@@ -43,7 +43,7 @@ pub(super) fn trace<'a>(
     if context.code.slots().flatten().any(quads) {
         chosen.fill(false);
     }
-    // Each operation is probed once, in a separate node.
+    // This function tests each operation once for a template, in a separate node.
     let has_template = (lowered.operations.iter().zip(&lowered.templates))
         .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
         .collect();
