@@ -48,7 +48,7 @@ pub struct Barriers {
     value: [u32; BARRIERS],
     /// For each barrier, the number of warps that the latest increment of the barrier specifies.
     expected: [Count; BARRIERS],
-    /// For each barrier, the count of the latest `bar` that incremented the counter of the barrier.
+    /// For each warp, the barrier at which the warp waits, if any.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
     /// Number of warps that have not ended.

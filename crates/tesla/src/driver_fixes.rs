@@ -242,9 +242,9 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of one
-    /// component are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is
-    /// split into three products of halves.
+    /// Captured from rusticl: `a * (short)i + b` for two components, and a 32-bit product. The factors of one component
+    /// are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is split
+    /// into three products of halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(
@@ -369,7 +369,7 @@ mod tests {
         };
         assert_eq!(names(8, 0x40), [ProgramFault::Offset, ProgramFault::Ambiguous]);
         assert_eq!(names(0, 0x40), [ProgramFault::Offset]);
-        // If s[] is so large, the encoding may have lost upper bits of the offset.
+        // With 0x200 bytes of s[], the encoding may have lost upper bits of the offset.
         assert_eq!(names(0, 0x200), [ProgramFault::Offset, ProgramFault::Ambiguous]);
     }
 }

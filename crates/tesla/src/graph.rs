@@ -17,7 +17,7 @@ use crate::flow::{INDIRECT_TARGET_BITS, TokenType};
 use crate::inst::{Base, Condition, End, Guard, Inst, Op, Operand, Space};
 use crate::paths::{Move, Paths};
 
-/// The position of a lane or a warp, and its next step there.
+/// The position of a lane or a warp, and the next step at this position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
     /// At an address. The next step is the join of the instruction, if the instruction has a join.

@@ -181,7 +181,7 @@ impl Grid {
         block
     }
 
-    /// Creates a block of a compute launch. See 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
+    /// Creates a block of a compute launch. See tesla.md 1.3 (threads to lanes) and tesla.md 1.6 (s[] header, `$r0`).
     fn compute_block<'a, E: Executor>(
         &self,
         executor: &E,

@@ -118,9 +118,9 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
 }
 
-/// Changes an instruction by which the compiler means a 64-bit operation to an instruction for the lower 32 bits. For
-/// 64-bit additions, the compiler itself adds only the lower 32 bits. The words of a comparison do not show whether the
-/// comparison is signed, so the new comparison is signed.
+/// Changes a 16-bit instruction that stands for a 64-bit operation (F17). The new instruction operates on the lower 32
+/// bits. For 64-bit additions, the compiler itself adds only the lower 32 bits. The words of a comparison do not show
+/// whether the comparison is signed, so the new comparison is signed.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {

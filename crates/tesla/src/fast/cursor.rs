@@ -7,7 +7,7 @@
 //!   ^                |
 //!   +---- leave ---- Step::Exit: the flow decides
 //! ```
-//! A [`Cursor`] has one method for each arrow of the diagram. Both [`super::run`] and linked code use a cursor.
+//! A [`Cursor`] has one method for each arrow of the diagram above. Both [`super::run`] and linked code use a cursor.
 
 use std::mem::take;
 

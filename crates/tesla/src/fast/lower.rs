@@ -223,9 +223,9 @@ pub(super) struct Lowered {
     pub(super) blocks: Vec<Block>,
     /// Data for partial runs of each block.
     pub(super) inside: Vec<Inside>,
-    /// Diamond of the branch at the end of each block, if any.
+    /// For each block, the diamond of the branch at the end of the block, if any.
     pub(super) diamonds: Vec<Option<Diamond>>,
-    /// Conditional that the `joinat` at the end of each block begins, if any.
+    /// For each block, the conditional that begins with the `joinat` at the end of the block, if any.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins at the word, or [`NONE`].

@@ -291,8 +291,8 @@ pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Splits an operand that [`preex2`] has prepared into the next integer below the operand and the fraction above that
-/// integer.
+/// Splits an operand that comes from [`preex2`]. Returns the next integer below the operand, and the fraction above
+/// that integer.
 #[inline(always)]
 fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);

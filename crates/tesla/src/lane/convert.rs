@@ -140,8 +140,8 @@ impl FloatSize {
     }
 }
 
-/// Executes cvt from f16 or f32 to an integer of 16 or 32 bits, saturating. The result for NaN is 0. The flags C and O
-/// are 0.
+/// Executes cvt from f16 or f32 to an integer of 16 or 32 bits. The conversion saturates. The result for NaN is 0. The
+/// flags C and O are 0.
 ///
 /// This conversion has no byte destinations, so [`Width`] contains all valid widths.
 #[inline(always)]

@@ -43,7 +43,7 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
 }
 
-/// A kind of multiplication: the bits of the sources that are multiplied, and the bits of the product that are the
+/// A kind of multiplication. The kind selects the source bits that are the factors, and the product bits that are the
 /// result. (5.2 to 5.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
