@@ -150,8 +150,8 @@ pub fn atomic<G: Store>(
     Ok(old)
 }
 
-/// Returns a word of a[] or v[]. A word that the launch does not provide traps in strict mode and reads 0 in
-/// lenient mode.
+/// Returns a word of a[] or v[]. If the launch does not provide the word, the read traps in strict mode and returns 0
+/// in lenient mode.
 ///
 /// # Errors
 /// [`Cause::NoInput`] in strict mode.
@@ -170,8 +170,8 @@ pub fn input(
     }
 }
 
-/// Returns a word of p[]. As for [`input`], a word that the launch does not provide traps in strict mode and reads 0 in
-/// lenient mode.
+/// Returns a word of p[]. If the launch does not provide the word, the read traps in strict mode and returns 0 in
+/// lenient mode, as in [`input`].
 fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     match (context.vertices.get(address as usize / 4), context.mode) {
         (Some(word), _) => Ok(*word),

@@ -205,7 +205,7 @@ impl Control {
         matches!(self.executing(), Executing::Guarded)
     }
 
-    /// Returns whether the operation keeps the lanes that execute it from continuing at the next instruction.
+    /// Returns whether lanes that execute the operation cannot continue at the next instruction.
     pub const fn leaves(self) -> bool {
         matches!(self.effect(), Effect::Goto(_) | Effect::Indirect | Effect::Leave(_) | Effect::Stop)
     }

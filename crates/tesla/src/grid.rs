@@ -126,7 +126,7 @@ impl Grid {
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, mode, checks, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
-        // In lenient mode, words that a launch does not provide read zero.
+        // In lenient mode, a word that a launch does not provide reads zero.
         let inputs = if *mode == Mode::Lenient { NumberSet::new() } else { self.launch.inputs() };
         ((self.launch.shared_bytes(), *checks), inputs, *barriers, vertices)
     }
@@ -338,7 +338,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
-    /// For each word of the code, the number of issues of the instruction at that word.
+    /// For each word of the code, how often the blocks have issued the instruction at that word.
     issued: Vec<u64>,
     lanes: LaneResults,
     /// Whether the counts of instructions are disabled.

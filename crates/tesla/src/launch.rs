@@ -184,7 +184,8 @@ pub struct Compute {
     pub grid_id: u16,
     /// The parameter area, which is copied to s[] from s\[0x10\] on.
     pub params: Vec<u8>,
-    /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
+    /// Number of allocated barriers. `None` means that the container does not specify the number, and the program may
+    /// use all barriers.
     pub barriers: Option<u32>,
     /// The location of g0..g15[] in the memory.
     pub segments: Segments,
@@ -296,7 +297,7 @@ pub struct Fragment {
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether lanes of a quad run as helpers for derivatives if these lanes are not covered or are beyond `lanes`.
+    /// Whether a lane of a quad runs as a helper for derivatives if the lane is not covered or is beyond `lanes`.
     pub helpers: bool,
     /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
     /// only as a helper.

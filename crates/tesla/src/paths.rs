@@ -2,9 +2,9 @@
 //! running the machine.
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
-//! determine the next step. This file stores the tokens that can be below a token per token, not per state. So the
-//! search needs no bound for nested calls and for loops that push tokens. After a pop, every token that was below the
-//! popped token at some push can be on top.
+//! determine the next step. For each token, not for each state, this file stores the tokens that can be below the
+//! token. So the search needs no bound for nested calls and for loops that push tokens. After a pop, every token that
+//! was below the popped token at some push can be on top.
 
 use std::collections::BTreeMap;
 

@@ -196,8 +196,9 @@ impl Loaded {
     /// Executes a launch like [`Loaded::run`], in order on one thread, with an observer.
     ///
     /// To find the warp of an event, step a [`Run`]. Data events come from the reference interpreter, whatever the
-    /// options are. Issues and flow events come from the engine in the options. In lockstep, the observer only receives
-    /// paths ([`Observer::path`]). If the observer requests events, the fast engine runs instead of lockstep.
+    /// options are. Events for issued instructions and for control flow come from the engine that the options select.
+    /// In lockstep, the observer only receives paths ([`Observer::path`]). If the observer requests events, the fast
+    /// engine runs instead of lockstep.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].

@@ -229,7 +229,8 @@ impl SourceOrder {
     }
 }
 
-/// Returns the sources of one lane by meaning. **Open**: sources that the instruction does not have read 0.
+/// Returns the sources of one lane by meaning. **Open**: if the instruction does not have a source, the value of the
+/// source is 0.
 fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
     let order = SourceOrder::of(shape, compares);
     let word = |number: usize| words.iter().take(count).nth(number).copied().unwrap_or(0);

@@ -4,10 +4,10 @@
 //! depends on another block. A batch consists of parts, and each part has its own view of the memory
 //! ([`reconverge_simt::memory`]). After the batch has run, the engine accepts the parts of the batch in order. If a
 //! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
-//! are small, so that the engine detects blocks that depend on each other at little cost. Such blocks run in order, on
-//! the memory itself, and from time to time the engine attempts another batch. A block that runs ahead much longer than
-//! other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the earlier
-//! blocks.
+//! are small, so that the engine can detect at little cost whether blocks depend on each other. Such blocks run in
+//! order, on the memory itself, and from time to time the engine attempts another batch. A block that runs ahead much
+//! longer than other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the
+//! earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -2,10 +2,10 @@
 //! order, without control flow between them.
 //!
 //! All lanes of such a program execute all its instructions, so the counts are known before the program runs. The
-//! engine copies inputs from columns or planes to rows, and results from rows to columns. The engine executes an
-//! instruction that reads only constants once for all warps. With this path, a full-screen quad with a colour ramp
-//! takes half the time of the ordinary path (GT215, an AMD EPYC, AVX2). Fragment warps in which only part of a quad
-//! runs take the ordinary path.
+//! engine copies inputs from columns or planes to rows, and results from rows to columns. If an instruction reads only
+//! constants, the engine executes the instruction once for all warps. With this path, a full-screen quad with a colour
+//! ramp takes half the time of the ordinary path (GT215, an AMD EPYC, AVX2). Fragment warps in which only part of a
+//! quad runs take the ordinary path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -566,7 +566,7 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     values
 }
 
-/// Writes one element for each lane of the set to its offset, in ascending order of the lanes.
+/// Writes one element for each lane of the set, at the offset of the lane, in ascending order of the lanes.
 ///
 /// # Panics
 /// An element extends past the end of the bytes.

@@ -138,11 +138,11 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
 
 /// Returns mad: `a * b + c`, with the product **truncated** to 24 bits and the sum rounded to nearest. (6.2)
 ///
-/// The operation is not fused. The operation also does not round both the product and the sum to nearest. If a factor
-/// or `c` is zero, the product is rounded to nearest instead of truncated. Unlike in add and mul, a sum in the range of
-/// denormals is rounded at multiples of 2^-149 before it is flushed. `negate` flips the product's sign. The modifiers
-/// of `c` are already applied. The long form with MUL_ZERO_WINS was never compared with hardware, and is assumed to
-/// equal the short form.
+/// The operation differs from a fused operation. The operation also differs from an f32 mul followed by an f32 add,
+/// because both of these would round to nearest. If a factor or `c` is zero, the product is rounded to nearest instead
+/// of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at multiples of 2^-149 before it is
+/// flushed. `negate` flips the product's sign. The modifiers of `c` are already applied. The long form with
+/// MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
 #[inline(always)]
 pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_factor = is_nan(a) | is_nan(b);

@@ -397,8 +397,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     groups
 }
 
-/// Returns the maximum number of tokens on one stack for which `counts` returns true. Each token of a cycle counts
-/// once.
+/// Returns the maximum number of tokens on one stack. Only tokens for which `counts` returns true are counted. Each
+/// token of a cycle counts once.
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];

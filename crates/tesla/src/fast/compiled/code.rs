@@ -90,8 +90,8 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Returns the lanes of a set as a mask, in which lanes that are not active may be set. Returns `None` if the set
-    /// is all active lanes.
+    /// Returns the lanes of a set as a mask. The mask may also contain lanes that are not active. Returns `None` if the
+    /// set is all active lanes.
     fn chosen(&self, set: u8) -> Option<Value> {
         self.predicated.filter(|_| usize::from(set) == PREDICATED)
     }

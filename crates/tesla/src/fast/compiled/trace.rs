@@ -133,7 +133,7 @@ struct Tracer<'a> {
     absorbed: Vec<bool>,
     /// Whether compiled code executes each load and store for all lanes before the next load or store.
     both: bool,
-    /// Number of accesses to g[] that code executes without a call.
+    /// Number of accesses to g[] that compiled code executes without a call.
     sites: u32,
     /// Maximum number of instructions of a node.
     most: u32,

@@ -28,8 +28,8 @@ impl Lower<'_> {
         })
     }
 
-    /// Sets the sources of an operation. If the value of a source differs between lanes, returns the load of that
-    /// source. At most one source may differ between lanes.
+    /// Sets the sources of an operation. If the value of a source differs between lanes, returns the transfer that
+    /// loads that source. At most one source may differ between lanes.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
