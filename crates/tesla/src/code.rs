@@ -56,7 +56,7 @@ impl Code {
     }
 
     /// Decodes the instructions that are reachable from the first instruction, and returns the valid instructions among
-    /// them. Returns `None` if an indirect branch can reach any instruction.
+    /// them. Returns `None` if an indirect branch can reach every instruction.
     pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
         let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {

@@ -10,7 +10,7 @@ use crate::lane::interpolate::Position;
 /// grade, unless they depend on the modifiers.
 ///
 /// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves, memory
-/// and the common control flow are as documented. All other operations follow recommended interpretations.
+/// and the common control flow follow the documents. All other operations follow recommended interpretations.
 pub const fn of(op: &Op) -> (&'static str, Fidelity) {
     match op {
         Op::Arith(op) => arith(op),

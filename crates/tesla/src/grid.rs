@@ -372,8 +372,8 @@ impl Totals {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added the registers of the warp to
-    /// the columns.
+    /// Adds the dead lanes and the o[] of a warp that has ended. The caller has already added the registers of the warp
+    /// to the columns.
     #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);

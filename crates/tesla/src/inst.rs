@@ -492,7 +492,8 @@ pub struct Tex {
     pub base: u8,
     /// Number of source registers, 1 to 4.
     pub count: u8,
-    /// Mask of the components written: x = 1, y = 2, z = 4, w = 8. Other components do not use a register.
+    /// Mask of the components that the instruction writes: x = 1, y = 2, z = 4, w = 8. Other components do not use a
+    /// register.
     pub mask: u8,
     /// Texture number.
     pub texture: u8,

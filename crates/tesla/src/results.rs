@@ -36,7 +36,7 @@ pub struct LaneResults {
     lanes: usize,
     /// A column for each register in the results. A column has one row per warp.
     registers: Vec<Vec<u32>>,
-    /// Whether some lane is dead, or ended before its warp.
+    /// Whether some lane is dead, or has ended before the warp of the lane ended.
     some_ended: bool,
 }
 

@@ -37,7 +37,7 @@ use crate::reference::Reference;
 use crate::spaces::Constants;
 use crate::trap::Cause;
 
-/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers this
+/// A program loaded for an environment. Loading decodes the reachable code. The first run with an engine lowers this
 /// code. The loaded program runs any number of launches. A copy shares the code and its lowered forms.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -515,8 +515,8 @@ impl Run {
         ran.end
     }
 
-    /// Replaces the words of the program by the same number of words. A word that cannot be decoded causes a trap when
-    /// control reaches the word.
+    /// Replaces the words of the program by the same number of new words. A word that cannot be decoded causes a trap
+    /// when control reaches the word.
     pub fn set_words(&mut self, words: &[u32]) {
         if let Some(fast) = &self.fast {
             fast.settle(&mut self.block.common);

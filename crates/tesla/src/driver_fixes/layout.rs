@@ -181,9 +181,9 @@ pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
     code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
 }
 
-/// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. Follows additions
-/// and copies of the value from the instruction to the end of the program, and then once from the start of the program
-/// to the instruction.
+/// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. The search
+/// follows additions and copies of the value from the instruction to the end of the program, and then once from the
+/// start of the program to the instruction.
 fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     let mut holders = vec![register];
     let words = code.words().len();

@@ -1,6 +1,6 @@
-//! Loads and stores of a warp for which one slice of bytes covers all lanes. There are three patterns. In the first
-//! pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third pattern,
-//! each lane accesses an element at its own address.
+//! Loads and stores of a warp, if one slice of bytes covers the accesses of all lanes. There are three patterns. In the
+//! first pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third
+//! pattern, each lane accesses an element at its own address.
 //!
 //! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past the end of
 //! a buffer, and accesses to a view of memory that must be notified of each access.

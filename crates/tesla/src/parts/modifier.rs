@@ -35,7 +35,7 @@ pub(crate) const fn sat<const BIT: u8>() -> P {
     flag!("sat", BIT, |draft, value| draft.sat = value != 0)
 }
 
-/// Returns the part for `sat`, at bit BIT, which chips before G200 ignore.
+/// Returns the part for `sat`, at bit BIT. Chips before G200 ignore this bit.
 pub(crate) const fn sat_g200<const BIT: u8>() -> P {
     choice!("saturation", [case_in!(SM12, 0, 0, &[sat::<BIT>()]), case!(0, 0, &[])])
 }

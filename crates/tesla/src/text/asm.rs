@@ -581,7 +581,7 @@ impl<'a> Assembler<'a> {
         self.begin_program(None);
     }
 
-    /// Begins a program, which belongs to the last module, if the text has a module.
+    /// Begins a program. If the text has a module, the program belongs to the last module.
     fn begin_program(&mut self, name: Option<String>) {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();
