@@ -14,7 +14,7 @@ use crate::spaces::{Shared, aligned};
 use crate::state::Warp;
 use crate::trap::{Access as Kind, Cause};
 
-/// Returns the byte address of a memory operand for a lane. The address is neither aligned nor checked.
+/// Returns the byte address of a memory operand for a lane. The function neither aligns nor checks the address.
 ///
 /// # Errors
 /// The base is an address register that does not exist.
@@ -46,7 +46,7 @@ pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cau
 }
 
 /// For a lane that made an access with post-increment, adds the offset of the access to the address register of the
-/// access. (3.3; **Open** 13.22: the register is unchanged in lanes that did not make the access.)
+/// access. (3.3) In lanes that did not make the access, the address register is unchanged (**Open**, 13.22).
 pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     if let (Base::A(register), true) = (mem.base, mem.increment) {
         let next = warp.a(lane, register).wrapping_add(mem.offset as u16);
@@ -54,7 +54,8 @@ pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     }
 }
 
-/// Returns the value of a memory operand at an address from [`address`], extended to 32 bits if the value is narrower.
+/// Loads a memory operand at an address that [`address`] has returned, and returns the value. A value of fewer than 32
+/// bits is extended to 32 bits.
 ///
 /// # Errors
 /// The address is outside the memory space.
@@ -87,13 +88,13 @@ pub fn load<G: Store>(
     Ok(extended(raw, mem.access))
 }
 
-/// Stores the low bytes of `value` at an address from [`address`].
+/// Stores the low bytes of `value` at an address that [`address`] has returned.
 ///
 /// If several lanes of one instruction store to the same byte, the lanes store in ascending order. (**Open**: the
 /// documents do not say which lane's value remains in memory.)
 ///
 /// # Errors
-/// The address is outside the memory space, or the space cannot be written.
+/// The address is outside the memory space, or the program cannot write to the space.
 #[allow(clippy::too_many_arguments)]
 pub fn store<G: Store>(
     context: &Context,
@@ -149,8 +150,8 @@ pub fn atomic<G: Store>(
     Ok(old)
 }
 
-/// Returns a word of a[] or v[]. A word that the launch does not provide traps in strict mode and reads 0 in
-/// lenient mode.
+/// Returns a word of a[] or v[]. If the launch does not provide the word, the read traps in strict mode and returns 0
+/// in lenient mode.
 ///
 /// # Errors
 /// [`Cause::NoInput`] in strict mode.
@@ -169,8 +170,8 @@ pub fn input(
     }
 }
 
-/// Returns a word of p[]. As for [`input`], a word that the launch does not provide traps in strict mode and reads 0 in
-/// lenient mode.
+/// Returns a word of p[]. If the launch does not provide the word, the read traps in strict mode and returns 0 in
+/// lenient mode, as in [`input`].
 fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     match (context.vertices.get(address as usize / 4), context.mode) {
         (Some(word), _) => Ok(*word),
@@ -184,7 +185,7 @@ fn part_of_word(word: u32, address: u32) -> u128 {
     u128::from(word >> (8 * (address & 3)))
 }
 
-/// Returns the loaded bytes of an access, extended to 32 bits if the access is narrower.
+/// Returns the loaded bytes of an access, extended to 32 bits if the access is narrower than 32 bits.
 #[inline(always)]
 pub fn extended(raw: u128, access: Access) -> u128 {
     match access {

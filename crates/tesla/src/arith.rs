@@ -196,8 +196,8 @@ operations! {
     Shl {
         /// Width of the operation.
         width: Width,
-        /// Whether to take the count modulo 32. Chips use the whole count, and only
-        /// [`driver_fixes`](crate::driver_fixes) sets the field.
+        /// Whether to take the shift count modulo 32. Chips use the whole shift count. Only
+        /// [`driver_fixes`](crate::driver_fixes) sets this field to `true`.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {
@@ -210,7 +210,7 @@ operations! {
         width: Width,
         /// Whether the shift is arithmetic.
         signed: bool,
-        /// Whether to take the count modulo 32, as in [`Arith::Shl`].
+        /// Whether to take the shift count modulo 32, as in [`Arith::Shl`].
         wrap: bool,
     } => "shr", Exact,
         |Words { dst, a, b, .. }| {
@@ -222,8 +222,8 @@ operations! {
     // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// The rounding mode: to nearest or toward zero. For the two invalid codes, the description recommends rounding
-        /// down and rounding up.
+        /// The rounding mode: to nearest or toward zero. For the two invalid codes of the field, the machine's
+        /// description recommends rounding down and rounding up.
         rounding: Rounding,
         /// Whether to saturate the result.
         sat: bool,

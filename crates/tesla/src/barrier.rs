@@ -4,7 +4,8 @@
 //! inc : v = v + 1; if v == count: v = 0
 //! wait: the warp is blocked until v == 0
 //! ```
-//! A warp executes `inc` and `wait` once, whatever its active mask. This file does not access registers or memory.
+//! A warp executes `inc` and `wait` once for all its lanes, whatever lanes are active. This file does not access
+//! registers or memory.
 
 use reconverge_simt::races::Races;
 
@@ -45,9 +46,9 @@ impl From<BarrierCount> for Count {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Barriers {
     value: [u32; BARRIERS],
-    /// The count of the latest increment of each barrier.
+    /// For each barrier, the number of warps that the latest increment of the barrier specifies.
     expected: [Count; BARRIERS],
-    /// For each barrier, the count of the latest `bar` that incremented the counter of the barrier.
+    /// For each warp, the barrier at which the warp waits, if any.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
     /// Number of warps that have not ended.
@@ -89,9 +90,9 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // If the warp does not wait, the call below orders its earlier accesses before the later accesses of the
-            // warps that wait at the barrier. If the warp waits, `races` orders its accesses when the barrier is
-            // complete.
+            // If the warp does not wait, the call below orders the earlier accesses of the warp before the later
+            // accesses of the warps that wait at the barrier. If the warp waits, `races` orders the accesses of the
+            // warp when the barrier is complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -135,7 +136,7 @@ impl Barriers {
     }
 
     /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
-    /// exits rely on this rule, and would hang otherwise. The documents do not describe this case.
+    /// exits rely on this rule. Without this rule, such programs would hang. The documents do not describe this case.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }

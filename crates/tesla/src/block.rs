@@ -59,7 +59,7 @@ pub trait Executor: Sync {
     /// Runs a warp for at least one and up to `most` instructions, until the warp ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
-    /// Adds to [`Common::issued`] the counts that the engine holds elsewhere.
+    /// Adds counts to [`Common::issued`]: the counts of issued instructions that the engine holds in its own data.
     fn settle(&self, _common: &mut Common) {}
 }
 
@@ -131,7 +131,7 @@ impl Block {
         &mut self.warps[self.current]
     }
 
-    /// Selects the next warp if a change from outside has ended the current warp.
+    /// Selects another warp to run next, if a change by the caller has ended the current warp.
     pub fn yield_turn(&mut self) {
         self.pass_turn();
     }
@@ -155,7 +155,7 @@ impl Block {
         self.advance_by(executor, context, global, observer, most, 0)
     }
 
-    /// Runs like [`Block::advance`], but the engine may switch to another warp up to `passes` times.
+    /// Runs the current warp like [`Block::advance`], but the engine may switch to another warp up to `passes` times.
     #[inline]
     fn advance_by<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -218,9 +218,9 @@ impl Block {
         Ran { tried, end: self.end(observer) }
     }
 
-    /// Returns the trap for a read of bytes that were not written. If another warp would write these bytes without a
-    /// barrier between the write and the read, the trap reports a race. A copy of the block runs ahead to find such a
-    /// write.
+    /// Returns the trap for a read of bytes of s[] that no warp has written. If another warp would write these bytes
+    /// without a barrier between the write and the read, the trap reports a race. To find such a write, this function
+    /// runs a copy of the block ahead.
     #[cold]
     fn explained<E: Executor>(
         &self,

@@ -26,14 +26,16 @@ pub struct Code {
     base: u32,
     stage: Stage,
     chip: Chip,
-    /// For every word, the instruction that starts there, once the instruction is decoded. A branch may go to any word.
+    /// For every word of the code, the instruction that starts at the word. The entry is empty until the instruction is
+    /// decoded. A branch may go to any word.
     slots: Vec<OnceLock<Result<Inst, Cause>>>,
 }
 
 impl Code {
     /// Decodes the instruction that starts at each of the words. The first word is at byte address `base`.
     ///
-    /// Words that cannot be decoded trap only when control reaches them, because data may lie between instructions.
+    /// A word that cannot be decoded causes a trap only when control reaches the word, because data may lie between
+    /// instructions.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         let code = Code::undecoded(words, base, stage, chip);
         for place in 0..words.len() {
@@ -53,8 +55,8 @@ impl Code {
         }
     }
 
-    /// Decodes the instructions that are reachable from the first instruction, and returns the valid ones. Returns
-    /// `None` if an indirect branch can reach any instruction.
+    /// Decodes the instructions that are reachable from the first instruction, and returns the valid instructions among
+    /// them. Returns `None` if an indirect branch can reach every instruction.
     pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
         let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {
@@ -160,7 +162,7 @@ impl Code {
         self.base
     }
 
-    /// Returns, for every word, the instruction that starts there, if this instruction is valid and decoded.
+    /// Returns, for every word, the instruction that starts at the word, if this instruction is valid and decoded.
     pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
         (0..self.slots.len()).map(|place| self.slot(place))
     }

@@ -28,7 +28,8 @@ pub struct Context {
     pub setup: Arc<Setup>,
     /// The location of g0..g15[].
     pub segments: Segments,
-    /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
+    /// Number of allocated barriers. `None` means that the launch does not specify the number, and the program may use
+    /// all barriers.
     pub barriers: Option<u32>,
     /// The words of p[].
     pub vertices: Vec<u32>,
@@ -38,8 +39,8 @@ pub struct Context {
     pub checks: Option<SharedChecks>,
     /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether an access beyond the limit of a lenient segment was dropped. Dropped accesses of blocks that run a
-    /// second time count as well.
+    /// Whether an access beyond the limit of a lenient segment was dropped. A dropped access also counts if the block
+    /// of the access later runs a second time.
     pub dropped: Arc<AtomicBool>,
 }
 
@@ -110,12 +111,12 @@ pub struct Common {
     pub shared: Shared,
     /// The barriers of the block.
     pub barriers: Barriers,
-    /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even for lanes
-    /// whose guard does not hold. If the `join` of an instruction switches the warp to another path, the instruction
-    /// counts only when it executes later. A divergent branch is a `bra`, `ret` or `break` on which the active lanes
-    /// disagree.
+    /// The counters. When an instruction executes, the counters count the instruction for all lanes that are active at
+    /// that time, even for lanes whose guard does not hold. If the `join` of an instruction switches the warp to
+    /// another path, the counters count the instruction only when the warp executes the instruction later. A divergent
+    /// branch is a `bra`, `ret` or `break` on which the active lanes disagree.
     pub statistics: Statistics,
-    /// For each word of the code, the number of issues of the instruction at that word, since these counts were last
+    /// For each word of the code, how often warps have issued the instruction at that word since these counts were last
     /// added to the totals. Blocks that use this list one after another add to the same counts.
     pub issued: Vec<u64>,
     /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.

@@ -171,7 +171,7 @@ controls! {
     Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
         |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
         "pops the QUADON entry and restores its lanes";
-    /// Counts the warp as arrived at a barrier of the block, waits at the barrier, or does both. \[bar\]
+    /// Counts the warp as arrived at a barrier of the block, makes the warp wait at the barrier, or does both. \[bar\]
     Bar {
         /// Whether the warp counts as arrived.
         inc: bool,
@@ -205,7 +205,7 @@ impl Control {
         matches!(self.executing(), Executing::Guarded)
     }
 
-    /// Returns whether the operation keeps the lanes that execute it from continuing at the next instruction.
+    /// Returns whether lanes that execute the operation cannot continue at the next instruction.
     pub const fn leaves(self) -> bool {
         matches!(self.effect(), Effect::Goto(_) | Effect::Indirect | Effect::Leave(_) | Effect::Stop)
     }

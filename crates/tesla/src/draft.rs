@@ -1,4 +1,5 @@
-//! The values that the parts of a row of the instruction table read. The row builds an instruction from these values.
+//! The parts of a row of the instruction table read values into a draft. The row then builds an instruction from the
+//! draft.
 
 use reconverge_isa::row;
 

@@ -1,23 +1,23 @@
-//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. In a fixed program, the addresses are
-//! those that the compiler intends. Fault numbers such as F2 refer to docs/mesa.md.
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The fix replaces each wrong address by
+//! the address of the argument or variable that the compiler means. Fault numbers such as F2 refer to docs/mesa.md.
 //!
 //! s[] begins with 0x14 bytes that the hardware and the driver write. After these bytes, s[] holds the arguments of the
 //! kernel, and then the variables of the kernel. The compiler counts both arguments and variables from 0 (F2). If the
-//! compiler does not fold the load of an argument into another instruction, it encodes the load like a load of a
-//! shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5). Source:
-//! Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add
-//! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
+//! compiler does not fold the load of an argument into another instruction, the compiler encodes the load like a load
+//! of a shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5).
+//! Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not
+//! add `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
 //! `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. First, a load without a type has five bits for an offset. An operand in s[] of an
-//! instruction that is not a load has five bits as well. The compiler writes seven bits, and two of these seven bits
-//! overlap the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler
-//! keeps values of 8 and 16 bits in 32-bit registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers
-//! of these registers to fields that hold the number of a half register (F6).
+//! Two more faults lose bits. First, the field for an offset has only five bits in a load without a type, and in an
+//! instruction that is not a load but has an operand in s[]. The compiler writes offsets of seven bits to this field,
+//! and two of these seven bits overlap the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows
+//! 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit registers (`Converter::convert` of a
+//! `nir_ssa_def`), but writes the numbers of these registers to fields that hold the number of a half register (F6).
 //!
-//! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`). It also assumes that conversions to 8 and 16
-//! bits drop the upper bits, while the conversions of the chip saturate (F10). It encodes comparisons and shifts of 64
-//! bits as comparisons and shifts of 16 bits (F17).
+//! The compiler assumes that the chip takes shift counts modulo 32 (F9, `emitShift`). The compiler also assumes that
+//! conversions to 8 and 16 bits drop the upper bits, while the conversions of the chip saturate (F10). The compiler
+//! encodes comparisons and shifts of 64 bits as comparisons and shifts of 16 bits (F17).
 
 mod layout;
 mod values;
@@ -48,7 +48,7 @@ impl DriverFixes {
 /// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFault {
-    /// F2: the address of a variable or an argument counts from s\[0x0\].
+    /// F2: the compiler counts the address of a variable or an argument from s\[0x0\].
     Offset,
     /// F5: the load of an argument has a form without a type.
     Form,
@@ -56,7 +56,7 @@ pub enum ProgramFault {
     Half,
     /// F10: a conversion to fewer bits saturates, but the compiler intends the conversion to drop the upper bits.
     Saturates,
-    /// F9: a shift takes its whole count, but the compiler intends the count modulo 32.
+    /// F9: the chip shifts by the whole count, but the compiler assumes a shift by the count modulo 32.
     Shift,
     /// F17: a comparison or a shift of 64 bits is encoded as a comparison or a shift of 16 bits.
     Long,
@@ -64,7 +64,7 @@ pub enum ProgramFault {
     Ambiguous,
 }
 
-/// Returns the program with the addresses and operations that the compiler intends.
+/// Returns the program with the addresses and operations that the compiler means.
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
     let (code, indexed) = &with_indexed_arguments(code);
@@ -168,7 +168,7 @@ mod tests {
         DriverFixes { argument_bytes, shared_bytes: 0x200 }
     }
 
-    /// Fixes a program and returns the access types and offsets of its operands in s[].
+    /// Fixes a program, and returns the access types and offsets of the program's operands in s[].
     fn places(code: &Code, argument_bytes: u32) -> Vec<(Access, i32)> {
         let fixed = fixed(code, fixes(argument_bytes));
         let mut all = Vec::new();
@@ -191,8 +191,9 @@ mod tests {
         assert_eq!(faults, [(ProgramFault::Offset, 0)]);
     }
 
-    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. The type of a small argument comes from the
-    /// instruction that reads it. The fields for half registers hold the numbers of the registers 1 and 2.
+    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. The fix takes the type of a small argument from
+    /// the instruction that reads the argument. The fields for half registers hold the numbers of the registers 1 and
+    /// 2.
     #[test]
     fn loads_in_the_form_of_inputs_get_their_type() {
         let code = code(
@@ -217,7 +218,7 @@ mod tests {
     }
 
     /// Captured from rusticl: the load of a `char` at byte 198 of the arguments. The form of the load has no field for
-    /// bit 7 of that number.
+    /// bit 7 of the number 198.
     #[test]
     fn numbers_of_small_arguments_have_15_bits() {
         let number = 198;
@@ -241,9 +242,9 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of one
-    /// component are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is
-    /// split into three products of halves.
+    /// Captured from rusticl: `a * (short)i + b` for two components, and a 32-bit product. The factors of one component
+    /// are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is split
+    /// into three products of halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(
@@ -323,7 +324,8 @@ mod tests {
              cvt u32 $r4 u16 b32 s[0xc]
              exit nop",
         );
-        // The pointer is at 0 or 0x80, and another instruction loads 0x80. The 16-bit argument is at 0x86 or 0xc6.
+        // The pointer is at byte 0 or 0x80 of the arguments, and another instruction loads the argument at byte 0x80.
+        // The 16-bit argument is at 0x86 or 0xc6.
         let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x86 + 0x14)];
         assert_eq!(places(&code, 0x88), all);
         assert!(faults(&code, fixes(0x88)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));
@@ -367,7 +369,7 @@ mod tests {
         };
         assert_eq!(names(8, 0x40), [ProgramFault::Offset, ProgramFault::Ambiguous]);
         assert_eq!(names(0, 0x40), [ProgramFault::Offset]);
-        // With more bytes of s[], the offset may have lost upper bits.
+        // With 0x200 bytes of s[], the encoding may have lost upper bits of the offset.
         assert_eq!(names(0, 0x200), [ProgramFault::Offset, ProgramFault::Ambiguous]);
     }
 }

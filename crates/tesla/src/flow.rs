@@ -214,8 +214,8 @@ impl Flow {
     }
 
     /// Returns the lanes that do not run again, except as part of their quad between `quadon` and `quadpop`. Such a
-    /// lane was never launched, exited, or returned without a CALL entry that waits for the lane. The outputs of such a
-    /// lane are final. (9.6)
+    /// lane was never launched, or the lane has exited, or the lane has returned without a CALL entry that waits for
+    /// the lane. The outputs of such a lane are final. (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
@@ -291,9 +291,9 @@ impl Flow {
         true
     }
 
-    /// Updates the flow state after branches on which some lanes continued and others left. The lanes `broke` executed
-    /// `break`, and the lanes `returned` executed `ret`. All other lanes that are no longer active wait at a join or
-    /// belong to a stack entry.
+    /// Updates the flow state after branches. At these branches, some lanes continued on the path, and other lanes left
+    /// the path. The lanes `broke` executed `break`, and the lanes `returned` executed `ret`. All other lanes that are
+    /// no longer active wait at a join or belong to a stack entry.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;
@@ -491,8 +491,9 @@ impl Flow {
         }
     }
 
-    /// Executes the join of the next instruction without the instruction, if the join reconverges lanes. Front ends use
-    /// this function to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
+    /// Executes the join of the next instruction, but not the instruction itself, if the join reconverges lanes. Front
+    /// ends use this function to show the lanes of the next instruction. The later call of [`Flow::join`] then does
+    /// nothing.
     ///
     /// # Errors
     /// Returns no error if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise, returns the errors of [`Flow::join`].
@@ -504,7 +505,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Reverts the mark of [`Flow::join_ahead`], after an instruction without a join has replaced the next instruction.
+    /// Forgets that [`Flow::join_ahead`] has executed a join. The caller has replaced the next instruction by an
+    /// instruction without a join.
     pub fn forget_join(&mut self) {
         self.joined = Mask::NONE;
     }
@@ -551,7 +553,7 @@ impl Flow {
         self.pc = next;
     }
 
-    /// Marks lanes that run only for the derivatives of their quad, at the start of the warp.
+    /// At the start of the warp, marks the lanes that run only for the derivatives of their quad.
     pub fn mark_helpers(&mut self, helpers: Mask) {
         self.dead |= helpers & self.launched;
     }
@@ -605,9 +607,9 @@ impl Flow {
         waiting.is_empty()
     }
 
-    /// **Open** (9.8): "No other control instruction may run in between". In strict mode, any such instruction is
-    /// [`Fault::QuadonActive`]. In lenient mode, only unwinding, joining and nesting are this fault, because they would
-    /// change the QUADON entry.
+    /// **Open** (9.8): "No other control instruction may run in between" `quadon` and `quadpop`. In strict mode, any
+    /// such instruction is [`Fault::QuadonActive`]. In lenient mode, only unwinding, joining and nesting are this
+    /// fault, because these three actions would change the QUADON entry.
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {

@@ -17,7 +17,7 @@ use crate::flow::{INDIRECT_TARGET_BITS, TokenType};
 use crate::inst::{Base, Condition, End, Guard, Inst, Op, Operand, Space};
 use crate::paths::{Move, Paths};
 
-/// The position of a lane or a warp, and its next step there.
+/// The position of a lane or a warp, and the next step at this position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
     /// At an address. The next step is the join of the instruction, if the instruction has a join.
@@ -46,7 +46,8 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// Facts about the waiting lanes of a warp. The graph follows a single lane, so all facts are `false` there.
+/// Facts about the waiting lanes of a warp. The graph follows a single lane, so all these facts are `false` in the
+/// graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
     /// Whether lanes wait at a join or on the other side of a branch.
@@ -116,9 +117,9 @@ impl Passes {
 /// program's container.
 ///
 /// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the only target is
-/// the address in the word that the instruction reads. The bank may be missing in the container, because a launch
-/// provides the bank. The branch can then continue at every target of a call, and after every exit or return, because
-/// subroutines begin at such positions.
+/// the address in the word that the instruction reads. The container may lack the bank, because a launch provides the
+/// bank. If the container lacks the bank, the branch can continue at every target of a call, and after every exit or
+/// return, because subroutines begin at such positions.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();
     let (edges, joins) = (vec![SortedSet::new(); slots], vec![NumberSet::new(); slots]);

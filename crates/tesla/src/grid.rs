@@ -24,8 +24,8 @@ use crate::trap::Cause;
 
 /// The parts of a launch, other than its environment, on which lowering depends. The first part is the number of bytes
 /// of s[], with the parameters of the race checks. The other parts are the words of a[] or v[] that every lane has (if
-/// they matter), the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists
-/// takes a function call.
+/// lowering depends on these words), the number of barriers, and p[] (if any). p[] is an option because a comparison of
+/// two empty lists takes a function call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.
@@ -34,7 +34,7 @@ pub struct Grid {
     context: Context,
     launch: Launch,
     local_bytes: u32,
-    /// `$r0` at the start of each warp of a block. Empty for graphics stages.
+    /// `$r0` at the start of each warp of a block. The list is empty for graphics stages.
     threads: Vec<Row<WARP>>,
     /// Whether the counts of instructions are disabled.
     uncounted: bool,
@@ -126,12 +126,12 @@ impl Grid {
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, mode, checks, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
-        // In lenient mode, words that a launch does not provide read zero.
+        // In lenient mode, a word that a launch does not provide reads zero.
         let inputs = if *mode == Mode::Lenient { NumberSet::new() } else { self.launch.inputs() };
         ((self.launch.shared_bytes(), *checks), inputs, *barriers, vertices)
     }
 
-    /// Returns the number of blocks, or of warps for a graphics stage.
+    /// Returns the number of blocks of a compute launch, or the number of warps of a graphics launch.
     pub fn blocks(&self) -> usize {
         self.launch.blocks()
     }
@@ -181,7 +181,7 @@ impl Grid {
         block
     }
 
-    /// Creates a block of a compute launch. See 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
+    /// Creates a block of a compute launch. See tesla.md 1.3 (threads to lanes) and tesla.md 1.6 (s[] header, `$r0`).
     fn compute_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -324,7 +324,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let (eights, others) = known.as_chunks();
     let mut bits = !Mask::first(known.len()).0;
     for (place, eight) in eights.iter().enumerate() {
-        // Each byte is 0 or 1. The product moves each byte to the bit for this byte in the uppermost byte.
+        // Each byte is 0 or 1. The multiplication moves each byte to one bit of the uppermost byte of the product.
         let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
         bits |= product >> 56 << (8 * place);
     }
@@ -338,7 +338,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
-    /// For each word of the code, the number of issues of the instruction at that word.
+    /// For each word of the code, how often the blocks have issued the instruction at that word.
     issued: Vec<u64>,
     lanes: LaneResults,
     /// Whether the counts of instructions are disabled.
@@ -372,8 +372,8 @@ impl Totals {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added the registers of the warp to
-    /// the columns.
+    /// Adds the dead lanes and the o[] of a warp that has ended. The caller has already added the registers of the warp
+    /// to the columns.
     #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);

@@ -55,7 +55,8 @@ impl Positions {
 
     /// Computes [`Positions::interpolated`] lane by lane.
     fn by_lane(&self, of: Interpolant) -> Row<WARP> {
-        // The same position is passed as centre and as centroid, because only the centre is evaluated here.
+        // This code passes the same position as centre and as centroid, because the plane is evaluated only at the
+        // centre here.
         let at = |lane: usize| [self.x[lane], self.y[lane]];
         Row(std::array::from_fn(|lane| interp(of, Position::Centre, at(lane), at(lane), None)))
     }

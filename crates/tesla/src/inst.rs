@@ -234,7 +234,7 @@ impl Condition {
 /// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
 /// (2.2)
 ///
-/// If the instruction also reads a `$c` as data (`addc`), it reads the `$c` of its predicate.
+/// If the instruction also reads a `$c` as data (`addc`), the instruction reads the `$c` of its predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].
@@ -336,7 +336,7 @@ impl Access {
 /// The base of a memory operand's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// An address register `$a0` to `$a7`, 16 bits. `$a0` reads 0. Operands that cannot be indexed have `$a0`.
+    /// An address register `$a0` to `$a7`, 16 bits. `$a0` reads 0. Operands that cannot be indexed have the base `$a0`.
     A(u8),
     /// A general register, 32 bits. Only operands in g[] have this base.
     R(u8),
@@ -376,7 +376,7 @@ pub enum Special {
     Pm(u8),
     /// 8: sample number.
     Sampleid,
-    /// 9 to 15: unknown. The description recommends that these registers read 0.
+    /// 9 to 15: unknown. The machine's description recommends that these registers read 0.
     Unknown(u8),
 }
 
@@ -444,7 +444,7 @@ pub enum Dst {
     R64(u8),
     /// Four registers. The number is as encoded.
     R128(u8),
-    /// An address register `$a`, which receives the low 16 bits.
+    /// An address register `$a`, which receives the low 16 bits of the result.
     A(u8),
     /// `$c`, for `mov $c, $r` and `vote`. The instruction writes this register even if `Inst::cdst` is `None`.
     C(u8),
@@ -492,7 +492,8 @@ pub struct Tex {
     pub base: u8,
     /// Number of source registers, 1 to 4.
     pub count: u8,
-    /// Mask of the components written: x = 1, y = 2, z = 4, w = 8. Other components do not use a register.
+    /// Mask of the components that the instruction writes: x = 1, y = 2, z = 4, w = 8. Other components do not use a
+    /// register.
     pub mask: u8,
     /// Texture number.
     pub texture: u8,
@@ -558,8 +559,8 @@ operations! {
         LdLock => "ld lock", Recommended;
         /// src\[0\] (s[]) = src\[1\]. Releases the lock of the stored word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
-        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the interpolant is multiplied by src\[1\]
-        /// with `modifiers[1]`. \[interp\]
+        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the result is the product of the interpolant
+        /// and src\[1\], after `modifiers[1]`. \[interp\]
         Interp {
             /// The position at which the interpolant is evaluated.
             position: Position,

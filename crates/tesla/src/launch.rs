@@ -28,8 +28,8 @@ use crate::texture::Textures;
 use crate::trap::Cause;
 
 /// Number of registers of a program if its container does not specify the number. Compilers do not use more registers
-/// than this number. Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as
-/// compiled code expects. (1.4)
+/// than this number. Registers $r124 to $r127 are then absent: these registers read zero, and writes to these registers
+/// are dropped, as compiled code expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
 /// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has this size. (1.6)
@@ -42,7 +42,7 @@ pub const PARAMETERS: u32 = 0x10;
 pub const MOST_LOCAL: u32 = 0x1_0000;
 
 /// The maximum number of threads per block. The encoding could express 64 · 1024 · 65536 threads, and hardware allows
-/// 512 threads (CUDA). Larger blocks also run here.
+/// 512 threads (CUDA). This machine also runs blocks of more than 512 threads.
 pub const MOST_THREADS: u32 = 1 << 16;
 
 /// The maximum size of l[] of all threads of a block together, in bytes. Together with [`MOST_THREADS`], this size
@@ -70,8 +70,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Mode bits that affect f32 results.
     pub modes: Modes,
-    /// Fixes for a program of Mesa's compiler. With these fixes, the program uses the addresses in s[] that the
-    /// compiler intends.
+    /// Fixes for a program of Mesa's compiler. The fixes replace each wrong address in s[] by the address that the
+    /// compiler means.
     pub driver_fixes: Option<DriverFixes>,
     /// $pm0 to $pm3, which no instruction changes.
     pub counters: [u32; 4],
@@ -127,7 +127,7 @@ impl Setup {
     }
 
     /// Returns whether lowering produces the same program for both setups. Such setups differ at most in the contents
-    /// of c[]. Images count as equal only if both setups share the images.
+    /// of c[]. Two images count as equal only if both setups share the same image in memory.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -157,7 +157,7 @@ impl Setup {
     }
 }
 
-/// The environment for which a program is loaded: everything that its runs have in common.
+/// The environment for which a program is loaded: everything that all runs of the program have in common.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The program type.
@@ -184,7 +184,8 @@ pub struct Compute {
     pub grid_id: u16,
     /// The parameter area, which is copied to s[] from s\[0x10\] on.
     pub params: Vec<u8>,
-    /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
+    /// Number of allocated barriers. `None` means that the container does not specify the number, and the program may
+    /// use all barriers.
     pub barriers: Option<u32>,
     /// The location of g0..g15[] in the memory.
     pub segments: Segments,
@@ -272,9 +273,9 @@ pub const SAMPLE_ID: u16 = 0xfe;
 /// One interpolant word of a fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {
-    /// For each fragment, the word that interpolation returns at every position, including flat. For a perspective
-    /// attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7) The column is
-    /// shared, so that launches with the same column need no copy.
+    /// For each fragment, the word that interpolation returns at every position, including the position "flat". For a
+    /// perspective attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7)
+    /// The column is shared, so that launches with the same column need no copy.
     Lanes(Arc<Vec<u32>>),
     /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane is that of attribute / w.
     Plane {
@@ -296,7 +297,7 @@ pub struct Fragment {
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether lanes of a quad run as helpers for derivatives if these lanes are not covered or are beyond `lanes`.
+    /// Whether a lane of a quad runs as a helper for derivatives if the lane is not covered or is beyond `lanes`.
     pub helpers: bool,
     /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
     /// only as a helper.
@@ -419,7 +420,7 @@ impl Launch {
         }
     }
 
-    /// Returns the number of blocks, or of warps for a graphics stage.
+    /// Returns the number of blocks of a compute launch, or the number of warps of a graphics launch.
     pub fn blocks(&self) -> usize {
         match self {
             Launch::Compute(compute) => compute.grid[0] as usize * compute.grid[1] as usize,

@@ -54,10 +54,10 @@ pub struct Operands {
 /// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31, whose negation is not an s32.
 ///
 /// The hardware model saturates the result to 2^31 - 1, and so do the arithmetic test vectors. Each of these vectors
-/// writes a flag register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders
-/// are expected to wrap to -2^31 as their language defines. Both facts agree if only the form that writes flags
-/// saturates, which is the interpretation here. A test of `cvt neg s32 $r0 s32 $r0` with 0x80000000 on a card would
-/// answer the question.
+/// writes a flag register. Mesa's compiler negates integers with a form of this instruction that does not write flags.
+/// Compiled shaders are expected to wrap to -2^31, as the shading language defines. Both facts agree if only the form
+/// that writes flags saturates, which is the interpretation here. A test of `cvt neg s32 $r0 s32 $r0` with 0x80000000
+/// on a card would show whether the other form saturates.
 fn negated(
     to: Integer,
     from: Integer,

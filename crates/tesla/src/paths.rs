@@ -1,10 +1,10 @@
-//! Paths of control flow with a stack: finds the reachable states of a machine that pushes and pops, without running
-//! the machine.
+//! Paths of control flow with a stack. This file finds the reachable states of a machine that pushes and pops, without
+//! running the machine.
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
-//! determine the next step. The tokens that can be below a token are stored per token, not per state. So nested calls
-//! and loops that push need no bound. After a pop, every token that was below the popped token at some push can be on
-//! top.
+//! determine the next step. For each token, not for each state, this file stores the tokens that can be below the
+//! token. So the search needs no bound for nested calls and for loops that push tokens. After a pop, every token that
+//! was below the popped token at some push can be on top.
 
 use std::collections::BTreeMap;
 

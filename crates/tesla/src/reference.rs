@@ -3,8 +3,8 @@
 //!
 //! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
 //! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane
-//! functions of operations, `access.rs` has memory, and `flow.rs` has the stack. Other engines can use all of these
-//! files.
+//! functions of operations, `access.rs` has the accesses to memory, and `flow.rs` has the operations on the token
+//! stack. Other engines can use all of these files.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;
@@ -353,7 +353,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok((address, value))
     }
 
-    /// Checks a load from s[] for races, if the search is enabled. The bytes must exist.
+    /// Checks a load from s[] for races, if the search for races is enabled. The bytes must exist.
     #[inline(always)]
     fn check_load(&mut self, mem: &Mem, lane: Lane, address: u32) -> Result<(), Failure> {
         let accessor = self.accessor(lane);
@@ -369,7 +369,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         }
     }
 
-    /// Checks a store to s[] for races, if the search is enabled.
+    /// Checks a store to s[] for races, if the search for races is enabled.
     fn check_store(&mut self, mem: &Mem, lane: Lane, address: u32, value: u32) -> Result<(), Failure> {
         if mem.space != Space::Shared {
             return Ok(());
@@ -414,7 +414,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
-        // A lane that does not get the lock does not use the word, so the load of such a lane is not checked.
+        // A lane that does not get the lock does not use the word, so the load of such a lane is not checked for races.
         if locked {
             let group = self.number as u32;
             self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));
@@ -510,8 +510,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.9: results overwrite sources, and the lanes of a quad read each other's sources. All sources are read before
-    /// any result is written.
+    /// 6.9: the results of a lane overwrite its sources, and a lane also reads the sources of the other lanes of its
+    /// quad. All sources are read before any result is written.
     fn texture(&mut self, tex: &Tex, executing: Mask) -> Result<(), Failure> {
         let read = match tex.op {
             TexOp::Auto => Read::Auto,
@@ -595,7 +595,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         })
     }
 
-    /// 1.5: there is one multiprocessor, and its cycle counter counts the instructions of the block.
+    /// 1.5: this machine has one multiprocessor, and the cycle counter of the multiprocessor counts the instructions of
+    /// the block.
     fn special(&self, special: Special, lane: Lane) -> u32 {
         match special {
             Special::Physid => u32::from(lane.0) | (self.warp.number & 0xff) << 8,

@@ -36,7 +36,7 @@ pub struct LaneResults {
     lanes: usize,
     /// A column for each register in the results. A column has one row per warp.
     registers: Vec<Vec<u32>>,
-    /// Whether some lane is dead, or ended before its warp.
+    /// Whether some lane is dead, or has ended before the warp of the lane ended.
     some_ended: bool,
 }
 
@@ -61,7 +61,7 @@ impl Drop for WarpRest {
     fn drop(&mut self) {
         let mut outputs = std::mem::take(&mut self.outputs);
         outputs.clear();
-        // While the thread ends, the memory cannot be kept.
+        // While a thread ends, the thread cannot keep the memory.
         let _ = OUTPUTS.try_with(|room| {
             let mut room = room.borrow_mut();
             if room.len() < MOST_OUTPUTS && (1..=LARGEST_OUTPUTS).contains(&outputs.capacity()) {
@@ -128,8 +128,8 @@ impl LaneResults {
         &mut self.registers
     }
 
-    /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Moving the rows
-    /// when their number grows would take longer than a short program.
+    /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Without the
+    /// reservation, the rows would move when their number grows, which would take longer than a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
         // If the reservation fails, memory is allocated row by row. If this allocation also fails, the process ends, as
         // for any allocation.

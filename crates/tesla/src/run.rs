@@ -37,7 +37,7 @@ use crate::reference::Reference;
 use crate::spaces::Constants;
 use crate::trap::Cause;
 
-/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers this
+/// A program loaded for an environment. Loading decodes the reachable code. The first run with an engine lowers this
 /// code. The loaded program runs any number of launches. A copy shares the code and its lowered forms.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -196,8 +196,9 @@ impl Loaded {
     /// Executes a launch like [`Loaded::run`], in order on one thread, with an observer.
     ///
     /// To find the warp of an event, step a [`Run`]. Data events come from the reference interpreter, whatever the
-    /// options are. Issues and flow events come from the engine in the options. In lockstep, the observer only receives
-    /// paths ([`Observer::path`]). If the observer requests events, the fast engine runs instead of lockstep.
+    /// options are. Events for issued instructions and for control flow come from the engine that the options select.
+    /// In lockstep, the observer only receives paths ([`Observer::path`]). If the observer requests events, the fast
+    /// engine runs instead of lockstep.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
@@ -346,7 +347,7 @@ fn in_lockstep<O: Observer>(
 }
 
 /// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many instructions. Blocks run
-/// in the guaranteed order. A copy is a snapshot.
+/// one after another in the order of their index. A copy of a `Run` is a snapshot of the launch.
 ///
 /// The fast engine executes a step if the observer does not receive data events, and the options do not select the
 /// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two engines in
@@ -514,8 +515,8 @@ impl Run {
         ran.end
     }
 
-    /// Replaces the words of the program by the same number of words. Words that cannot be decoded trap when control
-    /// reaches them.
+    /// Replaces the words of the program by the same number of new words. A word that cannot be decoded causes a trap
+    /// when control reaches the word.
     pub fn set_words(&mut self, words: &[u32]) {
         if let Some(fast) = &self.fast {
             fast.settle(&mut self.block.common);

@@ -26,8 +26,8 @@ impl Constants {
         Constants::default()
     }
 
-    /// Writes `bytes` at `offset` of a bank. The bank grows as needed, and a gap is filled with zeros. Returns `false`
-    /// if the bank does not exist or would exceed 64 KiB.
+    /// Writes `bytes` at `offset` of a bank. The bank grows as needed, and this function fills any gap with zeros.
+    /// Returns `false` if the bank does not exist or would exceed 64 KiB.
     pub fn place(&mut self, bank: usize, offset: usize, bytes: &[u8]) -> bool {
         let Some(bank) = self.banks.get_mut(bank) else { return false };
         let Some(end) = offset.checked_add(bytes.len()).filter(|&end| end <= BANK_BYTES) else {
@@ -119,7 +119,7 @@ impl Shared {
         self.races.iter_mut().for_each(|races| races.note_load(accessor, address, bytes));
     }
 
-    /// Records that bytes have been written by something other than the program.
+    /// Records that something other than the program has written bytes.
     pub fn written_from_outside(&mut self, bytes: Range<usize>) {
         self.races.iter_mut().for_each(|races| races.preset(bytes.clone()));
     }
@@ -162,8 +162,9 @@ impl Shared {
 
     /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether the lock was free.
     ///
-    /// **Open** (section 4): hardware hashes words onto a finite set of locks. Here, every word has its own lock, so
-    /// fewer attempts to take a lock fail. If a thread already holds the lock, another attempt of that thread fails.
+    /// **Open** (section 4): hardware hashes words onto a finite set of locks. This machine has a separate lock for
+    /// every word, so fewer attempts to take a lock fail than on hardware. If a thread already holds the lock, another
+    /// attempt of that thread fails.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
         let word = address as usize / 4;
         if self.locks.len() <= word {
@@ -215,9 +216,9 @@ impl Segment {
     pub const ALL: Segment = Segment::linear(0, u32::MAX);
 }
 
-/// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles side by side form a row of tiles, and the rows of
-/// tiles follow each other in memory. In an offset, bits 31..16 are the number of the row, and bits 15..0 are the
-/// offset of the byte in the row.
+/// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles that are side by side form a row of tiles. In
+/// memory, each row of tiles follows the previous row of tiles. In an offset, bits 31..16 are the number of the row,
+/// and bits 15..0 are the offset of the byte in the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Number of bytes from one row of tiles to the next.

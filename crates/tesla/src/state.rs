@@ -1,7 +1,7 @@
 //! The state of one warp, except for its control flow: registers, local memory, stage inputs and outputs.
 //!
-//! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). Everything starts at zero. (**Open** 13.19: according to the
-//! documents, the contents are undefined, except for `$r0` of compute threads.)
+//! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). All registers and all memory of a warp start at zero.
+//! (**Open** 13.19: according to the documents, the contents are undefined, except for `$r0` of compute threads.)
 
 use litemap::LiteMap;
 use reconverge_simt::registers::{Registers, Row};
@@ -55,9 +55,9 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid, and words of the provoking vertex, if they differ from the words at the centre. These
-    /// words are stored in the struct itself, because an allocation for each warp takes longer than the evaluation of a
-    /// fragment's planes.
+    /// Words at the centroid, and words of the provoking vertex, if these words differ from the words at the centre.
+    /// These words are stored in the struct itself, because an allocation for each warp takes longer than the
+    /// evaluation of a fragment's planes.
     others: Option<[Row<WARP>; 2]>,
 }
 
@@ -468,8 +468,8 @@ impl Warp {
         }
     }
 
-    /// Stores the results of those lanes in `lanes` that have ended, so that they no longer change. Between `quadon`
-    /// and `quadpop`, such lanes compute only for their quad. (9.6: exit finalises outputs)
+    /// Stores the results of those lanes in `lanes` that have ended, so that these results no longer change. Between
+    /// `quadon` and `quadpop`, such lanes compute only for their quad. (9.6: exit finalises outputs)
     pub fn finalise(&mut self, lanes: Mask) {
         for lane in (lanes & self.flow.ended()).lanes() {
             if !self.finalised.contains_key(&lane) {

@@ -47,7 +47,7 @@ impl Texture {
 /// The value of one component in the result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// The share of texels that pass, from 0 to 1.
+    /// The share of texels that pass the comparison, from 0 to 1.
     Share,
     /// Zero, as a float.
     Zero,
@@ -229,7 +229,8 @@ impl SourceOrder {
     }
 }
 
-/// Returns the sources of one lane by meaning. **Open**: sources that the instruction does not have read 0.
+/// Returns the sources of one lane by meaning. **Open**: if the instruction does not have a source, the value of the
+/// source is 0.
 fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
     let order = SourceOrder::of(shape, compares);
     let word = |number: usize| words.iter().take(count).nth(number).copied().unwrap_or(0);
@@ -321,8 +322,8 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
 }
 
 /// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number in units of
-/// 1/256. Mesa expects this order: its compiler swaps the two values on later chips, but not on these chips. (Mesa,
-/// `handleTXLQ`)
+/// 1/256. Mesa expects this order. Mesa's compiler swaps the two values on later chips, but not on the chips of this
+/// crate. (Mesa, `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
     [fixed(level), fixed(lod), 0, 0]
@@ -341,8 +342,8 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
 
 /// Returns width, height, depth and number of levels. The sizes are those of the level in the source. For an array, the
 /// number of layers follows the sizes: the number of layers is in y for one dimension, and in z for two dimensions. An
-/// NV92 passes tests of `textureSize` for both kinds of array, and its driver takes y and z without changes. **Open**:
-/// the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
+/// NV92 passes tests of `textureSize` for both kinds of array, and the driver of this chip takes y and z without
+/// changes. **Open**: the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
@@ -504,8 +505,8 @@ mod tests {
     fn a_level_of_detail_is_in_fractions_of_256() {
         let mips = Sampler { mip: MipFilter::Linear, ..Sampler::default() };
         let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
-        // A step of 2.0 between lanes is eight texels, which is beyond the last level. A step of 0.125 is half a texel,
-        // which is below level 0.
+        // A step of 2.0 between lanes is a step of eight texels, which needs a level beyond the last level. A step of
+        // 0.125 is a step of half a texel, which needs a level below level 0.
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let of = |step: f32| {
             let quad = [at(0.0, 0.0), at(step, 0.0), at(0.0, step), at(step, step)];
@@ -516,8 +517,8 @@ mod tests {
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
     }
 
-    /// ARB_texture_query_lod: the level of detail is returned with any bias, before the level is clamped to the
-    /// sampler's range.
+    /// ARB_texture_query_lod: the query returns the level of detail after adding any bias, and before clamping the
+    /// level to the sampler's range.
     #[test]
     fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
         let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };

@@ -1,8 +1,8 @@
 //! The locations and memory that each instruction reads and writes.
 //!
-//! There are two functions for the same facts. [`accesses`] treats half registers separately, so that values which are
-//! read before they are written can be found. [`uses`] has the form that all machines share, with registers numbered as
-//! in events.
+//! There are two functions for the same facts. [`accesses`] treats half registers separately, so that a caller can find
+//! values that a program reads before writing them. [`uses`] has the form that all machines share, with registers
+//! numbered as in events.
 //!
 //! [`uses`] simplifies three cases. If an instruction writes half a register, the instruction also counts as a reader
 //! of that register, because the other half keeps its value. If an instruction reads c[] and another space,

@@ -1,6 +1,6 @@
 //! The arguments and variables of a kernel in s[], and the meaning of an operand in s[].
 //!
-//! The form of an operand shows its meaning:
+//! The form of an operand shows the meaning of the operand:
 //!
 //! | operand | meaning |
 //! |---|---|
@@ -68,14 +68,15 @@ impl<'a> SharedLayout<'a> {
             code,
             fixes,
             indexed,
-            // If the kernel has no arguments, its variables begin at 0. Otherwise, rusticl leaves a gap before the
-            // variables, of as many bytes as the arguments have.
+            // If the kernel has no arguments, its variables begin at 0. Otherwise, rusticl leaves a gap between the
+            // arguments and the variables. The gap has as many bytes as the arguments.
             lowest: (fixes.argument_bytes == 0).then_some(0),
             stored: HashSet::new(),
             loaded: HashSet::new(),
             pointers: HashSet::new(),
         };
-        // For each register, the immediate that was added to compute its present value, if any.
+        // For each register, the immediate that an addition has added to compute the present value of the register, if
+        // any.
         let mut added: [Option<i32>; 256] = [None; 256];
         for (place, inst) in insts(code) {
             let offset = match (inst.op, inst.src) {
@@ -114,7 +115,7 @@ impl<'a> SharedLayout<'a> {
         found
     }
 
-    /// Returns the offsets within the arguments that fit the bits of an operand.
+    /// Returns the offsets that lie within the arguments and fit the bits of an operand.
     fn within(&self, mem: &Mem, access: Access) -> Vec<i32> {
         let is_argument = |at: &i32| *at as u32 + access.bytes() <= self.fixes.argument_bytes;
         candidates(mem, access).into_iter().filter(is_argument).collect()
@@ -180,9 +181,9 @@ pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
     code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
 }
 
-/// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. Follows additions
-/// and copies of the value from the instruction to the end of the program, and then once from the start of the program
-/// to the instruction.
+/// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. The search
+/// follows additions and copies of the value from the instruction to the end of the program, and then once from the
+/// start of the program to the instruction.
 fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     let mut holders = vec![register];
     let words = code.words().len();
@@ -267,7 +268,7 @@ fn mode(access: Access) -> i32 {
     }
 }
 
-/// Returns the type that the compiler intends for an operand that is folded into an instruction.
+/// Returns the type that the compiler means for an operand that is folded into an instruction.
 fn folded_access(inst: &Inst, mem: &Mem) -> Access {
     match inst.op {
         Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) => match from {
@@ -293,7 +294,7 @@ fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
 }
 
-/// Returns the operands in s[] of an instruction, each with its index among the sources.
+/// Returns those operands of an instruction that are in s[], each with its index among the sources.
 pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
     let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
     let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();
@@ -339,8 +340,8 @@ pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>)
     (code, places)
 }
 
-/// Returns the type of the argument that the instruction at index `place` loads to `dst`. The next instruction that
-/// reads the value shows the type. Returns `None` if no instruction reads the value.
+/// Returns the type of the argument that the instruction at index `place` loads to `dst`. The function takes the type
+/// from the first later instruction that reads the value. Returns `None` if no instruction reads the value.
 pub(super) fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
     let Dst::R16(Half(register)) = dst else { return Some(Access::B32) };
     // The registers that hold the value.

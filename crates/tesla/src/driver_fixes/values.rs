@@ -10,7 +10,7 @@ use crate::lane::{Modifiers, Width};
 /// The kind of registers that the numbers in half-register fields stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HalfNumbers {
-    /// Half registers. Also used if the instruction has no such field.
+    /// Half registers. This variant also stands for an instruction that has no half-register field.
     Halves,
     /// 32-bit registers that hold values of 8 or 16 bits (F6).
     Registers,
@@ -70,8 +70,8 @@ pub(super) fn is_shift(inst: &Inst) -> bool {
 }
 
 /// Returns whether the half-register fields of an instruction stand for 8-bit or 16-bit values of OpenCL C (F6). The
-/// compiler computes with such values in 32 bits. For products, [`is_product_of_small_values`] returns whether this is
-/// the case.
+/// compiler computes with such values in 32 bits. If the instruction is a product, [`is_product_of_small_values`] gives
+/// the answer.
 pub(super) fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
     let small = matches!(
@@ -98,9 +98,9 @@ fn is_of_16_bits(inst: &Inst) -> bool {
     width == Width::B16
 }
 
-/// Returns whether the compiler intends 64 bits for a 16-bit instruction (F17). `emitSET` and `emitShift` have no form
-/// for 64 bits. Both functions write the number of the first register of each register pair to a field for a half
-/// register. Operands that are values of 16 bits come from instructions for which [`has_small_values`] is true.
+/// Returns whether the compiler means a 64-bit operation by a 16-bit instruction (F17). `emitSET` and `emitShift` have
+/// no form for 64 bits. Both functions write the number of the first register of each register pair to a field for a
+/// half register. Operands that are values of 16 bits come from instructions for which [`has_small_values`] is true.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };
@@ -118,9 +118,9 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
 }
 
-/// Changes an instruction that is intended for 64 bits to an instruction for the lower 32 bits. For 64-bit additions,
-/// the compiler itself adds only the lower 32 bits. The words of a comparison do not show whether the comparison is
-/// signed, so the new comparison is signed.
+/// Changes a 16-bit instruction that stands for a 64-bit operation (F17). The new instruction operates on the lower 32
+/// bits. For 64-bit additions, the compiler itself adds only the lower 32 bits. The words of a comparison do not show
+/// whether the comparison is signed, so the new comparison is signed.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {
@@ -138,9 +138,9 @@ pub(super) fn take_lower_words(inst: &mut Inst) {
 }
 
 /// Returns whether a product multiplies 16-bit values of OpenCL C (F6), and is not a part of a 32-bit product. The
-/// compiler splits a 32-bit product into products of halves. It adds the two products that have one upper half as a
-/// factor, shifts the sum left by 16 bits, and adds the product of the lower halves. For the upper word, it adds the
-/// product of the upper halves with a carry.
+/// compiler splits a 32-bit product into products of halves. The compiler adds the two products that have one upper
+/// half as a factor, shifts this sum left by 16 bits, and adds the product of the lower halves. To compute the upper
+/// word of the product, the compiler adds the product of the upper halves with a carry.
 pub(super) fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
     let by_16 = |inst: &Inst| {
         matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))

@@ -1,5 +1,6 @@
-//! Operations that are not a single lane function over words: predicates, address and condition registers, values of
-//! s[] that are the same for all lanes, and a general operation for any arithmetic instruction.
+//! Operations that do not consist of a single lane function over words. These operations handle predicates, address and
+//! condition registers, and values of s[] that are the same for all lanes. A general operation executes any arithmetic
+//! instruction.
 
 use reconverge_simt::wide::{Table, Wide};
 

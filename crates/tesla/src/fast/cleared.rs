@@ -1,9 +1,9 @@
-//! The registers that the start of a warp sets to zero, because an earlier warp of the program has used the memory of
-//! these registers.
+//! The registers that the start of a warp sets to zero. The memory of these registers may still hold values of an
+//! earlier warp of the program.
 //!
-//! Registers that no instruction writes are zero already. The start also does not have to clear a register that all
-//! lanes write before any lane reads it. The search for such registers covers the instructions before the first branch
-//! or join.
+//! A register that no instruction writes is zero already. The start of a warp also does not clear a register that all
+//! lanes write before any lane reads the register. The search for such registers covers the instructions before the
+//! first branch or join.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +37,8 @@ impl Cleared {
     }
 }
 
-/// Returns the registers that all lanes write before any lane reads them. Only instructions before the first branch or
-/// join count, and only writes of whole registers.
+/// Returns the registers that all lanes write before any lane reads them. The search covers only instructions before
+/// the first branch or join, and only writes of whole registers.
 fn written_first(context: &Context) -> BTreeSet<u8> {
     let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
     let mut pc = context.code.base();

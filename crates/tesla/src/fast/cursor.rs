@@ -7,7 +7,7 @@
 //!   ^                |
 //!   +---- leave ---- Step::Exit: the flow decides
 //! ```
-//! A [`Cursor`] has one method for each arrow of the diagram. Both [`super::run`] and linked code use a cursor.
+//! A [`Cursor`] has one method for each arrow of the diagram above. Both [`super::run`] and linked code use a cursor.
 
 use std::mem::take;
 
@@ -136,8 +136,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
         self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
         if self.block == NONE {
-            // This case is rare. The address is in the middle of a block: after an indirect branch, or after the budget
-            // was used up.
+            // This case is rare: the address is in the middle of a block. An indirect branch goes to such an address,
+            // or the warp has stopped there because its budget was used up.
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
@@ -304,8 +304,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
         self.statistics.lane_instructions += take(&mut state.lane_instructions);
         // Because of this branch, the compiler does not load both counts with one wide load. Such a load would wait
-        // until the separate stores of the two counts are complete, which took a fifth of the time of this function
-        // (reduce, an AMD EPYC).
+        // until the separate stores of the two counts are complete. This wait took a fifth of the time of this function
+        // (measured with the kernel `reduce` on an AMD EPYC).
         if state.divergent != 0 {
             self.statistics.divergent_branches += take(&mut state.divergent);
         }
@@ -342,7 +342,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                     _ => Step::Exit { taken },
                 },
             },
-            // If no lane leaves, the flow state does not change.
+            // If no lane leaves its loop or function, the flow state does not change.
             Last::Break { guard } | Last::Ret { guard } => match self.executing(wide, guard) {
                 0 => Step::to(block.fall, 0),
                 taken => Step::Exit { taken },

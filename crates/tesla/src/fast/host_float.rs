@@ -1,13 +1,13 @@
 //! Computes f32 sums and products of a whole row with only the host's operation, if no lane is an exception.
 //!
-//! The lane functions flush denormals and canonicalize NaN at every step. This costs three times the operation itself
-//! and makes each step wait for the previous step. Most rows do not need this work. The tests for exceptions are exact:
-//! if the result of some lane might differ from that of the lane function, the function here returns `None`. The lane
-//! functions then compute the row.
+//! The lane functions flush denormals and canonicalize NaN at every step. This work takes three times as long as the
+//! operation itself, and makes each step wait for the previous step. Most rows do not need this work. The tests for
+//! exceptions are exact: if the result of some lane might differ from the result of the lane function, the function in
+//! this file returns `None`. The lane functions then compute the row.
 //!
 //! For each lane, the sign bit of a difference of magnitudes shows whether the lane is an exception. OR combines the
-//! sign bits of all lanes. An earlier version tested boolean values instead. Its tests took as long as the operation
-//! itself (`mad`: 20 ns instead of 13).
+//! sign bits of all lanes. An earlier version tested boolean values instead of sign bits. These tests took as long as
+//! the operation itself (a row of `mad` took 20 ns instead of 13 ns).
 
 use reconverge_simt::wide::Wide;
 

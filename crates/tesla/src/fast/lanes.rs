@@ -3,8 +3,8 @@
 //!
 //! A [`Body`] is written once, as branch-free loops over all lanes, and stores its result only in the lanes of a mask.
 //! A [`handler`] is a body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes. Rows 0
-//! to n - 1 are the registers. The rows after them are the [room](reconverge_simt::registers), which holds constants
-//! and intermediate results. So a handler does not depend on the origin of its operands.
+//! to n - 1 are the registers. The rows after the registers are the [room](reconverge_simt::registers), which holds
+//! constants and intermediate results. So a handler does not depend on the origin of its operands.
 
 use std::marker::PhantomData;
 
@@ -31,7 +31,7 @@ pub(super) const PREDICATED: usize = 1;
 /// The data that all operations of a program share.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Operands of the instructions that are executed lane by lane, by number.
+    /// Operands of the instructions that are executed lane by lane, in the order of their numbers.
     pub(super) generals: Vec<GeneralOperands>,
     /// Texture instructions and `quadop`s, by number.
     pub(super) textures: Vec<Tex>,
@@ -250,16 +250,17 @@ pub(super) trait Kernel {
         None
     }
 
-    /// Computes all lanes of a row for which [`Kernel::by_host`] returns `None`. Returns `None` if some lane is an
-    /// exception to this computation as well.
+    /// Computes all lanes of a row for which [`Kernel::by_host`] has returned `None`. Also returns `None` if some lane
+    /// is an exception to this computation.
     #[inline(always)]
     fn rarely<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 }
 
-/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that it writes
-/// a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source has a modifier.
+/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that the
+/// operation writes a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source
+/// has a modifier.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );
@@ -362,8 +363,8 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Shifts `new` left by `shift`, and returns `old` with some bits replaced by the shifted bits: with 16 bits if
-/// `narrow` is set, otherwise with all bits.
+/// Shifts `new` left by `shift`, and returns `old` with some of its bits replaced by the shifted bits. Replaces 16 bits
+/// if `narrow` is set, otherwise all bits.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

@@ -125,7 +125,7 @@ impl Twin for Pair<'_> {
         self.reference.advance(&Reference, self.context, observer, 1).end
     }
 
-    /// Runs one warp for up to one slice, so that a trap belongs to the warp that ran.
+    /// Runs only one warp, for up to one slice. A trap therefore belongs to this warp.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let Ran { tried, end } = self.twin.advance(self.fast, self.context, observer, most);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// The compiled code subtracts although the program adds. The states of the engines first differ after an iteration
-    /// of the loop, and the report names the instruction.
+    /// of the loop, and the report names the instruction whose compiled code is wrong.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         use crate::inst::Stage;

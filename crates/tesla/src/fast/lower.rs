@@ -182,7 +182,7 @@ pub(super) struct Diamond {
     /// The side of the lanes that take the branch, and the side of the other lanes.
     pub(super) taken: Side,
     pub(super) not: Side,
-    /// Number of instructions that are attempted until the second side arrives at the join. The number counts the
+    /// Number of instructions that the warp attempts until the second side arrives at the join. The number counts the
     /// instructions of both sides, and the arrival of the first side at the join.
     pub(super) tried: u32,
 }
@@ -206,7 +206,8 @@ pub(super) struct Conditional {
     pub(super) diamond: Diamond,
     /// The block that begins with the join.
     pub(super) joins: u32,
-    /// Maximum number of instructions attempted after the `joinat`, including the instruction that has the join.
+    /// Maximum number of instructions that the warp attempts after the `joinat`, including the instruction that has the
+    /// join.
     pub(super) most: u32,
 }
 
@@ -222,15 +223,15 @@ pub(super) struct Lowered {
     pub(super) blocks: Vec<Block>,
     /// Data for partial runs of each block.
     pub(super) inside: Vec<Inside>,
-    /// Diamond of the branch at the end of each block, if any.
+    /// For each block, the diamond of the branch at the end of the block, if any.
     pub(super) diamonds: Vec<Option<Diamond>>,
-    /// Conditional that the `joinat` at the end of each block begins, if any.
+    /// For each block, the conditional that begins with the `joinat` at the end of the block, if any.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
-    /// For every word of the code, the block that begins there, or [`NONE`].
+    /// For every word of the code, the block that begins at the word, or [`NONE`].
     pub(super) starts: Vec<u32>,
-    /// For every word of the code, the block of the instruction that starts there, and the number of that instruction
-    /// in the block.
+    /// For every word of the code, the block of the instruction that starts at the word, and the number of that
+    /// instruction in the block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// Number of bytes of s[] per block of threads.

@@ -2,13 +2,13 @@
 //!
 //! This module executes the loads and stores for which [`super::words`] has no fast path: accesses to bytes in several
 //! buffers, to a view of memory that must be notified of each access, to c[] past its end, and to inputs of stages.
-//! Tests compare the fast paths with the functions of this module. Atomic operations look up the bytes of all lanes
-//! once and process them lane by lane.
+//! Tests compare the fast paths with the functions of this module. For an atomic operation, this module looks up the
+//! bytes of all lanes once, and then executes the operation lane by lane.
 //!
 //! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any change
 //! that the transfer has made. Loads do not write a register before all lanes have their values. If a store fails at
-//! some lane, the bytes of earlier lanes are stored again. Atomic operations and locks begin only after every lane has
-//! its address.
+//! some lane, the reference interpreter stores the bytes of the earlier lanes again. Atomic operations and locks begin
+//! only after every lane has its address.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
@@ -138,8 +138,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(values)
     }
 
-    /// Loads words and takes their locks lane by lane, in ascending order. So the first of several lanes with the same
-    /// word gets the lock. Changes nothing unless the words of all lanes exist.
+    /// Loads words and takes their locks lane by lane, in ascending order. If several lanes load the same word, the
+    /// first of these lanes gets the lock of the word. Changes nothing unless the words of all lanes exist.
     fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;

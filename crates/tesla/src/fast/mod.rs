@@ -1,5 +1,5 @@
-//! The fast engine. This engine executes an instruction for all lanes of a warp at a time, as operations on rows of 32
-//! values. Everything that is known before a run is decided once per program.
+//! The fast engine. This engine executes an instruction for all lanes of a warp at once, as operations on rows of 32
+//! values. For each program, the engine decides once everything that is known before a run.
 //!
 //! | read | for |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! the same registers, memory, counts and traps. If the engine cannot execute an instruction, the reference interpreter
 //! executes the instruction.
 
-// Code that is compiled for extensions of the processor is unsafe to call, and blocks are accessed without a bounds
-// check. A comment at each use states why the use is sound.
+// A call of code that is compiled for extensions of the processor is unsafe. The engine also accesses blocks without a
+// bounds check. A comment at each such call or access states why the call or access is sound.
 #![allow(unsafe_code)]
 
 mod announce;

@@ -1,11 +1,12 @@
 //! Runs blocks on several threads of the host. The results are the same as if the blocks ran in order.
 //!
-//! The blocks of a batch run ahead: they run at the same time, before it is known whether they depend on each other. A
-//! batch consists of parts, and each part has its own view of the memory ([`reconverge_simt::memory`]). After the batch
-//! has run, its parts are accepted in order. A part that has read old bytes runs again, after the parts before it.
-//! Batches begin small, so that blocks which depend on each other are detected at little cost. Such blocks run in
-//! order, on the memory itself, and from time to time another batch is attempted. A block that runs ahead much longer
-//! than other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the
+//! The blocks of a batch run ahead: these blocks run at the same time, before the engine knows whether one block
+//! depends on another block. A batch consists of parts, and each part has its own view of the memory
+//! ([`reconverge_simt::memory`]). After the batch has run, the engine accepts the parts of the batch in order. If a
+//! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
+//! are small, so that the engine can detect at little cost whether blocks depend on each other. Such blocks run in
+//! order, on the memory itself, and from time to time the engine attempts another batch. A block that runs ahead much
+//! longer than other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the
 //! earlier blocks.
 
 use std::ops::Range;
@@ -39,8 +40,8 @@ const TOGETHER: usize = 16;
 /// hundredths of the time.
 const IN_ORDER: usize = 32;
 
-/// Number of instructions that a block which runs ahead may always issue. After this number, the block is stopped if it
-/// also exceeds [`LONGER`].
+/// Number of instructions that a block which runs ahead may issue in any case. After this number, the block is stopped
+/// if it also exceeds [`LONGER`].
 const PATIENCE: u64 = 1 << 18;
 
 /// Maximum number of instructions of a block that runs ahead, as a multiple of the longest block that has ended.
@@ -102,8 +103,8 @@ impl<E: Executor> Ahead<'_, E> {
     }
 }
 
-/// Splits the blocks of a batch into parts. Parts are smaller towards the end, so that no thread runs a large part
-/// while the other threads are idle.
+/// Splits the blocks of a batch into parts. The parts at the end of the batch are smaller, so that no thread runs a
+/// large part while the other threads are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {
@@ -146,7 +147,7 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    // No blocks remain here, unless runs must stop.
+    // At this point, no blocks remain in `rest`, unless a request to stop all runs has ended the loop.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 

@@ -1,8 +1,8 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction with the
-//! reference interpreter, a part of a block, or a load or store that some lane cannot execute. [`Cursor`] is the
-//! position of a warp.
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction that needs
+//! the reference interpreter, only a part of a block, or a load or store that the fast path cannot execute for some
+//! lane. [`Cursor`] is the position of a warp.
 
 use std::ops::Range;
 
@@ -276,9 +276,10 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
-        // The chain works on the cursor itself, not on a copy. With a copy, a program with frequent barriers (scan)
-        // spent a sixth of its time on reading back values that it had just written. Without a copy, a long chain
-        // (collatz) is a twelfth slower on the fast engine. The compiled engine makes up for this loss.
+        // The chain works on the cursor itself, not on a copy of the cursor. With a copy, a program with frequent
+        // barriers (`scan`) spent a sixth of its time on reading back values that the program had just written to the
+        // copy. Without a copy, a program with a long chain (`collatz`) is a twelfth slower on the fast engine. The
+        // compiled engine makes up for this loss.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);

@@ -2,12 +2,13 @@
 //!
 //! The lane functions sum seventeen partial products one by one, and classify a source before they compute. Here, every
 //! lane first computes as if its source were an ordinary number. At the end, the results of special sources are
-//! replaced. For every source, both computations have the same result. The tests below check this for all sources of
-//! rcp, rsqrt and lg2 in two octaves, and for every sine and power of two.
+//! replaced. For every source, both computations have the same result. The tests below check this equality for all
+//! sources of rcp, rsqrt and lg2 in two octaves, and for every sine and power of two.
 //!
 //! The sums of the interpolation have 40 bits. A word holds the lower 32 bits exactly, and an estimate provides the
-//! bits above them ([`Terms::sum`]). Measured times (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2
-//! 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, rcp took 24 and lg2 41.
+//! bits above these 32 bits ([`Terms::sum`]). Measured times (AVX2), in multiples of the time of a warp's `add b32`:
+//! rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, the time of rcp was 24, and
+//! the time of lg2 was 41.
 
 use reconverge_simt::wide::Wide;
 
@@ -86,8 +87,8 @@ impl Terms {
     ///
     /// The lowest 32 bits are exact, and an estimate provides the bits above them. The estimate is the sum of the first
     /// two terms without their lowest bits. The error of the estimate is less than 2^(31 - cut). The estimate omits the
-    /// product of c1 (16 bits and a sign) and the lowest 8 bits of x. It also omits the third term: a product of 12 and
-    /// 15 bits, shifted left by up to 2 bits.
+    /// product of c1 (16 bits and a sign) and the lowest 8 bits of x. The estimate also omits the third term: a product
+    /// of 12 and 15 bits, shifted left by up to 2 bits.
     #[inline(always)]
     fn sum(&self, lane: usize, x: u32, [scale0, scale2, cut]: [u32; 3], constant: i32) -> (i32, u32) {
         let [c0, c1, c2] = unpacked([self.coefficients[0][lane], self.coefficients[1][lane]]);
@@ -161,7 +162,8 @@ pub(super) fn rsqrt<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Returns the exponent without bias, and the fraction with one bit added at its top: the lowest bit of the exponent.
+/// Returns the exponent without bias, and the fraction. The lowest bit of the exponent is added to the fraction as the
+/// top bit.
 #[inline(always)]
 fn halving(x: u32) -> (i32, u32) {
     let unbiased = ((x >> 23 & 0xff) as i32).wrapping_sub(127);
@@ -193,7 +195,7 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
     for lane in 0..WARP {
         let x = sources[lane];
         let exponent = (x >> 23 & 0xff) as i32;
-        // The sum has 36 fraction bits: 23 bits in `high`, and 13 bits below these.
+        // The sum has 36 fraction bits: 23 bits in `high`, and 13 bits below the bits of `high`.
         let (high, exact) = terms.sum(lane, rests[lane], [12, 1, 15], 0x3345);
         let high = high.wrapping_add((exponent - 127) << 23);
         let negative = high >> 31;
@@ -289,8 +291,8 @@ pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Splits an operand that [`preex2`] has prepared into the next integer below the operand and the fraction above that
-/// integer.
+/// Splits an operand that comes from [`preex2`]. Returns the next integer below the operand, and the fraction above
+/// that integer.
 #[inline(always)]
 fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);

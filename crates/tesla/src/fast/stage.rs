@@ -55,8 +55,8 @@ impl Body for FromOutput {
     }
 }
 
-/// Sets word `number` of o[] to a row. If `narrow[0]` is set, both halves of the word become the row's low half. A word
-/// does not exist before some lane writes the word.
+/// Sets word `number` of o[] to a row. If `narrow[0]` is set, the operation writes the low half of the row to both
+/// halves of the word. A word does not exist before some lane writes the word.
 pub(super) struct ToOutput;
 
 impl Body for ToOutput {

@@ -1,10 +1,11 @@
 //! Runs straight-line fragment and vertex programs. For each warp of a launch, the operations of the program run in
 //! order, without control flow between them.
 //!
-//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
-//! are copied from columns or planes to rows, and results from rows to columns. Instructions that read only constants
-//! are executed once for all warps. With this path, a full-screen quad with a colour ramp takes half the time (GT215,
-//! an AMD EPYC, AVX2). Fragment warps in which only part of a quad runs take the ordinary path.
+//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. The
+//! engine copies inputs from columns or planes to rows, and results from rows to columns. If an instruction reads only
+//! constants, the engine executes the instruction once for all warps. With this path, a full-screen quad with a colour
+//! ramp takes half the time of the ordinary path (GT215, an AMD EPYC, AVX2). Fragment warps in which only part of a
+//! quad runs take the ordinary path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -510,8 +511,8 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // The program uses only the registers of the block, so the block is not set up again. Another setup would
-            // take longer than a short program.
+            // The program uses only the registers of the block, so this function does not set up the block again. A
+            // second setup would take longer than a short program.
             let block = match &mut spare {
                 Some(block) => block,
                 None => grid.begin(self, rest.start, &mut spare),

@@ -1,6 +1,6 @@
-//! Loads and stores of a warp for which one slice of bytes covers all lanes. There are three patterns. In the first
-//! pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third pattern,
-//! each lane accesses an element at its own address.
+//! Loads and stores of a warp, if one slice of bytes covers the accesses of all lanes. There are three patterns. In the
+//! first pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third
+//! pattern, each lane accesses an element at its own address.
 //!
 //! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past the end of
 //! a buffer, and accesses to a view of memory that must be notified of each access.
@@ -135,8 +135,8 @@ trait Moves {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool;
 }
 
-/// Returns the code of a kind of transfer for a level. On AVX-512, the code for AVX2 is used ([`Wide::eight`]): `table`
-/// then takes 0.0360 s instead of 0.0451 s.
+/// Returns the code of a kind of transfer for a level. On a processor with AVX-512, the returned code is the code for
+/// AVX2 ([`Wide::eight`]): the program `table` then takes 0.0360 s instead of 0.0451 s.
 fn of<M: Moves>(level: Level) -> Mover {
     reconverge_simt::for_baseline! {
         unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
@@ -333,8 +333,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                // Each arm of the `match` writes its own loads, so that the values do not go through memory. Such code
-                // takes half the time of code with shared loads.
+                // Each arm of the `match` contains its own loads, so that the values do not go through memory. Such
+                // code takes half the time of code in which the arms share the loads.
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);
@@ -558,7 +558,7 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
     let mut values = [0; WARP];
     for lane in (0..WARP).step_by(2) {
-        // Two offsets are extracted from their vector at a time.
+        // This code extracts two offsets at a time from their vector.
         let two = u64::from(offsets[lane]) | u64::from(offsets[lane + 1]) << 32;
         values[lane] = value(element(two & 0xffff_ffff));
         values[lane + 1] = value(element(two >> 32));
@@ -566,7 +566,7 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     values
 }
 
-/// Writes one element for each lane of the set to its offset, in ascending order of the lanes.
+/// Writes one element for each lane of the set, at the offset of the lane, in ascending order of the lanes.
 ///
 /// # Panics
 /// An element extends past the end of the bytes.

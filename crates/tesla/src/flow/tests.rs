@@ -67,7 +67,7 @@ fn unwinding_resumes_at_a_joinat_and_leaves_the_entry_for_the_join_there() {
     assert!(flow.tokens().is_empty());
 }
 
-// 13.3: an entry for which no lane waits is popped, even while lanes wait elsewhere.
+// 13.3: an entry for which no lane waits is popped, even while lanes wait for other entries.
 #[test]
 fn unwinding_drops_a_joinat_entry_for_which_no_lane_waits() {
     let mut flow = warp(0b11);

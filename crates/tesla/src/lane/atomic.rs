@@ -1,8 +1,8 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
 //! Atomics return the old word, and reductions return nothing. An atomic and a reduction with the same operation store
-//! the same new word. Types of less than 32 bits are omitted: chips before G200 replicate the value over the word
-//! (according to INSNS), and later chips do nothing.
+//! the same new word. This file omits types of less than 32 bits. According to INSNS, chips before G200 replicate a
+//! value of such a type over the word, and later chips do nothing.
 
 /// An operation on a 32-bit word. The type of the word is u32 or b32 unless the instruction is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +31,8 @@ pub enum Atomic {
 
 /// Returns the new word. Only [`Atomic::Cas`] uses `src3`. Only max, min, inc and dec use `signed`.
 ///
-/// If `before_g200` is set, signed inc and dec treat a negative source as signed. G200 and later chips treat such a
-/// source as u32.
+/// If `before_g200` is set, signed inc and dec treat a negative source as a signed number. G200 and later chips treat
+/// such a source as u32.
 #[inline(always)]
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;

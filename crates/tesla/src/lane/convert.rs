@@ -21,7 +21,7 @@ pub struct Integer {
 /// The sizes of [`Integer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// A byte: the low 8 bits of the source register, whatever its width.
+    /// A byte: the low 8 bits of the source register, whatever the width of the register.
     B8,
     /// 16 bits.
     B16,
@@ -103,8 +103,8 @@ fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
 /// the magnitude are lost.
 ///
 /// The number of lost bits depends on the leading zeros in the low half of the magnitude. A magnitude whose bits 5 to
-/// 29 are all ones counts as 0 if rounding is to nearest, or away from zero for this sign. This behaviour was measured.
-/// Only numbers beyond the f16 range are affected.
+/// 29 are all ones counts as 0 if the rounding mode is to nearest, or if the mode rounds numbers of this sign away from
+/// zero. This behaviour was measured. Only numbers beyond the f16 range are affected.
 pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     const ALL_ONES: u32 = 0x3fff_ffe0;
     let (negative_before, mut magnitude) = from.magnitude(x);
@@ -140,8 +140,8 @@ impl FloatSize {
     }
 }
 
-/// Executes cvt from f16 or f32 to an integer of 16 or 32 bits, saturating. The result for NaN is 0. The flags C and O
-/// are 0.
+/// Executes cvt from f16 or f32 to an integer of 16 or 32 bits. The conversion saturates. The result for NaN is 0. The
+/// flags C and O are 0.
 ///
 /// This conversion has no byte destinations, so [`Width`] contains all valid widths.
 #[inline(always)]
@@ -226,8 +226,8 @@ pub fn f2f32(
 /// Executes cvt from f16 or f32 to f16. If `integral` is set, the source is first rounded to a whole number in the mode
 /// `rounding`.
 ///
-/// Then the fraction is truncated toward zero, and `rounding` only decides the result of an overflow. A conversion from
-/// f16 to f16 is exact, and uses `rounding` only for whole numbers.
+/// After this rounding, the fraction is truncated toward zero, and `rounding` only decides the result of an overflow. A
+/// conversion from f16 to f16 is exact, and uses `rounding` only for the rounding to a whole number.
 #[inline(always)]
 pub fn f2f16(
     integral: bool,
@@ -241,8 +241,8 @@ pub fn f2f16(
     finish_f16(narrow_f16(single, if integral { Rounding::Zero } else { rounding }, rounding))
 }
 
-/// Returns a source as an f32 after these steps, in this order: widens the source, applies its modifiers, makes a NaN
-/// canonical, saturates the value and, if requested, rounds it to a whole number.
+/// Returns a source as an f32. The function first widens the source, applies the source's modifiers, makes a NaN
+/// canonical, and saturates the value. If requested, the function then rounds the value to a whole number.
 #[inline(always)]
 fn to_single(
     integral: Option<Rounding>,
@@ -276,7 +276,8 @@ pub fn widen_f16(x: u32) -> u32 {
 
 /// Returns a flushed f32 as an f16. In every mode, a magnitude below 2^-33 becomes zero. Results may be denormal.
 ///
-/// `overflow` decides between infinity and the largest finite number.
+/// `overflow` is the rounding mode for an overflow: this mode decides whether the result is infinity or the largest
+/// finite number.
 fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
     /// The largest exponent field whose fraction is ignored.
     const TOO_SMALL: u32 = 0x5d;

@@ -1,8 +1,8 @@
 //! f64 arithmetic, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! Denormals are not flushed. If a source is NaN, the result is that NaN with its sign and payload, but quiet. `neg`
-//! and `abs` do not change a NaN, except in [`set`], whose result does not depend on the sign of a NaN. If an operation
-//! creates a NaN, the new NaN is [`NAN`].
+//! The operations of this file do not flush denormals. If a source is NaN, the result is that NaN with its sign and
+//! payload, but quiet. `neg` and `abs` do not change a NaN, except in [`set`], whose result does not depend on the sign
+//! of a NaN. If an operation creates a NaN, the new NaN is [`NAN`].
 
 use reconverge_simt::float;
 
@@ -60,7 +60,7 @@ pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64
     if is_nan(a) {
         return finish(a);
     }
-    // If rounding is to nearest, the host's addition has the same result.
+    // If rounding is to nearest, the host's addition has the same result as the chip's addition.
     match rounding {
         Rounding::Nearest if is_infinite(a) && is_infinite(b) && a != b => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) + f64::from_bits(b)).to_bits()),
@@ -153,7 +153,7 @@ fn extreme(a: u64, b: u64, take_a: bool) -> (u64, Flags) {
     finish(if !is_nan(a) & (take_a | is_nan(b)) { a } else { b })
 }
 
-/// Returns set, a 32-bit result: all ones for true, 0 for false. Zeros of either sign are equal.
+/// Returns the 32-bit result of set: all ones for true, 0 for false. Zeros of either sign are equal.
 #[inline(always)]
 pub fn set(compare: Compare, mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u32, Flags) {
     let (x, y) = (f64::from_bits(mod_a.f64(a)), f64::from_bits(mod_b.f64(b)));

@@ -114,8 +114,9 @@ pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
 
 /// Returns `a * b` for flushed factors. The product is rounded to 24 bits whatever its exponent, and then flushed.
 ///
-/// The host rounds small products at the last place of denormals instead, so the host's result differs just below
-/// 2^-126. For such products, a second product that is 2^64 times as large shows the result of rounding at 24 bits.
+/// The host rounds small products at the last place of denormals instead of at 24 bits, so the host's result differs
+/// just below 2^-126. For such products, a second product that is 2^64 times as large shows the result of rounding at
+/// 24 bits.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -137,10 +138,11 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
 
 /// Returns mad: `a * b + c`, with the product **truncated** to 24 bits and the sum rounded to nearest. (6.2)
 ///
-/// The operation is not fused, and it does not round to nearest twice. If a factor or `c` is zero, the product is
-/// rounded to nearest instead of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at
-/// multiples of 2^-149 before it is flushed. `negate` flips the product's sign. The modifiers of `c` are already
-/// applied. The long form with MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
+/// The operation differs from a fused operation. The operation also differs from an f32 mul followed by an f32 add,
+/// because both of these would round to nearest. If a factor or `c` is zero, the product is rounded to nearest instead
+/// of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at multiples of 2^-149 before it is
+/// flushed. `negate` flips the product's sign. The modifiers of `c` are already applied. The long form with
+/// MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
 #[inline(always)]
 pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_factor = is_nan(a) | is_nan(b);
@@ -189,7 +191,8 @@ fn extreme(a: u32, b: u32, take_a: bool) -> (u32, Flags) {
     finish(if take_a { a } else { b }, Saturate::No, false)
 }
 
-/// Returns set of two modified sources: all ones for true, 0 for false. Zeros of either sign are equal. (6.3)
+/// Returns the result of set for two modified sources: all ones for true, 0 for false. Zeros of either sign are equal.
+/// (6.3)
 #[inline(always)]
 pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     let (x, y) = (f32::from_bits(flush(a)), f32::from_bits(flush(b)));

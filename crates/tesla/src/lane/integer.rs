@@ -32,17 +32,18 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     let (a, b) = (a & mask, b & mask);
     let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
     // The carry out of the top bit, in 32-bit arithmetic. This carry is set if the top bits of both operands are ones.
-    // It is also set if the top bit of one operand is a one and a carry from below has cleared the top bit of the sum.
+    // This carry is also set if the top bit of one operand is a one and a carry from below has cleared the top bit of
+    // the sum.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
-    // If `a` is positive, the limit is the largest positive number. If `a` is negative, the limit is one more, which is
-    // the smallest negative number.
+    // If `a` is positive, the limit is the largest positive number. If `a` is negative, the limit has the bits of the
+    // largest positive number plus one. These are the bits of the smallest negative number.
     let limit = (top - 1) + (a & top != 0) as u32;
     let result = if sat & overflow { limit } else { sum };
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
 }
 
-/// A kind of multiplication: the bits of the sources that are multiplied, and the bits of the product that are the
+/// A kind of multiplication. The kind selects the source bits that are the factors, and the product bits that are the
 /// result. (5.2 to 5.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {

@@ -1,7 +1,8 @@
 //! Interpolation (`interp`): the value of an interpolant at a fragment. (6.7)
 //!
 //! The modes are known, but the hardware's rounding of the plane equation is not known. [`plane`] is the interpretation
-//! that the description recommends. The exactness of all results here is therefore *recommended*, not measured.
+//! that the machine's description recommends. The exactness of all results here is therefore *recommended*, not
+//! measured.
 
 use super::float::{self, NAN, Saturate};
 use super::{Flags, Rounding};
@@ -73,8 +74,8 @@ pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]
     row
 }
 
-/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. It is only inferred that the step equals
-/// mul, because no source shows a difference.
+/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. That this step equals mul is an inference:
+/// no source shows a difference between this step and mul.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)

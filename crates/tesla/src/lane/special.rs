@@ -1,9 +1,9 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
 //! Every function computes c0 + c1 x + c2 x² for the interval that the leading fraction bits of the source select. All
-//! integers are exact, except for the squarer, which truncates each partial product (`square` below). The results are
-//! those of the hardware's tables, and differ from those of a mathematics library. The modifiers of sources are already
-//! applied. These functions do not write a `$c`.
+//! integer operations are exact, except for the squarer, which truncates each partial product (`square` below). The
+//! results are those of the hardware's tables, and differ from those of a mathematics library. The modifiers of sources
+//! are already applied. These functions do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -112,7 +112,8 @@ pub fn lg2(x: u32) -> u32 {
         Source::Number { exponent, significand } => {
             let fraction = significand & FRACTION;
             let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
-            // The number has 36 bits after the point. For 1.0, the number is exactly zero before the exponent is added.
+            // The number has 36 bits after the point. For 1.0, the number is exactly zero before the function adds the
+            // exponent.
             let of_significand = match fraction {
                 0 if exponent == 127 => 0,
                 _ => (interpolate(&LG2[index as usize], 12, rest, rest, 1) + 0x3345) >> 2,
@@ -185,7 +186,8 @@ pub fn sin(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
 }
 
-/// Returns cos of a result of [`presin`]: the sine one quadrant later, without the sign of the source.
+/// Returns cos of a result of [`presin`]. The result is the sine of a position one quadrant later, computed without the
+/// sign of the source.
 pub fn cos(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
 }

@@ -1,10 +1,10 @@
 //! Rules about the token stack of a warp and about barriers. The rules examine every stack that is possible at each
 //! instruction.
 //!
-//! A `bra` divides the lanes only if its flags may differ between the lanes ([`values::varying`](super::values)). A
-//! token represents all tokens that its instruction pushes, so loops and recursion need no bound. Two facts describe
-//! waiting lanes. *Apart* means that lanes wait at a join or on the other side of a branch. *Away* means that lanes
-//! have left by `break` or `ret`.
+//! A `bra` divides the lanes only if its flags may differ between the lanes ([`values::varying`](super::values)). One
+//! token of the analysis represents all tokens that an instruction pushes, so the analysis needs no bound for loops and
+//! recursion. Two facts describe waiting lanes. *Apart* means that lanes wait at a join or on the other side of a
+//! branch. *Away* means that lanes have left by `break` or `ret`.
 
 use std::collections::BTreeSet;
 
@@ -340,8 +340,9 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
-/// Returns the maximum number of entries on the stack at the same time. Tokens that can lie on top of themselves have
-/// no bound and are excluded. There are at most 31 BRANCH tokens, because the lanes of each token are different.
+/// Returns the maximum number of entries on the stack at the same time. A token that can lie on top of itself has no
+/// bound, so this function excludes the token. There are at most 31 BRANCH tokens, because the lanes of each token are
+/// different.
 fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
@@ -396,8 +397,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     groups
 }
 
-/// Returns the maximum number of tokens on one stack for which `counts` returns true. Each token of a cycle counts
-/// once.
+/// Returns the maximum number of tokens on one stack. Only tokens for which `counts` returns true are counted. Each
+/// token of a cycle counts once.
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];

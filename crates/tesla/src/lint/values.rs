@@ -102,8 +102,8 @@ fn registers(subject: &Subject<'_>) -> u32 {
     subject.program.resources.registers.unwrap_or_else(highest)
 }
 
-/// Reports reads of locations that no path has written. Registers that a program does not have read 0 and are not
-/// reported. (1.4)
+/// Reports reads of locations that no path has written. A register that the program does not have always reads 0, so
+/// this function does not report such a register. (1.4)
 pub(super) fn unwritten(subject: &mut Subject<'_>) {
     let stage = subject.stage;
     let inputs = match stage {

@@ -72,7 +72,7 @@ pub(crate) const LLHDST: P = choice!(
 );
 
 /// A half register, if no other part of the text shows that the destination is a half. If the destination is not a
-/// register, the text has `half` before it.
+/// register, the text has `half` before the destination.
 pub(crate) const LLHDST_SAID: P = choice!(
     "destination type",
     [
@@ -90,7 +90,7 @@ pub(crate) const CSLD_DST: P =
 pub(crate) const MCDST: P =
     choice!("flags output", [case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[]),]);
 
-/// The `$c` that receives flags, if any. Also used for `ld lock`, which always writes a `$c`.
+/// The `$c` that receives flags, if any. This part also shows the `$c` of `ld lock`, which always writes a `$c`.
 pub(crate) const FLAGS: P =
     number!("flags register", at(36, 2), CC, |draft, c| draft.inst.cdst = Some(c as u8));
 

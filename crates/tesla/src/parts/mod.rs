@@ -1,7 +1,7 @@
-//! The operands and modifiers from which rows are built. The names are those of the description. S, I and L at the
-//! start mean a short, immediate or long form. H, D and Q at the end mean 16, 64 and 128 bits. At the end of a source's
-//! name, W and H mean that the source has 32 or 16 bits, and can be a register or memory. (3, and its Appendices B to
-//! D)
+//! The operands and modifiers of which the rows of the instruction table consist. The names of these parts come from
+//! the machine's description. S, I and L at the start mean a short, immediate or long form. H, D and Q at the end mean
+//! 16, 64 and 128 bits. At the end of a source's name, W and H mean that the source has 32 or 16 bits, and can be a
+//! register or memory. (3, and its Appendices B to D)
 //!
 //! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Comments write w0\[n\] and w1\[n\] for bit n of the
 //! first and the second word. If a field holds an operand other than the operand in the field's name, the part's name

@@ -35,7 +35,7 @@ pub(crate) const fn sat<const BIT: u8>() -> P {
     flag!("sat", BIT, |draft, value| draft.sat = value != 0)
 }
 
-/// Returns the part for `sat`, at bit BIT, which chips before G200 ignore.
+/// Returns the part for `sat`, at bit BIT. Chips before G200 ignore this bit.
 pub(crate) const fn sat_g200<const BIT: u8>() -> P {
     choice!("saturation", [case_in!(SM12, 0, 0, &[sat::<BIT>()]), case!(0, 0, &[])])
 }
@@ -87,8 +87,8 @@ pub(super) const fn rounding(code: u32) -> Rounding {
     [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][code as usize & 3]
 }
 
-/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. For
-/// the other two codes, the interpretation is that of the description. (13.16)
+/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. This
+/// part interprets the other two codes as the machine's description recommends. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
     word!(
         "rounding",
@@ -191,8 +191,8 @@ pub(crate) const QLANE: P = choice!("source lane", [
     )]),
 ]);
 
-/// The secondary opcode of opcode 7. The values 1 to 7 of this field also multiply as u24, and this part distinguishes
-/// these values.
+/// The secondary opcode of opcode 7. Each value from 1 to 7 of this field selects a u24 multiplication. In the text,
+/// this part distinguishes these values.
 pub(crate) const MUL_U24_ALIAS: P = word!(
     "secondary opcode",
     at(61, 3),

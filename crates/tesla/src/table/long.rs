@@ -2,7 +2,7 @@
 //!
 //! A row consists of its name, the start of its text, the fixed bits of the instruction and their mask, the section
 //! that describes the instruction, the parts of the text, and the meaning of the instruction. Rows are in the order of
-//! the description.
+//! the machine's description.
 
 use reconverge_isa::row::Part;
 

@@ -1,6 +1,6 @@
-//! The table of the instruction set: rows by form, and the helpers that define them.
+//! The table of the instruction set: the rows of each form, and the helpers that define rows.
 //!
-//! Sources: the tables of the description (Appendices A to D), checked against compiled programs.
+//! Sources: the tables of the machine's description (Appendices A to D), checked against compiled programs.
 
 mod control;
 mod immediate;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// Returns whether two rows that match the same word are in the right order: the first row must be the special case.
+/// Returns whether two rows that match the same word are in the right order. The first row must be a special case of
+/// the second row.
 fn is_ordered(first: &Row, second: &Row) -> bool {
     let immediate = first.id.starts_with("i.") && second.id.starts_with("l.");
     immediate || (first.id, second.id) == ("l.imad.8", "l.imad.9")

@@ -20,7 +20,7 @@ pub struct Assembled {
     pub chip: Chip,
     /// The program type of the first program.
     pub stage: Stage,
-    /// The chip as the text spells it. `None` unless the text states the same chip for all programs.
+    /// The name of the chip, in the spelling of the text. `None` unless the text states the same chip for all programs.
     pub chip_name: Option<String>,
     /// Modules, from `.module` and the directives after `.module`.
     pub modules: Vec<Module>,
@@ -166,7 +166,8 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The chip that the text states outside modules, as spelled there. `own_chip` holds the same chip as a value.
+    /// The name of the chip that the text states outside modules, in the spelling of the text. `own_chip` holds the
+    /// same chip as a value.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
@@ -580,7 +581,7 @@ impl<'a> Assembler<'a> {
         self.begin_program(None);
     }
 
-    /// Begins a program, which belongs to the last module, if the text has a module.
+    /// Begins a program. If the text has a module, the program belongs to the last module.
     fn begin_program(&mut self, name: Option<String>) {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();

@@ -91,7 +91,7 @@ pub fn disassemble_marked(
 pub struct Member<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The stage for which its words are decoded.
+    /// The stage for which the words of the program are decoded.
     pub stage: Stage,
     /// Names for the comments, or `None` for a listing without comments.
     pub about: Option<About<'a>>,

@@ -6,8 +6,8 @@ use crate::inst::{Chip, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
-/// Returns the forms of a mnemonic, in the order of the description. `chip` and `stage` restrict the forms to a chip
-/// and a program type. The list is empty if the word is not a mnemonic.
+/// Returns the forms of a mnemonic, in the order of the machine's description. `chip` and `stage` restrict the forms to
+/// a chip and a program type. The list is empty if the word is not a mnemonic.
 pub fn forms(mnemonic: &str, chip: Option<Chip>, stage: Option<Stage>) -> Vec<Form> {
     let chips = chip.map_or(Chip::ALL.to_vec(), |chip| vec![chip]);
     let stages = stage.map_or(STAGES.to_vec(), |stage| vec![stage]);

@@ -236,7 +236,7 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
     }
 }
 
-/// Returns a word as a float or as a negative number if that is its probable meaning.
+/// Returns a word in the notation of a float or of a negative number, if the word probably is such a number.
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();

@@ -2,7 +2,7 @@
 //! and built-in variables.
 //!
 //! If no row of the instruction table can read a line, the line is converted to the form of listings and read again. So
-//! lines in the form of listings have no extra cost.
+//! reading a line in the form of listings takes no extra time.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};

@@ -90,7 +90,8 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Returns the lanes of a set, active or not; `None` for all lanes.
+    /// Returns the lanes of a set as a mask. The mask may also contain lanes that are not active. Returns `None` if the
+    /// set is all active lanes.
     fn chosen(&self, set: u8) -> Option<Value> {
         self.predicated.filter(|_| usize::from(set) == PREDICATED)
     }
@@ -221,8 +222,8 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // The remainder of the rounded product. If rounding went away from zero, the sign of the remainder is opposite
-        // to that of the product, and the product is one unit too large.
+        // The remainder of the rounded product. If the product was rounded away from zero, the sign of the remainder is
+        // opposite to that of the product, and the product is one unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
@@ -414,7 +415,8 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Loads each lane's word of s[] to a row, or stores a row to s[]. The segment executes a store last.
+    /// Loads each lane's word of s[] to a row, or stores a row to s[]. A segment executes a store after all other
+    /// operations of the segment.
     pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
         let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
         let base = match (transfer.base, mem.base) {
@@ -446,7 +448,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Reads a word or less of s[] at an address that exists and is the same for all lanes.
+    /// Reads up to one word of s[] at an address that exists and is the same for all lanes.
     fn shared_word(&mut self, operation: &Operation) -> Option<Value> {
         let Operation { number: at, shift: [bytes, ..], narrow: [signed, ..], .. } = *operation;
         let word = self.rows.strip.window_word(at & !3)?;

@@ -43,8 +43,8 @@ type Traced = reconverge_jit::Traced<run::Tesla>;
 /// indices of the instructions in the code.
 type Parts = Vec<Vec<usize>>;
 
-/// The number of a load or store, if any. Also the site of the load or store, if compiled code accesses the memory
-/// without a call.
+/// The load or store of an instruction, if the instruction has one. The load or store has a site only if compiled code
+/// accesses the memory without a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
     number: Option<u32>,

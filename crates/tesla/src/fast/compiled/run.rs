@@ -38,7 +38,7 @@ pub(in crate::fast) struct Work<'c, 'a, 'w> {
     waiting: [Option<(u32, u32)>; WAITING],
 }
 
-/// Number of warps that can wait in code: the number of warps of the largest block of the hardware.
+/// Number of warps that can wait in compiled code: the number of warps of the largest block of the hardware.
 const WAITING: usize = 16;
 
 /// The compiled engine of this machine.
@@ -185,8 +185,8 @@ impl<'a> Runner<'a> {
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
-        // SAFETY: nodes exist only if the processor has the level. They were traced for the layout of these rows, which
-        // contain the row of the active lanes. They were also traced for a window of these bytes.
+        // SAFETY: nodes exist only if the processor has the level. The nodes were traced for the layout of these rows,
+        // which contain the row of the active lanes. The nodes were also traced for a window of these bytes.
         let left =
             unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
         let Work { cursor, exit, .. } = work;
@@ -203,8 +203,9 @@ impl<'a> Runner<'a> {
                 Own { block, first: 0, .. } => Exit::Before(*block),
                 _ => halt(node),
             },
-            // If the node is at the start of its block, the fast engine continues at this block. So if the block begins
-            // with a join, a halt there includes the lanes that have arrived at the join.
+            // If the node is at the start of its block, the fast engine continues at the start of this block, before
+            // the join of the block, if any. So if the fast engine halts at this block, the report of the halt includes
+            // the lanes that have arrived at the join.
             Left::Refused(node) | Left::Stopped(node) => match compiled.linked.own(node) {
                 Own { block, first: 0, .. } => Exit::Apart(*block),
                 _ => halt(node),

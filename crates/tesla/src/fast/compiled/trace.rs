@@ -1,8 +1,8 @@
 //! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks in which each block is reached only from the previous block. The node includes the
-//! conditionals among these blocks. A node also ends after a store, and before an operation without a template. A
-//! separate node calls such an operation.
+//! conditionals among these blocks. A store ends a node. A node also ends before an operation without a template, and a
+//! separate node calls this operation.
 
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ pub(super) fn trace<'a>(
     if context.code.slots().flatten().any(quads) {
         chosen.fill(false);
     }
-    // Each operation is probed once, in a separate node.
+    // This function tests each operation once for a template, in a separate node.
     let has_template = (lowered.operations.iter().zip(&lowered.templates))
         .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
         .collect();
@@ -75,8 +75,8 @@ pub(super) fn trace<'a>(
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// Returns for each block whether the block is part of a loop: whether it is between a backward branch and the target
-/// of that branch.
+/// Returns, for each block, whether the block is part of a loop. Such a block is between a backward branch and the
+/// target of that branch.
 fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut loops = vec![false; lowered.blocks.len()];
     for (number, block) in lowered.blocks.iter().enumerate() {
@@ -133,7 +133,7 @@ struct Tracer<'a> {
     absorbed: Vec<bool>,
     /// Whether compiled code executes each load and store for all lanes before the next load or store.
     both: bool,
-    /// Number of accesses to g[] that code executes without a call.
+    /// Number of accesses to g[] that compiled code executes without a call.
     sites: u32,
     /// Maximum number of instructions of a node.
     most: u32,
@@ -292,7 +292,7 @@ impl<'a> Tracer<'a> {
             && self.covered() + size <= self.most
     }
 
-    /// Traces the code after a `joinat` that [converts](Self::converts), up to its join.
+    /// Traces the code after a `joinat` that [converts](Self::converts), up to the join of the conditional.
     fn conditional(&mut self, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = *conditional;
         self.execute(branch, true);

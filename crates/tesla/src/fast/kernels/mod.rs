@@ -92,7 +92,7 @@ macro_rules! kernels {
     };
 }
 
-/// Defines the items of a [`Kernel`](super::lanes::Kernel) that replace the loop over its lane function.
+/// Defines the items of a [`Kernel`](super::lanes::Kernel) that replace the loop over the kernel's lane function.
 macro_rules! way {
     () => {};
     (by_host $by_host:path $(, $rarely:path)?) => {

@@ -28,8 +28,8 @@ impl Lower<'_> {
         })
     }
 
-    /// Sets the sources of an operation. If the value of a source differs between lanes, returns the load of that
-    /// source. At most one source may differ between lanes.
+    /// Sets the sources of an operation. If the value of a source differs between lanes, returns the transfer that
+    /// loads that source. At most one source may differ between lanes.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
@@ -110,7 +110,8 @@ impl Lower<'_> {
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         match mem.space {
             Space::Const(_) => Uniform::of(mem).is_some(),
-            // If races are checked, reads after the header and the parameters must be checked as well.
+            // If the launch checks races, a read of bytes after the header and the parameters must be checked for
+            // races.
             Space::Shared => {
                 let given = self.context.checks.map(|checks| checks.given as usize);
                 fixed && (place_of(mem) + bytes) as usize <= given.unwrap_or(self.shared_bytes)
@@ -136,7 +137,7 @@ impl Lower<'_> {
         Some(fetch.dst)
     }
 
-    /// Adds the operations of an arithmetic instruction. The rows of its sources are already set.
+    /// Adds the operations of an arithmetic instruction. The rows of the instruction's sources are already set.
     pub(super) fn result(
         &mut self,
         op: &Arith,

@@ -53,7 +53,7 @@ pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block
     (at == other).then_some(Diamond { join: at, taken, not, tried: size(taken) + size(not) + 1 })
 }
 
-/// Returns the conditional that the `joinat` at the end of a block begins.
+/// Returns the conditional that begins with the `joinat` at the end of a block.
 pub(super) fn conditional(
     context: &Context,
     starts: &[u32],
@@ -70,7 +70,7 @@ pub(super) fn conditional(
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
-/// Returns, for each word, whether a new block must begin there. A jump to any other word goes to the middle of a
+/// Returns, for each word, whether a new block must begin at the word. A jump to any other word goes to the middle of a
 /// block.
 pub(super) fn leaders(context: &Context) -> Vec<bool> {
     let mut leaders = vec![false; context.code.words().len()];

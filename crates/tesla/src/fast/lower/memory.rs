@@ -66,7 +66,7 @@ impl Lower<'_> {
         Some(Lowering::Last(self.access(transfer, end..end)))
     }
 
-    /// Lowers a store, or a store that releases a lock if `unlock` is set.
+    /// Lowers a store. If `unlock` is set, the store also releases a lock.
     fn store(&mut self, inst: &Inst, set: usize, unlock: bool) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let (rows, shift) = match inst.src[1] {
