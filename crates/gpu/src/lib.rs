@@ -1,4 +1,5 @@
-//! Emulates graphics chips as their drivers see them. A chip executes command streams on memory and draws pixels.
+//! Emulates graphics chips as their drivers see them. A chip executes the command streams of a driver, and draws pixels
+//! in memory.
 //!
 //! A [`Gpu`] executes each [`Submission`] of a driver immediately. When [`Gpu::submit`] returns, all results of the
 //! commands are in memory.
@@ -68,8 +69,8 @@ pub trait Gpu: Send {
         let _ = parts;
     }
 
-    /// Notifies the chip that a part of memory has new contents. The part need not be one of the parts of
-    /// [`Gpu::share`].
+    /// Notifies the chip that a part of memory has new contents. The part may be outside of the parts that
+    /// [`Gpu::share`] sets.
     fn replaced(&mut self, part: &Range<usize>) {
         let _ = part;
     }
@@ -110,8 +111,9 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the messages about the driver since the last call. Each message describes a known fault of the driver
-    /// that has occurred, and names the position of the fault in the driver's source.
+    /// Returns the messages about the driver that the chip has added since the last call of this function. Each message
+    /// describes a known fault of the driver that has occurred, and names the position of the fault in the driver's
+    /// source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

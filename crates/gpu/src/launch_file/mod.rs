@@ -41,7 +41,7 @@ pub struct LaunchText {
 
 impl LaunchText {
     /// Writes a captured launch: its program, inputs, lanes and expected outputs. `trap` is the trap that ended the
-    /// draw, if any. If a draw trapped, the launch without outputs is the one in which the trap occurred.
+    /// draw, if any. If a draw trapped, the trap occurred in the launch that has no outputs.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.

@@ -286,7 +286,8 @@ pub(super) fn draw(
         .flag(m::ALPHA_TEST_ENABLE)
         .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
-        // OpenGL numbers the bits of a logic operation's truth table in the reverse order.
+        // In OpenGL's number of a logic operation, the bits of the truth table are in the reverse order of the bits in
+        // [`LogicOp`].
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
         false => LogicOp::COPY,
     };
@@ -321,8 +322,8 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver multiplies OpenGL's units by two before it writes them. OpenGL's smallest resolvable difference is
-    // therefore two steps of a depth of 24 bits. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the
+    // The driver multiplies OpenGL's units by two before it writes the units. OpenGL's smallest resolvable difference
+    // is therefore two steps of a 24-bit depth. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the
     // difference.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
@@ -599,8 +600,8 @@ impl Reads {
         })
     }
 
-    /// Returns the input with the coordinates of a point. For other primitives, each component of the input is the slot
-    /// `otherwise`.
+    /// Returns the input with the coordinates of a point. For primitives other than points, each component of the input
+    /// has the value of the slot `otherwise`.
     fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
         let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
         let known = self
@@ -677,8 +678,8 @@ impl FragmentResults {
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
             // The clamp flag of a target matters only for floats and signed fractions. A target of non-negative
-            // fractions clamps colours without the flag, and integers are never clamped. NV92 passes piglit's
-            // `gl_rgba8_snorm-drawpixels`.
+            // fractions clamps colours even if the flag is not set. A target of integers never clamps colours. NV92
+            // passes piglit's `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps

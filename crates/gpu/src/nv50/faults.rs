@@ -36,9 +36,10 @@ pub(super) enum DriverFault {
     Form,
     /// Half registers have the numbers of 32-bit registers.
     Half,
-    /// The compiler expects the chip to take shift counts modulo 32.
+    /// The compiler wrongly expects the chip to take shift counts modulo 32.
     Shift,
-    /// Conversions to small integers saturate instead of dropping bits.
+    /// The compiler emits conversions to small integers that saturate, although the conversions should drop the upper
+    /// bits.
     Saturates,
     /// The compiler emits 16-bit instructions for comparisons and shifts of 64-bit integers.
     Long,
@@ -128,7 +129,7 @@ impl DriverFault {
     }
 }
 
-/// Properties of a launch by which its program is recognized.
+/// Properties of a launch that identify the launch's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
     /// Size of the parameters in bytes, including the word that the driver adds.
@@ -171,9 +172,9 @@ struct Uploaded {
 pub(super) struct Faults {
     /// Whether the faults are handled, not only reported.
     pub(super) handled: bool,
-    /// Address at which the submitted start-up of the 3D object ends. The driver writes the start-up of the compute
-    /// object at this address, but may not submit it. `None` after the start-up of the compute object has been
-    /// executed.
+    /// Address at which the submitted start-up commands of the 3D object end. The driver writes the start-up commands
+    /// of the compute object at this address, but may not submit these commands. `None` after the start-up commands of
+    /// the compute object have been executed.
     pub(super) unsent: Option<usize>,
     /// Whether the driver has announced another program since the last launch.
     pub(super) flushed: bool,
@@ -189,7 +190,7 @@ pub(super) struct Faults {
 const MOST_PROGRAMS: usize = 256;
 
 impl Faults {
-    /// Reports a fault, unless it has been reported before.
+    /// Reports a fault, unless this fault has been reported before.
     pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
@@ -202,10 +203,10 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Checks whether the driver intends to launch a program other than the one at `place`. This is the case if the
-    /// driver has announced another program but has not uploaded it. If `handled` is set, stores at `place` the program
-    /// that the driver intends to launch. The driver's OpenGL part announces a program only if the program changes. The
-    /// driver's OpenCL part announces a program before each launch.
+    /// Checks whether the driver intends to launch a program other than the program at `place`. The driver intends this
+    /// if it has announced another program but has not uploaded this other program. If `handled` is set, stores at
+    /// `place` the program that the driver intends to launch. The driver's OpenGL part announces a program only if the
+    /// program changes. The driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // If the code at `place` has changed since the last launch, the driver has uploaded the program.
@@ -297,7 +298,7 @@ impl Faults {
         }
     }
 
-    /// Maps g0[] if a kernel with arguments accesses it.
+    /// Maps g0[] if a kernel with arguments accesses g0[].
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
         // The driver uses the first argument word itself, so a kernel with arguments has more than four bytes of
         // argument words.

@@ -28,8 +28,9 @@ impl Feedback {
         self.primitives = 0;
     }
 
-    /// Writes the primitives of runs of vertices, from the slots of each vertex. A primitive's vertices are in the
-    /// order of a list topology, in which the provoking vertex is the first or the last.
+    /// Splits runs of vertices into primitives, and writes the slots of the vertices of each primitive. The vertices of
+    /// a primitive are written in the order of a list topology. In this order, the provoking vertex is the first or the
+    /// last vertex.
     pub(super) fn write(
         &mut self,
         state: &State,

@@ -1,4 +1,4 @@
-//! Packets of the FIFO. A packet is a header and the words for methods of an object.
+//! Packets of the FIFO. A packet consists of a header, and of the words for the methods of an object.
 //!
 //! ```text
 //! incrementing          n << 18 | subchannel << 13 | method                 n words, to method, method + 4, ...
@@ -6,7 +6,7 @@
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
 //! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
-//! streams. The driver never sends the other kinds of headers (jump, call, return), so the FIFO rejects such headers.
+//! streams. The driver never sends headers of jumps, calls and returns, so the FIFO rejects such headers.
 
 /// Destination of a word: a method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@
 //!
 //! A program that traps ends its draw. As on the chip, later commands are still executed, including fences. An address
 //! in a command is an offset in memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with
-//! its headers of methods) and streams captured from it.
+//! its headers of methods) and streams captured from this driver.
 
 mod bindings;
 mod clear;
@@ -80,7 +80,8 @@ const WATCHDOG: u64 = 1 << 24;
 /// truncated, some pixels would differ. RV770 truncates positions and fails the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// Elements that a set-up word selects from the words of VB_ELEMENT_U16 or VB_ELEMENT_U8 that follow the set-up word.
+/// The selection that a set-up word makes. Words of VB_ELEMENT_U16 or VB_ELEMENT_U8 follow the set-up word, and the
+/// set-up word selects elements of these words.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -155,8 +156,8 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// Sources and batch of the last draw. If the words of all methods are unchanged, the next draw reuses the sources.
-    /// The next draw always reuses the memory of the batch.
+    /// Sources of the vertices of the last draw, and batch of these vertices. If the words of all methods are
+    /// unchanged, the next draw reuses the sources. The next draw always reuses the memory of the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -675,8 +676,8 @@ impl Nv50 {
             }
         };
         // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
-        // is therefore not reused. The state of a draw to slices is not reused either, because its surfaces are in
-        // borrowed memory.
+        // is therefore not reused. The state of a draw to slices is not reused either, because the surfaces of this
+        // draw are in borrowed memory.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -708,8 +709,8 @@ impl Nv50 {
     }
 }
 
-/// Returns separate copies of the vertices of each primitive, with the primitive's number in slot `number_slot`. The
-/// triangles of a quad or a polygon have the same number.
+/// Returns separate copies of the vertices of each primitive, with the primitive's number in slot `number_slot`. All
+/// triangles of one quad or polygon have the same number.
 fn numbered(
     topology: Topology,
     number_slot: usize,
