@@ -14,17 +14,17 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
-/// Maximum number of lanes of a captured launch. If a launch has more lanes, its draw is captured without the lanes of
-/// this launch. The limit exceeds 1920 x 1080.
+/// Maximum number of lanes of a captured launch. If a launch has more lanes than this limit, the draw of the launch is
+/// captured without the lanes of the launch. The limit exceeds the number of pixels of 1920 x 1080.
 pub const MOST_LANES: usize = 1 << 21;
 
 /// An observer of a chip.
 pub trait Observer: Debug + Send {
-    /// Receives a program before it is decoded, and may change its words.
+    /// Receives a program before the chip decodes the program. The observer may change the words of the program.
     fn program(&mut self, _program: &mut ChipProgram) {}
 
-    /// Returns whether the observer captures the draw with this number, counted from 1. For other draws, the chip does
-    /// not collect launches.
+    /// Returns whether the observer captures the draw with this number, counted from 1. If the observer does not
+    /// capture the draw, the chip does not collect launches of the draw.
     fn captures(&self, _draw: u64) -> bool {
         false
     }
@@ -55,7 +55,7 @@ pub struct ChipProgram {
     pub words: Vec<u32>,
     /// Address of the first word, in the unit of [`Program::base`].
     pub base: u32,
-    /// State registers of the program, each with the name that the machine uses for it.
+    /// State registers of the program, each with the name that the machine uses for the register.
     pub state: Vec<(String, u32)>,
 }
 
@@ -66,8 +66,9 @@ impl ChipProgram {
         Program { base, state, ..Program::from_words(words) }
     }
 
-    /// Returns the extension and the contents of a file that the commands read as this program. The file contains words
-    /// for R700, and source text for the other machines, whose programs also have state registers or addresses.
+    /// Returns the extension and the contents of a file from which the commands of `reconverge` can read this program.
+    /// For R700, the file contains words. For the other machines, the file contains source text, because programs of
+    /// these machines also have state registers or addresses.
     pub fn file(&self) -> (&'static str, String) {
         let ChipProgram { isa, chip, stage, words, .. } = self;
         let program = self.program();
@@ -162,7 +163,7 @@ pub struct Launched {
     pub options: Options,
     /// Vertices, pixels or threads of the launch.
     pub lanes: Lanes,
-    /// Outputs, each with the name that the machine's launches use for it.
+    /// Outputs, each with the name that the machine's launches use for the output.
     pub outputs: Vec<(String, Output)>,
     /// Whether the outputs are integers.
     pub integers: bool,
@@ -183,7 +184,7 @@ pub enum Machine {
     TeslaFragment(Box<reconverge_tesla::launch::Fragment>),
     /// A vertex launch of Tesla.
     TeslaVertex(Box<reconverge_tesla::launch::Vertex>),
-    /// A compute launch of Tesla, with the contents that its memory had before the launch.
+    /// A compute launch of Tesla, with the contents that the memory of the launch had before the launch.
     TeslaCompute(Box<reconverge_tesla::launch::Compute>),
 }
 

@@ -1,7 +1,7 @@
 //! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, this crate
-//! expects them in the order in which captured streams contain them.
+//! A relocation is a NOP packet that belongs to the preceding packet. If a packet has several relocations, this crate
+//! expects these relocations in the order in which captured streams contain them.
 
 use std::collections::HashMap;
 use std::ops::Range;

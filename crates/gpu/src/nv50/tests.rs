@@ -90,7 +90,7 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
 }
 
 /// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of a depth of 24 bits. The
-/// driver multiplies OpenGL's units by two before it writes them (Mesa `nv50_rasterizer_state_create`).
+/// driver multiplies OpenGL's units by two before it writes the units (Mesa `nv50_rasterizer_state_create`).
 #[test]
 fn a_unit_of_polygon_offset_is_a_step_of_depth() {
     let units = [

@@ -232,8 +232,8 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
 /// Maximum number of texels of a level that must be decoded.
 const MOST: usize = 1 << 26;
 
-/// Maximum number of texels of a level that the sampler reads directly from its bytes. The driver's largest buffer has
-/// 2^27 texels.
+/// Maximum number of texels of a level whose texels the sampler reads directly from the bytes of the level. The
+/// driver's largest buffer has 2^27 texels.
 const MOST_IN_PLACE: usize = 1 << 29;
 
 /// Maximum size of a texture in bytes.
@@ -248,7 +248,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Returns the level from the bytes of its texture, which end at `end`. Layers are `stride` bytes apart. If tiles
+    /// Returns a level of a texture. The bytes of the texture end at `end`. Layers are `stride` bytes apart. If tiles
     /// have several slices, this function first converts the tiles to rows.
     fn level(
         &self,
@@ -285,10 +285,10 @@ impl Stored {
     }
 }
 
-/// Returns a texture, and the range of memory that contains its bytes.
+/// Returns a texture, and the range of memory that contains the texture's bytes.
 ///
 /// # Errors
-/// Returns the name of a feature of the texture that is not supported.
+/// Returns the name of an unsupported feature of the texture.
 fn image(
     images: &mut Images,
     (chip, entry): (Chip, &[u32; 8]),
@@ -372,7 +372,8 @@ fn image(
         return Err("textures that exceed the limit of texels".to_owned());
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
-        // A level with depth has no layers: either its tiles have several slices, or it has one slice.
+        // A level with depth has no layers. Either the tiles of the level have several slices, or the level has one
+        // slice.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
         let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;

@@ -69,8 +69,8 @@ pub(super) struct Batch {
     most: usize,
     /// Vertex numbers in the order of the draw. A primitive restart begins a new run.
     pub(super) runs: Vec<Vec<usize>>,
-    /// For each index below [`DENSE`], the number of its vertex, or [`NONE`]. `known` has the numbers for larger
-    /// indices.
+    /// For each index below [`DENSE`], the number of the vertex with this index, or [`NONE`]. `known` has the numbers
+    /// for larger indices.
     dense: Vec<u32>,
     known: HashMap<u32, usize>,
     /// Words of VERTEX_DATA of an incomplete vertex.
@@ -94,7 +94,8 @@ impl Batch {
         (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    /// Adds a vertex with these attributes, and returns its number. Attributes that are not in `attributes` are zeros.
+    /// Adds a vertex with these attributes, and returns the number of the vertex. Attributes that are not in
+    /// `attributes` are zeros.
     fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
         self.ids.push(id);
@@ -286,7 +287,7 @@ impl Fetch {
         values.iter_mut().zip(&self.sources).for_each(|(place, source)| *place = value(source));
     }
 
-    /// Returns the number of words of VERTEX_DATA per vertex. Each attribute begins with a new word.
+    /// Returns the number of words of VERTEX_DATA per vertex. Each attribute begins at the start of a word.
     fn inline_words(&self) -> usize {
         let words = |source: &Source| match source {
             Source::Array(array) => usize::from(array.format.bytes).div_ceil(4),

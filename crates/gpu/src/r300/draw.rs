@@ -115,7 +115,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    // No register has the number of rows of a surface. The scissor limits the rows that are drawn.
+    // No register contains the number of rows of a surface. The scissor limits the rows that are drawn.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
     let (depth, tests) = depth(state, rows)?;
     let (mut targets, outputs) = targets(state, rows)?;
@@ -138,7 +138,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // `Outputs` performs the alpha test, because the test must read the program's outputs before they are
+        // `Outputs` performs the alpha test, because the test must read the program's outputs before these outputs are
         // converted.
         alpha_test: None,
         targets,
@@ -628,9 +628,9 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
 /// Converts a value to a signed fraction of `bits` bits, and returns the unsigned fraction with the same bits.
 ///
 /// The output format of the fragment unit has a sign, but the format of the colour buffer does not. Blending therefore
-/// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a
-/// signed fraction, and `fbo-blending-formats` for all signed formats. RV530 passes `fbo-colormask-formats`, which
-/// stores signed formats without blending.
+/// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, in which blending produces values
+/// outside of the range of a signed fraction. RV530 also fails `fbo-blending-formats` for all signed formats. RV530
+/// passes `fbo-colormask-formats`, which stores signed formats without blending.
 fn unsigned(word: u32, bits: u8) -> u32 {
     let value = f32::from_bits(word);
     let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
@@ -646,8 +646,8 @@ enum Source {
     Coordinates([Component; 4]),
     /// A colour: the inputs for the front and for the back, and the format of the colour.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that vertices do not have. Its channels are zero, but the format may replace some of the channels by
-    /// constants.
+    /// A colour that vertices do not have. The channels of this colour are zero, but the format may replace some of the
+    /// channels by constants.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
@@ -663,8 +663,8 @@ enum Component {
     Bits(u32),
 }
 
-/// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and its
-/// source. The second field is an empty column, which reads as zeros.
+/// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and the
+/// source of the temporary's value. The second field is an empty column, which reads as zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
@@ -768,8 +768,8 @@ impl Routes {
         reads
     }
 
-    /// Returns the input and its channel from which the rasteriser interpolates a channel of a temporary. Returns
-    /// `None` if the channel is not interpolated, or is converted.
+    /// Returns the input, and the channel of this input, from which the rasteriser interpolates a channel of a
+    /// temporary. Returns `None` if the channel of the temporary is not interpolated, or is converted.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };

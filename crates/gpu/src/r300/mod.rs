@@ -1,4 +1,4 @@
-//! R500 chips: the command processor, and the units that it controls.
+//! R500 chips: the command processor, and the units that the command processor controls.
 //!
 //! | module | contents |
 //! |---|---|
@@ -264,8 +264,8 @@ impl R300 {
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
         // The sum of index and offset has 24 bits and is then clamped. RV515 and RV530 pass
-        // `arb_draw_elements_base_vertex-negative-index`, whose indices are negative and become 0 or more with the
-        // offset.
+        // `arb_draw_elements_base_vertex-negative-index`. The indices of this test are negative, but the sum of each
+        // index and the offset is not negative.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
         let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
@@ -426,8 +426,8 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
     }
 }
 
-/// Returns a range in the buffer of a packet's relocation `number`. The range starts at `offset` and ends at the end of
-/// the buffer.
+/// Returns a range in the buffer to which relocation `number` of a packet refers. The range starts at `offset` and ends
+/// at the end of the buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
     packet.place(number, offset as usize, ["a packet", ""])
 }

@@ -16,8 +16,8 @@ pub(super) fn samples(state: &mut State) -> Option<usize> {
     config.aa_enable.then(|| [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)])
 }
 
-/// Returns the offset of a sample from the centre of its pixel. The registers contain twelfths of a pixel from the
-/// upper left corner.
+/// Returns the offset of a sample from the centre of its pixel. The registers contain the distance of the sample from
+/// the pixel's upper left corner, in twelfths of a pixel.
 fn place(state: &State, sample: usize) -> Corner {
     let word = state.nth(reg::GB_MSPOS0, sample / 3);
     [0, 4].map(|axis| {

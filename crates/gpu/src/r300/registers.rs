@@ -233,7 +233,7 @@ word! {
     /// Multisampling.
     pub(super) struct AaConfig(u32) = "GB_AA_CONFIG" {
         aa_enable: bool [0:0],
-        /// 0 to 3 mean two, three, four and six samples.
+        /// The values 0 to 3 mean two, three, four and six samples.
         num_aa_subsamples: u8 [2:1],
     }
     /// Flat shading of colours, and the provoking vertex.

@@ -101,8 +101,8 @@ const READ_ANEW: [u32; 10] = [
     reg::ZB_ZPASS_ADDR,
 ];
 
-/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because it stores
-/// the constants of a draw after the constants of the previous draw.
+/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because the driver
+/// stores the constants of a draw after the constants of the previous draw.
 pub(super) const CONST_BASE: u32 = 0xff;
 
 /// Stores words in a memory, up to the end of the memory. Returns whether the call changes a word before `end`.

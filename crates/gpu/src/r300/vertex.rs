@@ -33,7 +33,7 @@ const WINDOW_SETS: usize = 6;
 struct Element {
     /// Format of the words: DATA_TYPE.
     kind: u8,
-    /// Number of words that are skipped after these words.
+    /// Number of words of the vertex that the stream skips after the words of this vector.
     skip: usize,
     /// Index of the vector.
     target: usize,

@@ -1,4 +1,4 @@
-//! Recognizes pixel programs that only read a texel and export it, as the driver's blits do.
+//! Recognizes pixel programs that only read a texel and export this texel, as the programs of the driver's blits do.
 //!
 //! ```text
 //! FLOOR       R1.y, R0.x       MOV  R0.z, KC0[0].x
