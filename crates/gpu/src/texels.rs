@@ -27,10 +27,11 @@ pub(crate) enum TexelElement {
     /// A block of 4 x 4 texels that is decompressed as unsigned bytes. The resulting bytes are then interpreted as
     /// signed.
     SignedAfter(Block),
-    /// One texel. Its red, green and blue are on the sRGB curve, even if these channels are selected from alpha.
+    /// One texel. The texel's red, green and blue are on the sRGB curve, even if these channels are selected from
+    /// alpha.
     Curved(Format),
-    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if these channels are selected
-    /// from alpha.
+    /// A block of 4 x 4 texels. The red, green and blue of these texels are on the sRGB curve, even if these channels
+    /// are selected from alpha.
     CurvedBlock(Block),
 }
 
@@ -80,8 +81,8 @@ impl TexelElement {
         }
     }
 
-    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], returns the components with the sRGB curve
-    /// applied to all of them. Red, green and blue of the texel are selected from these components.
+    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], applies the sRGB curve to all components, and
+    /// returns these components. Red, green and blue of the texel are selected from these components.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
             TexelElement::Plain(_)
@@ -101,7 +102,7 @@ impl TexelElement {
         self.channels(select).is_some()
     }
 
-    /// Returns the channels of a texel, or `None` if one of them is neither a bit field nor a constant.
+    /// Returns the channels of a texel, or `None` if one of the channels is neither a bit field nor a constant.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
@@ -309,8 +310,8 @@ mod tests {
         })
     }
 
-    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is larger than
-    /// the other end value of the block.
+    /// According to Mesa's list for RV530, `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is
+    /// larger than the other end value of the block.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
         // The end values of the block are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
@@ -371,8 +372,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// The curve applies to the red, green and blue of a texel and not to its alpha. It does not matter from which
-    /// components of the element these channels are selected.
+    /// The curve applies to the red, green and blue of a texel, but not to the alpha of the texel. It does not matter
+    /// from which components of the element these channels are selected.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =

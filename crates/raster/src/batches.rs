@@ -45,7 +45,7 @@ const EACH: usize = 4;
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// Minimum number of quads for which hidden quads are removed before shading.
+/// Minimum number of quads of a batch from which hidden quads are removed before shading.
 const FEW: usize = 16;
 
 /// Memory for batches of lanes. A thread keeps this memory for later draws, because allocations take much of the time
@@ -89,7 +89,7 @@ pub(crate) struct Batches<'a> {
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
     /// Mask of the position's components that are computed: the components that the program reads, and depth if a test
-    /// reads it.
+    /// reads depth.
     pub(crate) reads: u8,
     /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
@@ -554,7 +554,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Waits until a condition on [`Pieces::shaded`] and [`Pieces::merged`] holds, or the draw has stopped.
+    /// Waits until a condition on [`Pieces::shaded`] and [`Pieces::merged`] holds, or until the draw has stopped.
     fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Pieces> {
         for look in 0..LOOKS + YIELDS {
             if holds(self.queue.shaded.load(Ordering::Relaxed), self.queue.merged.load(Ordering::Relaxed)) {

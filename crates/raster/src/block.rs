@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(floats(Block::ExplicitAlpha, &wide)[3][3], 1.);
     }
 
-    /// ARB_texture_compression_rgtc: a block whose first value is larger than the second has eight values. Any other
-    /// block has six values, and the minimum and maximum of the format.
+    /// ARB_texture_compression_rgtc: a block whose first value is larger than the second value has eight values. Any
+    /// other block has six values, and the minimum and maximum of the format.
     #[test]
     fn a_channel_has_eight_steps_or_six_and_the_ends() {
         let codes = |low: u8, high: u8| {

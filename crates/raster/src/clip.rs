@@ -1,8 +1,8 @@
 //! Clipping in clip space.
 //!
-//! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are clipped at a guard band far
-//! outside every surface instead of at the view volume. The scissor removes the pixels outside of the view volume.
-//! Clipping at the near plane, the far plane and the user's planes is exact.
+//! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are not clipped at the view volume.
+//! They are clipped at a guard band far outside of every surface. The scissor removes the pixels outside of the view
+//! volume. Clipping at the near plane, the far plane and the user's planes is exact.
 
 use crate::vertex::Vertex;
 
@@ -69,7 +69,8 @@ impl Clip {
         self.inside(vertex).all(|distance| distance >= 0.)
     }
 
-    /// Clips a convex polygon, or a line if it has two vertices. Returns the part inside, which may be empty.
+    /// Clips a convex polygon, or a line if `polygon` has two vertices. Returns the part that is inside of all planes.
+    /// This part may be empty.
     pub fn cut(&self, polygon: Vec<Vertex>) -> Vec<Vertex> {
         self.cut_with_edges(polygon, u32::MAX).0
     }
@@ -156,7 +157,8 @@ mod tests {
         let cut = CLIP.cut(all);
         assert_eq!(cut.len(), 4);
         assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
-        // Attribute 0 of the test's vertices equals the position. Clipping must keep them equal.
+        // Attribute 0 of the test's vertices equals the position. After clipping, attribute 0 must still equal the
+        // position.
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
     }
 

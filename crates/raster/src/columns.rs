@@ -204,7 +204,8 @@ impl Slopes {
 
     /// Returns whether the sums of weights times 1/w are so far from 0 that perspective-correct weights are finite.
     /// Inside of a triangle, a sum is between the smallest and the largest 1/w of the vertices. At a neighbouring pixel
-    /// outside of the triangle, the sum may leave this range by up to the change from one pixel to the next.
+    /// outside of the triangle, the sum may be outside of this range. The distance of the sum from this range is then
+    /// at most the change of the sum from one pixel to the next.
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
@@ -375,7 +376,7 @@ fn clamped(draw: &Draw, depth: f64) -> f32 {
     }
 }
 
-/// Divides weights by a number. If `quotient` is not `None`, uses it instead of a division.
+/// Divides weights by `divisor`. If `quotient` is not `None`, uses `quotient` instead of a division.
 #[inline(always)]
 fn divide<'a>(weights: impl Iterator<Item = &'a mut f64>, divisor: f64, quotient: Option<Quotient>) {
     match quotient {

@@ -1,8 +1,8 @@
 //! Copies texels unchanged: bytes from the rows of an image to the rows of a target.
 //!
-//! Drivers use draws that only copy texels to blit, to upload textures and to read textures back. The fragment program
-//! does not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the coordinates at
-//! the ends determine the coordinates between the ends.
+//! Drivers blit, upload textures and read textures back with draws that only copy texels. For such a draw, the fragment
+//! program does not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the
+//! coordinates at the ends determine the coordinates between the ends.
 
 use reconverge_simt::texture::elements::{ByteChannel, Strides};
 use reconverge_simt::vram::Vram;
@@ -95,7 +95,7 @@ impl ByteRows {
         let mut runs = Vec::new();
         for (number, Strip { first, count }) in strips.iter().enumerate() {
             let lanes = 8 * number..;
-            // First lane of the strip's first quad, and of its last quad.
+            // First lane of the strip's first quad, and first lane of the strip's last quad.
             let [left, right] = [lanes.start, lanes.start + 4];
             if first.covered == 0xf {
                 for row in 0..2 {

@@ -215,7 +215,8 @@ impl CopiedValues {
         Some(())
     }
 
-    /// Returns the source of each component of the exported colour. Returns `None` if anything else is exported.
+    /// Returns the source of each component of the exported colour. Returns `None` if the instruction exports anything
+    /// except this colour.
     fn export(&self, export: &Export) -> Option<[Select; 4]> {
         let color = (export.kind, export.base, export.burst, export.rel) == (ExportKind::Pixel, 0, 1, false);
         color.then_some(())?;
@@ -275,7 +276,7 @@ mod tests {
             words[at] = word;
             read(&words)
         };
-        // MOV, FRACT and TRUNC instead of the first FLOOR.
+        // MOV, FRACT and TRUNC replace the first FLOOR of the program.
         for op in [0x19, 0x10, 0x11] {
             assert_eq!(with(7, BLIT[7] & !(0x3ff << 7) | op << 7), None, "{op:#x}");
         }

@@ -20,8 +20,8 @@ use crate::kept::Kept;
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    // Up to four zeros may belong to the program, because its last instruction may be a fetch or a clause with a
-    // literal.
+    // Up to four zeros may belong to the program, because the program's last instruction may be a fetch or a clause
+    // with a literal.
     words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
     words
 }
@@ -34,8 +34,8 @@ pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of a program, up to its end. `place` is the range from the start of the program to the end of
-    /// the program's buffer. Returns the cached words if memory has not changed.
+    /// Returns the words of a program, up to the end of the program. `place` is the range from the start of the program
+    /// to the end of the program's buffer. Returns the cached words if the program's words in memory have not changed.
     pub(super) fn words(
         &mut self,
         memory: Vram<'_>,

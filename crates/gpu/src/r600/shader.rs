@@ -87,7 +87,7 @@ pub(super) const VERTEX: Unit = Unit {
     borders: reg::TD_VS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex program before a geometry program. It uses the constants and resources of the vertex stage.
+/// The vertex program before a geometry program. This program uses the constants and resources of the vertex stage.
 pub(super) const EXPORT: Unit =
     Unit { start: reg::SQ_PGM_START_ES, resources: reg::SQ_PGM_RESOURCES_ES, ..VERTEX };
 
@@ -123,8 +123,8 @@ pub(super) struct Shader {
     resources: Arc<ResourcesRead>,
     /// Word 2 of the resource of each vertex buffer, in the order of the vertex buffers in the environment.
     layouts: Vec<u32>,
-    /// The lowered program. It may have been lowered for another environment, if lowering has the same result for both
-    /// environments.
+    /// The lowered program. The program may have been lowered for another environment, if lowering has the same result
+    /// for both environments.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
@@ -162,7 +162,7 @@ impl Shader {
             if !watch.is_on() {
                 return reached.words(*memory, place, options_of_code);
             }
-            // An observer receives all words and may change them.
+            // An observer receives all words and may change these words.
             watch.program(chip_program(*chip, stage, words(*memory, place))).words.into()
         };
         let words = found(&place, unit.program_stage());
@@ -281,7 +281,7 @@ impl Shader {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
         // The resource contains the size of the driver's ring, which wraps many times in a draw. The ring of this model
-        // contains all records of the draw, so its size is not limited.
+        // contains all records of the draw, so the size of this model's ring is not limited.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -460,7 +460,8 @@ fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Op
 }
 
 /// If the program reads an image whose bytes in memory have changed, drops the lowered programs that refer to such
-/// images. Images to which nothing else refers are then updated by reading only the changed parts of their bytes.
+/// images. If nothing else refers to such an image, the image is later updated by reading only the changed parts of its
+/// bytes.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);

@@ -77,8 +77,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads these registers again. They contain the addresses and
-/// sizes of constant buffers.
+/// Registers whose changes do not count, because each draw reads these registers again. These registers contain the
+/// addresses and sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,
