@@ -102,9 +102,9 @@ pub struct Stencil {
 pub enum DepthFormat {
     /// A depth of 16 bits, as a fraction.
     Unorm16,
-    /// A depth of 24 bits in the lower bits, as a fraction, and 8 bits of stencil.
+    /// A 24-bit depth in the lower bits, stored as a fraction, and 8 bits of stencil.
     Unorm24,
-    /// 8 bits of stencil in the lower bits, and a depth of 24 bits, as a fraction.
+    /// 8 bits of stencil in the lower bits, and a 24-bit depth, stored as a fraction.
     StencilUnorm24,
     /// A depth in single precision.
     Float32,

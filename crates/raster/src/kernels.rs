@@ -1,8 +1,8 @@
 //! Merges lanes by rows. A row is [`LANES`] lanes that are merged together. Decisions that depend only on the state of
-//! a draw are made once. Each step then processes a whole row under a mask.
+//! a draw are made once per draw. Each step then processes a whole row under a mask.
 //!
-//! The lanes of a row have different pixels. If there is no step for some state, for instance for an uncommon format,
-//! [`Merge`] processes the lanes one by one.
+//! No two lanes of a row have the same pixel. If no step supports a part of the draw's state, for instance an uncommon
+//! format, [`Merge`] processes the lanes one by one.
 
 mod blending;
 mod cells;
@@ -39,7 +39,7 @@ type Floats = [f32; LANES];
 enum Depth<'a> {
     /// There is no depth buffer.
     None,
-    /// No test is on: pixels outside of the depth buffer fail, and all other pixels pass. The number is the size of an
+    /// No test is on. Pixels outside of the depth buffer fail, and all other pixels pass. The number is the size of an
     /// element in bytes.
     Inside(Surface, usize),
     /// Tests against elements of two or four bytes.
@@ -53,7 +53,7 @@ enum Depth<'a> {
 enum Color<'a> {
     /// Elements of four bytes. Each byte is a fraction.
     Bytes(Cells<'a>),
-    /// Elements of one word. The word is one component of the colour, unchanged. The number is the index of this
+    /// Elements of one word. The word is an unchanged component of the colour. The number is the index of this
     /// component.
     Word(Cells<'a>, usize),
     /// Elements of another format that rows can convert.
@@ -403,8 +403,8 @@ impl Task for MergedRows<'_> {
         while first < quads.len() {
             while starts.next_if(|start| *start <= first).is_some() {}
             let most = (quads.len() - first).min(LANES / 4);
-            // The quads of one primitive have different pixels. If a group contains quads of several primitives, the
-            // group ends before the first quad whose position an earlier quad of the group has.
+            // The quads of one primitive have different pixels. A group may contain quads of several primitives. Such a
+            // group ends before the first quad that has the position of an earlier quad of the group.
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
             let again = |at: &usize| {
@@ -828,7 +828,8 @@ impl MergedRows<'_> {
 }
 
 impl MergedRows<'_> {
-    /// Returns the second colour of a group, if a blend reads the second colour and the program writes it.
+    /// Returns the second colour of a group, if a blend reads the second colour and the program writes the second
+    /// colour.
     #[inline(always)]
     fn second<'l>(
         &'l self,

@@ -20,7 +20,7 @@ pub struct WindowRectangles {
 pub struct PixelMask {
     /// Window rectangles, if they are on.
     pub rectangles: Option<WindowRectangles>,
-    /// The stipple pattern of filled polygons, if it is on. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
+    /// The stipple pattern of filled polygons, if the stipple is on. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
     pub stipple: Option<[u32; 32]>,
 }
 

@@ -4,8 +4,9 @@
 
 use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Maximum number of columns and of rows of a polygon for which each pixel is tested. For larger polygons, following
-/// the edges takes less time, although each edge starts with two divisions.
+/// Each pixel of a polygon is tested if the polygon has at most this number of columns and at most this number of rows.
+/// For larger polygons, following the edges takes less time than testing each pixel, although each edge starts with two
+/// divisions.
 const NARROW: i32 = 12;
 
 /// Maximum number of quads that are passed to a function in one call.
@@ -14,7 +15,7 @@ pub(crate) const MOST: usize = 1 << 12;
 /// The span of a row without pixels.
 const NOTHING: Ends = (i32::MAX, i32::MIN);
 
-/// An edge that is neither horizontal nor vertical, and its value in the next row.
+/// An edge that is neither horizontal nor vertical, and the value of this edge in the next row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slant {
     /// Whether the pixels to the right of the edge are inside. If not, the pixels to the left of the edge are inside.
@@ -160,8 +161,8 @@ impl Strip {
     }
 }
 
-/// Calls `each` for the quads with a pixel that is inside of a convex polygon and of a rectangle, row by row. Adjacent
-/// quads that are fully covered form one strip. Any other quad forms a strip alone.
+/// Calls `each` for the quads that have a pixel inside of both a convex polygon and a rectangle. The quads are in the
+/// order of rows. Adjacent quads that are fully covered form one strip. Any other quad forms a strip alone.
 ///
 /// # Errors
 /// Returns the error of `each`. After an error, `each` is not called again.

@@ -336,7 +336,7 @@ pub struct Draw {
     pub scissor: Rectangle,
     /// Mask that removes some of the pixels inside of the scissor; `None` if no pixels are removed.
     pub mask: Option<Box<PixelMask>>,
-    /// Whether the vertices of a polygon run clockwise on the screen if its front is visible.
+    /// Whether the vertices of a polygon run clockwise on the screen if the front of the polygon is visible.
     pub front_is_clockwise: bool,
     /// State of the front and the back side.
     pub sides: [Side; 2],
@@ -347,7 +347,7 @@ pub struct Draw {
     /// Whether a line is a rectangle in the direction of the line. If false, the width of the line is measured along
     /// the x or y axis. A line whose samples have separate coverage is always a rectangle.
     pub rectangular_lines: bool,
-    /// The stipple pattern of lines, if it is on.
+    /// The stipple pattern of lines, if the stipple is on.
     pub stipple: Option<Stipple>,
     /// Inputs of the fragment program.
     pub inputs: Vec<Input>,
@@ -490,11 +490,12 @@ pub struct Shaded {
 
 /// Describes a fragment program whose only result is colour 0, which is a texel. See [`FragmentProgram::copied`].
 ///
-/// The texel contains the point at the coordinates times `factor`. The description is valid only if the level contains
-/// this point.
+/// The texel is the texel of the level that contains the point at the coordinates times `factor`. The description is
+/// valid only if the level contains this point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedTexels {
-    /// The elements of a level with one slice. Their channels are the red, green, blue and alpha of the colour.
+    /// The elements of a level with one slice. The channels of these elements are the red, green, blue and alpha of the
+    /// colour.
     pub elements: Elements,
     /// Width and height of the level.
     pub size: [u32; 2],
@@ -571,7 +572,7 @@ pub(crate) struct Batch {
     pub(crate) depths: Vec<LaneWords>,
     /// The first lane of each primitive. Lanes of one primitive have different pixels.
     pub(crate) starts: Vec<usize>,
-    /// Number of lanes that were not added because they are hidden.
+    /// Number of lanes that were not added because the lanes are hidden.
     pub(crate) skipped: u64,
 }
 

@@ -145,9 +145,9 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of other lanes are
-    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows at
-    /// the same time.
+    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of lanes that are not
+    /// live are stored unchanged, because a store without a branch per lane is faster. No other thread writes to these
+    /// rows at the same time.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
