@@ -12,7 +12,7 @@ use crate::observe::{
     Captured, ChipProgram, Lanes, Launched, MOST_LANES, Machine, Observer, Output, Rows, Target,
 };
 
-/// The observer of a chip, if there is one.
+/// The observer of a chip, or `None` if the chip has no observer.
 #[derive(Debug, Default)]
 pub(crate) struct Watch(Option<Box<dyn Observer>>);
 
@@ -247,7 +247,7 @@ impl Recording {
             return None;
         }
         launched.machine.set_lanes(started, &launched.lanes, inputs);
-        // After a trap, the recorded outputs are incomplete. They are removed from the launch.
+        // After a trap, the recorded outputs are incomplete. These outputs are removed from the launch.
         if ended < started {
             launched.outputs.clear();
             return Some(launched);

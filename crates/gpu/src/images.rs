@@ -18,7 +18,7 @@ use reconverge_simt::vram::Vram;
 /// Maximum number of cached images. A program may bind hundreds of textures in a frame.
 const MOST: usize = 1024;
 
-/// Maximum number of bytes of all cached images. A single image may be larger.
+/// Maximum number of bytes of all cached images. A single image may be larger than this maximum.
 const MOST_BYTES: usize = 1 << 29;
 
 /// An image that may use memory in addition to the copy of its bytes.

@@ -222,7 +222,7 @@ impl Machine {
                 launch.lanes = count;
                 launch.inputs = inputs.into_iter().map(|(word, rows)| (word, rows.words)).collect();
             }
-            // A grid already determines its threads.
+            // The grid of a compute launch already determines the threads.
             Machine::TeslaCompute(_) => {}
         }
     }

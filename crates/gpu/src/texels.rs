@@ -203,7 +203,7 @@ pub(crate) struct LevelPlace {
     pub(crate) size: [usize; 3],
     /// Offset of the first element, and distances between elements, rows and slices.
     pub(crate) strides: Strides,
-    /// Offset of the end of the level's bytes. Later bytes read as 0.
+    /// Offset of the end of the level's bytes. Bytes after this offset read as 0.
     pub(crate) end: usize,
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct Batches<'a> {
     pub(crate) draw: &'a Draw,
     pub(crate) memory: Vram<'a>,
     pub(crate) program: &'a dyn Shading,
-    /// The kernels that merge rows of lanes, if the draw has any.
+    /// The kernels that merge rows of lanes, or `None` if the draw has no kernels.
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
@@ -96,7 +96,7 @@ pub(crate) struct Batches<'a> {
     pub(crate) queue: Queue,
 }
 
-/// The pieces of a draw, for all threads.
+/// The pieces of a draw, which all threads share.
 #[derive(Default)]
 pub(crate) struct Queue {
     /// Whether most lanes of the last merged piece were hidden.

@@ -1,8 +1,8 @@
 //! Clipping in clip space.
 //!
 //! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are not clipped at the view volume.
-//! They are clipped at a guard band far outside of every surface. The scissor removes the pixels outside of the view
-//! volume. Clipping at the near plane, the far plane and the user's planes is exact.
+//! Primitives are clipped instead at a guard band far outside of every surface. The scissor removes the pixels outside
+//! of the view volume. Clipping at the near plane, the far plane and the user's planes is exact.
 
 use crate::vertex::Vertex;
 

@@ -195,11 +195,11 @@ impl DepthFormat {
 /// The depth and stencil tests of a draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tests {
-    /// The depth test, if there is one.
+    /// The depth test, or `None` if the draw has no depth test.
     pub depth: Option<Compare>,
     /// Whether depth is written if all tests pass. Without a depth test, depth is not written.
     pub depth_write: bool,
-    /// The stencil tests of the front and the back side, if they are on.
+    /// The stencil tests of the front and the back side, or `None` if the stencil test is off.
     pub stencil: Option<[Stencil; 2]>,
 }
 

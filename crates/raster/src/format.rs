@@ -239,7 +239,7 @@ fn rounded(bits: u32, fraction: u32) -> u32 {
     if bits < (127 - 14) << 23 { small } else { normal }
 }
 
-/// Tables for sRGB components of eight bits. They have the results of [`to_value`] and [`from_value`].
+/// Tables for sRGB components of eight bits. The tables contain the results of [`to_value`] and [`from_value`].
 pub(crate) struct SrgbBytes {
     values: [u32; 256],
     /// For each code, the bits of the smallest value that converts to this code or to a larger code.
@@ -383,7 +383,7 @@ mod tests {
         for raw in 0..=u16::MAX {
             assert_eq!(half_to_single(raw.into()), f16::from_bits(raw).to_f32().to_bits(), "{raw:#x}");
         }
-        // Values near every half, and other values.
+        // Singles near every half-precision number, and other singles.
         let near = (0..=u16::MAX).flat_map(|raw| {
             let single = f16::from_bits(raw).to_f32().to_bits();
             [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff].map(|more| single.wrapping_add(more))

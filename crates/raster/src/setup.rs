@@ -136,8 +136,8 @@ pub(crate) fn edges<const N: usize>(
     Some((edges, range(0, within.x0, within.x1), range(1, within.y0, within.y1)))
 }
 
-/// Calls `each` for each quad that has a pixel inside of both a convex polygon and a rectangle. The quads are in the
-/// order of rows. The corners may run in either direction. A polygon without an area covers nothing.
+/// Calls `each` for each quad that has a pixel inside of both a convex polygon and a rectangle. `each` receives the
+/// quads row by row. The corners may run in either direction. A polygon without an area covers nothing.
 pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: impl FnMut(Quad)) {
     fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
 }

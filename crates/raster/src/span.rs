@@ -161,8 +161,8 @@ impl Strip {
     }
 }
 
-/// Calls `each` for the quads that have a pixel inside of both a convex polygon and a rectangle. The quads are in the
-/// order of rows. Adjacent quads that are fully covered form one strip. Any other quad forms a strip alone.
+/// Calls `each` for the quads that have a pixel inside of both a convex polygon and a rectangle. `each` receives the
+/// quads row by row. Adjacent quads that are fully covered form one strip. Any other quad forms a strip alone.
 ///
 /// # Errors
 /// Returns the error of `each`. After an error, `each` is not called again.

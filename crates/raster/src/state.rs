@@ -14,7 +14,7 @@ use crate::mask::PixelMask;
 use crate::primitive::Topology;
 use crate::setup::{Corner, Quad, Rectangle};
 
-/// Position of a surface in memory. Its elements are stored row by row.
+/// Position of a surface in memory. The elements of the surface are stored row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surface {
     /// Offset in bytes of element (0, 0).
@@ -111,7 +111,7 @@ pub struct Target {
     pub places: [Option<u8>; 4],
     /// Channels that are written, from red (bit 0) to alpha (bit 3).
     pub mask: u8,
-    /// Blending, if it is on.
+    /// Blending, or `None` if blending is off.
     pub blend: Option<Blend>,
     /// Index of the fragment program's colour that is stored.
     pub color: usize,
@@ -211,7 +211,7 @@ pub struct Side {
     pub culled: bool,
     /// Drawing mode.
     pub fill: Fill,
-    /// Polygon offset, if it is on.
+    /// Polygon offset, or `None` if the polygon offset is off.
     pub offset: Option<Offset>,
 }
 
@@ -351,7 +351,7 @@ pub struct Draw {
     pub stipple: Option<Stipple>,
     /// Inputs of the fragment program.
     pub inputs: Vec<Input>,
-    /// The depth buffer, if there is one.
+    /// The depth buffer, or `None` if the draw has no depth buffer.
     pub depth: Option<DepthTarget>,
     /// Depth and stencil tests.
     pub tests: Tests,
@@ -403,7 +403,7 @@ pub struct Fragments {
     pub fronts: Vec<bool>,
     /// For each lane, a mask of the pixel's covered samples; bit n is sample n. Empty if pixels have one sample.
     pub samples: Vec<u8>,
-    /// For each lane, the sample that it shades. Empty if samples are not shaded separately.
+    /// For each lane, the sample that the lane shades. The list is empty if samples are not shaded separately.
     pub sample: Vec<u8>,
 }
 
@@ -508,7 +508,7 @@ pub struct CopiedTexels {
     pub zeros: Vec<(usize, usize)>,
 }
 
-/// A program that shades fragments. Several threads may run it at once.
+/// A program that shades fragments. Several threads may run the program at once.
 pub trait FragmentProgram: Sync {
     /// The reason for which a program stops.
     type Error: Send + 'static;

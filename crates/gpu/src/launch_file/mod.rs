@@ -35,7 +35,7 @@ const IN_PLACE: usize = 64;
 pub struct LaunchText {
     /// Fields of the launch. In TOML, the fields precede all tables.
     fields: String,
-    /// Tables of the launch. The file contains them after the fields.
+    /// Tables of the launch. The file contains the tables after the fields.
     tables: String,
 }
 

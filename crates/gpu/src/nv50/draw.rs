@@ -97,7 +97,7 @@ fn from_ends(horiz: u32, vert: u32) -> Rectangle {
 /// Number of window rectangles.
 const WINDOW_RECTANGLES: usize = 8;
 
-/// Returns the window rectangles and the polygon stipple, if they are on.
+/// Returns the mask of the window rectangles and the polygon stipple, or `None` if both are off.
 fn mask(state: &State) -> Option<Box<PixelMask>> {
     let rectangle = |number: usize| {
         from_ends(state.nth(m::CLIP_RECT_HORIZ, 2 * number), state.nth(m::CLIP_RECT_HORIZ, 2 * number + 1))

@@ -839,7 +839,7 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
-    /// Number of the source that means 0.0. The number after it means 1.0.
+    /// Number of the source that means 0.0. This number plus one means 1.0.
     constants: u8,
 }
 

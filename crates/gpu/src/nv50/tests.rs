@@ -25,8 +25,8 @@ fn drawn(state: &State, topology: Topology, window: Window) -> Draw {
     draw((state, &mut unknown, &mut Slices::new(0)), topology, &reads, window)
 }
 
-/// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words for the transform, and four
-/// words in each of the other arrays.
+/// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words in the array of transforms.
+/// Each viewport has four words in the array of scissors, and four words in the array with the depth ranges.
 #[test]
 fn a_viewport_has_its_own_transform_scissor_and_range_of_depth() {
     let third = 2;
@@ -151,8 +151,8 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };
-    // For the other side of a quad, and for points of another draw, the program reads the values of the slots. Each
-    // word then has a separate input.
+    // The mode of one side of a quad may be points while the mode of the other side is not. For the side that is not
+    // drawn as points, the program reads the values of the slots. Each word therefore has a separate input.
     assert_eq!(sprites(0x1b00, Topology::Quads), 2);
     assert_eq!(sprites(0x1b02, Topology::Quads), 0);
     assert_eq!(sprites(0x1b00, Topology::Lines), 0);

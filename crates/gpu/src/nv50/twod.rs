@@ -86,7 +86,7 @@ impl Surface {
     }
 }
 
-/// Begins an upload. Its words follow in SIFC_DATA.
+/// Begins an upload. The words of the upload follow in SIFC_DATA.
 pub(super) fn begin(state: &State, upload: &mut Upload) {
     let row = row_bytes(state).next_multiple_of(4);
     upload.bytes.clear();

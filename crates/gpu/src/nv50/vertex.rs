@@ -65,7 +65,7 @@ pub(super) struct Batch {
     /// Ids of the vertices. Each vertex occurs once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
-    /// Number of attributes that the vertices have. All attributes after these are zeros.
+    /// Number of attributes that the vertices have. All later attributes are zeros.
     most: usize,
     /// Vertex numbers in the order of the draw. A primitive restart begins a new run.
     pub(super) runs: Vec<Vec<usize>>,

@@ -404,7 +404,7 @@ pub(super) struct Outputs {
     targets: [Option<(usize, [u8; 4])>; TARGETS],
     /// For each target whose signed fractions are blended as unsigned fractions, the width of a component in bits.
     signed: [Option<u8>; TARGETS],
-    /// The alpha test of output 0, if it is on.
+    /// The alpha test of output 0, or `None` if the alpha test is off.
     alpha: Option<Alpha>,
     /// Value that the depth unit stores, if ZB_CB_CLEAR is set.
     clear: Option<u32>,

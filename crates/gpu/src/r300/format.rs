@@ -37,8 +37,8 @@ const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
-        // This comment concerns formats with two components of 16 or 32 bits. Mesa found by trial that bits 1 and 2
-        // enable red and that bits 0 and 3 enable the second component (`grrg_cmask`, `arra_cmask`). This function uses
+        // For formats with two components of 16 or 32 bits, Mesa found by trial that bits 1 and 2 enable red, and that
+        // bits 0 and 3 enable the second component (`grrg_cmask`, `arra_cmask`). For these formats, this function uses
         // bits 2 and 0, as for UV88, whose components are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],

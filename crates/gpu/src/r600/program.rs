@@ -78,7 +78,7 @@ fn length(code: &Code) -> usize {
 /// The register components whose initial values a program may read.
 #[derive(Debug)]
 pub(super) struct ComponentsRead {
-    /// For each register, a mask of its components; bit n is component n.
+    /// For each register, a mask of the register's components; bit n is component n.
     pub(super) registers: [u8; 128],
     /// The same registers and components as a list.
     pub(super) components: Arc<[(u8, u8)]>,

@@ -428,7 +428,8 @@ word! {
         /// Fields that affect only speed.
         order: u16 [16:3],
         ps_iter_sample: bool [17:17],
-        /// Fields of R700. One of them enables the viewport scissors. On R600, the viewport scissors are always on.
+        /// Fields of R700. One of these fields enables the viewport scissors. On R600, the viewport scissors are always
+        /// on.
         others: u16 [31:18],
     }
     /// Number of samples per pixel.

@@ -73,7 +73,7 @@ pub(super) const PIXEL: Unit = Unit {
     borders: reg::TD_PS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex stage. Its fetch program uses the same first resource.
+/// The vertex stage. The fetch program of the vertex stage uses the same first resource as the vertex program.
 pub(super) const VERTEX: Unit = Unit {
     stage: Stage::Vertex,
     name: "vertex shader",

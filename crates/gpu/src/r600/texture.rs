@@ -271,7 +271,7 @@ impl Place {
     }
 }
 
-/// Returns the sampler with these words. `border` contains its border colour registers.
+/// Returns the sampler with these words. `border` contains the border colour registers of the sampler.
 ///
 /// If TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, filters cross the edges of a cube's faces for all values of CLAMP_X and
 /// CLAMP_Y. Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets
