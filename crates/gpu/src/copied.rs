@@ -1,5 +1,5 @@
-//! Programs whose only result is a texel. A draw with such a program copies the bytes of texels and does not run the
-//! program.
+//! Programs whose only result is a texel. A draw with such a program does not run the program, but copies the bytes of
+//! texels.
 
 use reconverge_raster::draw::CopiedTexels;
 use reconverge_simt::texture::elements::{Channel, Elements};

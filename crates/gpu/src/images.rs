@@ -207,8 +207,8 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         self.kept.last().map(|kept| kept.image.clone())
     }
 
-    /// Returns whether the cache has an image that satisfies `is`, and whose copy equalled memory in the last
-    /// comparison.
+    /// Returns whether the cache has an image that satisfies `is`. In the last comparison, the copy of this image must
+    /// have equalled memory.
     pub(crate) fn has(&self, is: impl Fn(&I) -> bool) -> bool {
         self.kept.iter().any(|kept| !kept.differs && is(&kept.image))
     }

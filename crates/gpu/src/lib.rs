@@ -105,8 +105,8 @@ pub trait Gpu: Send {
     /// uses.
     fn unknown(&self) -> Vec<(String, u64)>;
 
-    /// Calls `visit` for each entry of [`Gpu::unknown`], in the same order. The chips of this crate do not allocate
-    /// memory for this call.
+    /// Calls `visit` for each entry of [`Gpu::unknown`], in the order of [`Gpu::unknown`]. The chips of this crate do
+    /// not allocate memory for this call.
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }

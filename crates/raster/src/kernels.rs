@@ -76,7 +76,7 @@ pub(crate) struct Kernels<'a> {
 }
 
 /// For each mask of a quad's covered lanes, four words: all ones for a covered lane, otherwise 0. With this table, a
-/// small draw takes 1.5 % less time than if shifts compute the words.
+/// small draw takes 1.5 % less time than with shifts that compute the words.
 const COVERED: [[u32; 4]; 16] = {
     let mut words = [[0; 4]; 16];
     let mut at = 0;
@@ -130,7 +130,7 @@ impl Live {
 }
 
 impl<'a> Kernels<'a> {
-    /// Returns the steps of a draw, or `None` if all its lanes must be merged one by one.
+    /// Returns the steps of a draw, or `None` if all lanes of the draw must be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let copies_depth = match draw.multisample.copy {
             None => draw.copies_depth,
@@ -195,7 +195,7 @@ impl<'a> Kernels<'a> {
         Kernels { level, depth, colors, copies: false, sample, others: Vec::new() }
     }
 
-    /// Returns the copy of bytes that replaces the draw, if its program only copies texels.
+    /// Returns the copy of bytes that replaces the draw, if the program of the draw only copies texels.
     pub(crate) fn copied(&self, texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let plain = matches!((&self.depth, &self.colors[..]), (Depth::None, [Color::Bytes(_)]));
         if plain { ByteRows::new(texels, draw) } else { None }
@@ -331,7 +331,7 @@ struct Group<'a> {
     /// Index of the first lane in the program's results.
     shaded: usize,
     quads: &'a [Quad],
-    /// Whether the group has [`LANES`] lanes, and its quads are next to each other from left to right.
+    /// Whether the group has [`LANES`] lanes, and the quads of the group are adjacent from left to right.
     is_row: bool,
     /// The first and the last pixel of the bounding rectangle of all quads.
     ends: [(i32, i32); 2],

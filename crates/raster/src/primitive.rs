@@ -48,9 +48,9 @@ pub struct Primitive {
     pub count: u8,
     /// Position of the vertex whose flat attributes are used.
     pub provoking: usize,
-    /// Bit n: the side from vertex n to the next vertex is an edge of the polygon that contains the primitive. Sides
-    /// between the triangles of a quad or of a polygon are not edges, so the polygon modes of points and lines do not
-    /// draw these sides. (OpenGL 3.0, 2.6.2)
+    /// Bit n states whether the side from vertex n to the next vertex is an edge of the polygon that contains the
+    /// primitive. Sides between the triangles of a quad or of a polygon are not edges, so the polygon modes of points
+    /// and lines do not draw these sides. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 

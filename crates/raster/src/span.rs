@@ -84,7 +84,8 @@ impl<const N: usize> Spans<N> {
         Spans { columns, rows, y: rows.0, slants, count }
     }
 
-    /// Returns the span of the next row: its first column, and the column after its last column.
+    /// Returns the span of the next row: the first column of the span, and the column after the last column of the
+    /// span.
     #[inline(always)]
     fn next(&mut self) -> Ends {
         self.y += 1;
@@ -118,7 +119,7 @@ fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
 }
 
 /// Returns the part of a range of rows or columns in which a value is not negative. `at_zero` is the value at row or
-/// column 0, and `step` is the change from one row or column to the next.
+/// column 0. `step` is the change of the value from one row or column to the next.
 fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
     let bound = |at: i64| at.clamp(i64::from(low), i64::from(high).max(low.into())) as i32;
     match step {

@@ -278,7 +278,7 @@ impl Multisample {
     }
 
     /// Returns the sample that is used as the centroid of a pixel: the first covered sample. Returns `None` if all or
-    /// no samples are covered, so that the centre is used.
+    /// no samples are covered. The centroid is then the centre of the pixel.
     pub(crate) fn centroid(&self, mask: u8, samples: usize) -> Option<usize> {
         let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
         is_part.then_some(mask.trailing_zeros() as usize)
@@ -296,7 +296,7 @@ pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
 pub enum Copy {
     /// Stores the mean of all samples of the first target in the second target, which has one sample per pixel.
     Resolve,
-    /// Copies depth and stencil like [`Draw::copies_depth`], from the sample with this number.
+    /// Copies depth and stencil of the sample with this number, as [`Draw::copies_depth`] describes.
     Depth(u8),
     /// Stores nothing.
     Nothing,
@@ -314,7 +314,7 @@ pub struct Stipple {
 }
 
 impl Stipple {
-    /// Returns whether the pixel at this distance from the first pixel is drawn. The distance is in pixels.
+    /// Returns whether the pixel at this distance from the line's first pixel is drawn. The distance is in pixels.
     pub(crate) fn draws(self, distance: i64) -> bool {
         self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
     }
@@ -519,7 +519,8 @@ pub trait FragmentProgram: Sync {
     }
 
     /// Returns whether the results of a lane depend only on two things: the columns that the program reads, and the
-    /// visible side. If so, and if each of these columns is constant, all lanes of a primitive have the same results.
+    /// visible side. If the function returns `true`, and if each of these columns is constant, all lanes of a primitive
+    /// have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
@@ -536,8 +537,8 @@ pub trait FragmentProgram: Sync {
         None
     }
 
-    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because the
-    /// program has effects other than its results.
+    /// Returns whether the program has effects other than its results. Such a program must run in the order of the
+    /// fragments and on the thread that draws.
     fn in_order(&self) -> bool {
         false
     }
@@ -545,8 +546,8 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// Returns an error if the program does not complete. The results of these fragments and of all later fragments are
-    /// then not stored.
+    /// Returns an error if the program does not complete. After an error, the results of these fragments and of all
+    /// later fragments are not stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
     /// Receives results after they are merged. The program may reuse the memory of the results.
@@ -600,7 +601,8 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        // Empty columns are skipped, because a check for other references takes an atomic operation.
+        // Empty columns are skipped, because checking whether other references to a column exist takes an atomic
+        // operation.
         for column in inputs.iter_mut().flatten().chain(positions).filter(|column| !column.is_empty()) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),

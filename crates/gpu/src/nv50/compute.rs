@@ -117,9 +117,10 @@ impl Nv50 {
         }
     }
 
-    /// Defines the buffer of uniforms, if no method has defined it. The driver's start-up code defines this buffer, but
-    /// the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant buffers in
-    /// one piece of memory, so the position of this buffer follows from the position of the auxiliary buffer.
+    /// Defines the buffer of uniforms, if no method has defined this buffer. The driver's start-up code defines this
+    /// buffer, but the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant
+    /// buffers in one piece of memory, so the position of this buffer follows from the position of the auxiliary
+    /// buffer.
     fn define_uniforms(&mut self) {
         let (start, _) = self.bindings.buffers[AUXILIARY];
         if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {

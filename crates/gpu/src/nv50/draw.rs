@@ -35,8 +35,8 @@ use crate::capture::{FragmentRecording, Recording};
 /// The bits of 1.0.
 const ONE: u32 = 1f32.to_bits();
 
-/// The guard band: a primitive is clipped if x or y exceeds this multiple of w. Window coordinates then stay within
-/// 2^22 for a viewport of 8192 pixels.
+/// The guard band: a primitive is clipped if x or y exceeds this multiple of w. With this limit, window coordinates
+/// stay within 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 
 /// The range of point sizes that the driver advertises.
@@ -86,8 +86,8 @@ fn scissor(state: &State, viewport: usize) -> Rectangle {
     }
 }
 
-/// Returns the rectangle that two words describe. `horiz` has the first column and the column after the last one.
-/// `vert` has the first row and the row after the last one.
+/// Returns the rectangle that two words describe. `horiz` has the first column and the column after the last column.
+/// `vert` has the first row and the row after the last row.
 fn from_ends(horiz: u32, vert: u32) -> Rectangle {
     let low = |word: u32| (word & 0xffff) as i32;
     let high = |word: u32| (word >> 16) as i32;
@@ -548,7 +548,7 @@ impl Reads {
             };
             // Inferred: for a flat colour, the program reads the value of the plane equation at the provoking vertex.
             // This value is the colour divided by w of the provoking vertex. The program multiplies this value by w at
-            // the position of the pixel. NV92 fails all tests of flat colours in which w changes:
+            // the position of the pixel. NV92 fails all tests of flat colours in which w changes within a primitive:
             // [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
@@ -690,7 +690,7 @@ impl FragmentResults {
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: program.export_sample_mask,
             // Inferred from OpenGL, which uses the sample mask of a program only if multisampling is on. The driver
-            // uses the same program whether multisampling is on or off.
+            // uses the same program with and without multisampling.
             masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }

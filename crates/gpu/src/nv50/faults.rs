@@ -3,11 +3,11 @@
 //!
 //! | fault | handling with `--driver-fixes` |
 //! |---|---|
-//! | the start-up of the compute object is not submitted | the chip reads the start-up from the push buffer and executes it |
-//! | all programs are uploaded to the same address, and each only once | before a launch, the program is stored there again |
-//! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is mapped to all of memory, like g15[] |
-//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] corrects the instructions |
-//! | the limit of an image without layers has 65,536 rows | the limit has the rows of the image |
+//! | the driver does not submit the start-up commands of the compute object | the chip reads these commands from the push buffer and executes them |
+//! | the driver uploads all programs to the same address, and uploads each program only once | before a launch, the chip stores the program at this address again |
+//! | kernels of OpenCL access memory through g0[], which the driver does not map | the chip maps g0[] to all of memory, like g15[] |
+//! | arguments and variables begin at s\[0x0\] instead of s\[0x10\], and loads of arguments have no type | [`driver_fixes`] corrects the instructions |
+//! | the driver sets the limit of an image without layers to 65,536 rows | the chip sets the limit to the number of rows of the image |
 //!
 //! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`. The messages below name the functions of Mesa
 //! that have the faults.
@@ -30,7 +30,8 @@ pub(super) enum DriverFault {
     FirstSegment,
     /// All compute programs have their code at offset 0, so each program overwrites the previous one.
     OnePlace,
-    /// A launch matches several earlier programs, so it is uncertain which program the driver intends to launch.
+    /// A launch matches several earlier programs, so the chip cannot determine which program the driver intends to
+    /// launch.
     SeveralPrograms,
     /// Instructions that load arguments have no type and a wrong offset.
     Form,

@@ -101,8 +101,8 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: if the written vertices are drawn as a list, each primitive has the same flat colour as
-    /// in the original draw.
+    /// EXT_transform_feedback: if an application draws the written vertices as a list, each primitive has the flat
+    /// colour that the primitive had in the original draw.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;

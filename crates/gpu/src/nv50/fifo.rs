@@ -90,7 +90,7 @@ mod tests {
         calls.collect()
     }
 
-    /// Captured: RT_HORIZ and RT_VERT, CB_DATA, and U16 elements of an index buffer.
+    /// Captured packets: words for RT_HORIZ and RT_VERT, words for CB_DATA, and U16 elements of an index buffer.
     #[test]
     fn words_go_to_the_methods_that_their_packet_names() {
         assert_eq!(methods(&[0x0008_7240, 0xfa, 0xfb]), [(3, 0x1240, 0xfa), (3, 0x1244, 0xfb)]);

@@ -408,7 +408,7 @@ const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 pub(super) enum Object {
     /// The 3D object, which draws.
     Tesla,
-    /// The 2D object, which blits surfaces, and which stores data from the commands in surfaces.
+    /// The 2D object, which blits surfaces and stores data from the commands in surfaces.
     TwoD,
     /// The copy object, which copies memory.
     M2mf,

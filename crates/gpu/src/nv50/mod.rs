@@ -76,8 +76,9 @@ const WATCHDOG: u64 = 1 << 24;
 
 /// Positions are rounded to the nearest of 256 steps per pixel. The driver advertises this number of steps.
 ///
-/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same triangles upside down. If positions were
-/// truncated, some pixels would differ. RV770 truncates positions and fails the test.
+/// Inferred: NV92 passes the test `turn-on-off`, which compares the image of triangles with an image of the same
+/// triangles upside down. If positions were truncated, some pixels would differ. RV770 truncates positions and fails
+/// the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
 /// The selection that a set-up word makes. Words of VB_ELEMENT_U16 or VB_ELEMENT_U8 follow the set-up word, and the
@@ -96,7 +97,7 @@ impl Setup {
 }
 
 /// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no method has
-/// changed it.
+/// changed the state.
 #[derive(Debug, Default)]
 struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
@@ -229,7 +230,7 @@ impl Nv50 {
     }
 
     /// Sets whether the chip handles the known faults of Mesa's compute driver. If the chip handles these faults,
-    /// programs run as if the driver did not have them.
+    /// programs run as if the driver did not have these faults.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -242,8 +243,8 @@ impl Nv50 {
     }
 
     /// Executes the start-up commands of the compute object, if faults are handled. The driver has written these
-    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted them. A zero
-    /// word ends the commands.
+    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted these commands.
+    /// A zero word ends the commands.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;

@@ -46,8 +46,8 @@ pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) 
     // MSAA_MASK has one word for each pixel of a quad. The driver sets all four words to the same value.
     let mask = state.word(m::MSAA_MASK) as u8;
     let Some(places) = mode(state).checked_sub(1).map(|at| PLACES[at]) else {
-        // It is not known whether the mask applies to pixels with one sample. For such pixels, the driver sets all bits
-        // of the mask.
+        // No source states whether the mask applies to pixels with one sample. For pixels with one sample, the driver
+        // sets all bits of the mask.
         return Multisample::default();
     };
     if (1..4).any(|pixel| state.nth(m::MSAA_MASK, pixel) as u8 != mask) {

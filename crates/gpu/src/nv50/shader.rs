@@ -1,4 +1,4 @@
-//! Runs programs. Reads the programs of a stage, their constants and their textures from methods and memory.
+//! Runs programs. Reads the program of a stage, and the constants and textures of the program, from methods and memory.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -486,7 +486,7 @@ fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, R
 #[derive(Default)]
 struct Found {
     words: Vec<u32>,
-    /// The instructions that can be decoded, each with the index of its first word.
+    /// The instructions that can be decoded, each with the index of the instruction's first word.
     insts: Vec<(usize, Inst)>,
     reads: SortedSet<Read>,
     /// See [`KeptProgram::constants`].
@@ -509,7 +509,7 @@ struct Found {
 
 /// Size of l[] in bytes, for a program that addresses l[] through an address register.
 ///
-/// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more, and NV92
+/// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more. NV92
 /// passes the tests with these programs. LOCAL_SIZE_LOG therefore determines the positions of lanes in memory, and does
 /// not limit accesses.
 const LOCAL: u32 = 0x4000;

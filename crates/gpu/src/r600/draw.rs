@@ -32,8 +32,8 @@ use crate::sampling::STENCIL_OPS;
 const POSITION: u16 = 60;
 /// ARRAY_BASE of the depth and stencil that a pixel program computes.
 const COMPUTED_Z: u16 = 61;
-/// Upper limit of the guard band, which is the maximum ratio of x and y to w. Window coordinates then stay within 2^22
-/// for a viewport of 8192 pixels.
+/// Upper limit of the guard band, which is the maximum ratio of x and y to w. With this limit, window coordinates stay
+/// within 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 /// Maximum number of attributes of a vertex.
 const MOST_PARAMS: usize = 32;
