@@ -1,8 +1,8 @@
 //! Observers of a chip, and the programs and draws that the observers receive.
 //!
-//! A chip passes three things to its [`Observer`]: the words of a program before they are decoded, the surfaces of a
-//! draw after the draw, and every launch of a captured draw. Only two items of this module depend on the chip:
-//! [`Machine`], which has a variant for each kind of launch, and the text of a [`ChipProgram`].
+//! A chip passes three things to its [`Observer`]: the words of a program before the chip decodes these words, the
+//! surfaces of a draw after the draw, and every launch of a captured draw. Only two items of this module depend on the
+//! chip: [`Machine`], which has a variant for each kind of launch, and the text of a [`ChipProgram`].
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
@@ -233,8 +233,8 @@ impl Machine {
 pub enum Lanes {
     /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// For each pixel: x, y, and 1 if the primitive covers the pixel. Pixels that the primitive does not cover only
-    /// provide values for derivatives.
+    /// For each pixel: x, y, and a flag that is 1 if the primitive covers the pixel. Pixels that the primitive does not
+    /// cover only provide values for derivatives.
     Pixels(Vec<[i32; 3]>),
     /// The number of threads of a grid.
     Threads(usize),

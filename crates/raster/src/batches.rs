@@ -4,7 +4,7 @@
 //! ```text
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
-//! The work is split into pieces, which threads take in order. A piece is a batch of lanes, or a part of a large
+//! The work is split into pieces. Threads take the pieces in order. A piece is a batch of lanes, or a part of a large
 //! primitive. A thread first shades its piece. The thread merges the piece when two conditions hold: all earlier pieces
 //! are shaded, and the earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel
 //! in common. The results in memory therefore do not depend on the number of threads. If a program stops with an error,
@@ -55,7 +55,7 @@ pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with their depths (`sight`), and those of these quads that are not hidden (`seen`).
+    /// `sight` contains quads with their depths. `seen` contains the quads of `sight` that are not hidden.
     sight: Batch,
     seen: Vec<Quad>,
 }
@@ -445,8 +445,8 @@ impl Batches<'_> {
     /// Returns an error if the program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
-        // At its end, the scope sleeps until all helpers have ended. Most helpers end soon, so spinning at this point
-        // usually avoids the sleep.
+        // At the end of the scope, this thread sleeps until all helpers have ended. Most helpers end soon, so spinning
+        // at this point usually avoids the sleep.
         for _ in 0..LOOKS {
             if self.line().helpers == 0 {
                 break;

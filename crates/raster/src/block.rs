@@ -12,9 +12,9 @@ pub enum Block {
     Color,
     /// BC2, DXT3: four bits of alpha per texel, then colours as in BC1.
     ExplicitAlpha,
-    /// BC3, DXT5: two values of alpha and values between them, then colours as in BC1.
+    /// BC3, DXT5: two values of alpha and values between these two values, then colours as in BC1.
     InterpolatedAlpha,
-    /// BC4, RGTC1: one channel with two values, and values between them.
+    /// BC4, RGTC1: one channel with two values, and values between these two values.
     One {
         /// Whether values are from -1 to 1. If not, values are from 0 to 1.
         signed: bool,

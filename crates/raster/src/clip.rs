@@ -179,8 +179,8 @@ mod tests {
         // Vertex 0 is clipped away. One of its two sides is not an edge.
         let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
         let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
-        // The clipped side comes first: from the intersection to the second vertex. Two unclipped sides follow, and
-        // then the side along the plane.
+        // The clipped side comes first: from the intersection to the second vertex. Two unclipped sides follow. The
+        // side along the plane is the last side.
         assert_eq!((cut.len(), edges), (4, 0b1110));
         assert_eq!(CLIP.cut_with_edges(all, 0b011).1, 0b1011);
     }

@@ -15,7 +15,7 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 use crate::vertex::has;
 
-/// Number of quads whose weights are stored at a time, and number of their pixels.
+/// Number of quads whose weights are stored at a time, and number of pixels of these quads.
 const QUADS: usize = 128;
 const PIXELS: usize = 4 * QUADS;
 
@@ -29,8 +29,8 @@ type PerPixel = [f64; PIXELS];
 /// quotient by less than 2^-52 units in the last place. If numerator and divisor are below [`Quotient::LIMIT`], the
 /// exact quotient is either a double or at least 2^-51 units in the last place from the middle between two doubles. The
 /// corrected estimate and the exact quotient therefore round to the same double. A zero has the sign that a division
-/// returns, because the remainder is added with the sign of the divisor. With this method, a pixel takes 0.5 ns less
-/// than with two divisions (an AMD EPYC, AVX2).
+/// returns, because the remainder is added with the sign of the divisor. With this method, the computation of a pixel
+/// takes 0.5 ns less than with two divisions (an AMD EPYC, AVX2).
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
     /// Mask that changes the sign of the numerator in the remainder, if the divisor is positive.
@@ -127,7 +127,7 @@ pub(crate) struct Slopes {
     flat: bool,
     /// Whether the primitive is a line, or its area has many pixels.
     is_wide: bool,
-    /// Whether the primitive is a rectangle, whose fourth corner is not one of its vertices.
+    /// Whether the primitive is a rectangle. The fourth corner of a rectangle is not a vertex.
     is_rectangle: bool,
     /// Whether a component has perspective-correct weights that differ from the linear weights.
     divides: bool,
@@ -360,10 +360,10 @@ pub(crate) struct Append<'a> {
     pub(crate) reads: u8,
     /// The program's inputs that are computed.
     pub(crate) inputs: InputSet,
-    /// Offset from the centre of each pixel at which position and inputs are computed.
+    /// Position and inputs are computed at this offset from the centre of each pixel.
     pub(crate) place: Corner,
-    /// Whether the quads are added to the batch in addition to their lanes. If not, the batch already contains the
-    /// quads.
+    /// Whether the quads are added to the batch in addition to the lanes of the quads. If not, the batch already
+    /// contains the quads.
     pub(crate) quads_too: bool,
 }
 

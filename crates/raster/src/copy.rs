@@ -43,8 +43,8 @@ const ELEMENT: usize = 4;
 /// Upper limit of coordinates, in texels. Below this limit, the rounding errors of singles are far below [`MARGIN`].
 const FURTHEST: f32 = 65_536.;
 
-/// Minimum distance of coordinates from the edges of their texel, at both ends of a row. Between the ends, an affine
-/// coordinate has at least the same distance.
+/// Minimum distance of coordinates from the edges of their texel, at both ends of a row. Between the ends of the row,
+/// the distance of an affine coordinate from the edges is at least as large.
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {

@@ -33,8 +33,9 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Number of lanes that are shaded together. A batch is large enough for several threads, and its inputs fit in the
-/// caches of the host. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each column.
+/// Number of lanes that are shaded together. Batches of this size are large enough for several threads, and the inputs
+/// of a batch fit in the caches of the host. With batches of 2^14 lanes, columns would be so large that the C library
+/// maps and unmaps memory for each column.
 const BATCH: usize = 1 << 12;
 
 /// Number of batches that the drawing thread shades alone. Waking other threads takes about as long as shading these
@@ -199,8 +200,8 @@ struct VertexPlace {
     window: Window,
     /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether the vertex needs no clipping: there are no planes, or the vertex is inside of all planes and its
-    /// position is finite.
+    /// Whether the vertex needs no clipping. This is the case if there are no planes, or if the vertex has a finite
+    /// position inside of all planes.
     whole: bool,
 }
 
@@ -484,7 +485,8 @@ impl<'scope> Pipeline<'_, 'scope> {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
                 [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
-            // If the line is not a rectangle, its width is measured along the axis in which the line changes less.
+            // If the line is not a rectangle, the width of the line is measured along the axis in which the line
+            // changes less.
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
@@ -838,7 +840,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
         let room = &mut *self.batch_room;
         if let Some(scope) = self.helpers {
-            // Later batches must wait for this part, so later batches are also queued.
+            // Later batches must wait for this part, so this function causes later batches to be queued.
             self.flushed = self.flushed.max(ALONE + 1);
             return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }

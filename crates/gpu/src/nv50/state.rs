@@ -1,4 +1,4 @@
-//! The state of an object: the words that its methods have set.
+//! The state of an object: the words that the methods of the object have set.
 
 use reconverge_board::errata::Errata;
 use reconverge_simt::vram::Vram;

@@ -228,8 +228,8 @@ fn a_sampler_has_a_number_of_eleven_bits() {
     assert_eq!((2047 << 12 | 3 << 4 | 1) & !BindTsc::OWNED, 0);
 }
 
-/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbering continues from one run to the
-/// next, and both triangles of a quad have the same number.
+/// Sources: OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes. Numbering continues from one run
+/// to the next run. Both triangles of a quad have the same number.
 #[test]
 fn primitives_have_numbers_without_a_geometry_program() {
     let slots = Slots { words: (0..8).flat_map(|vertex| [vertex, 77]).collect(), size: 2, count: 8 };
@@ -244,8 +244,8 @@ fn primitives_have_numbers_without_a_geometry_program() {
     assert_eq!(numbers(Topology::Polygon, &quads[..1]), [0; 6]);
 }
 
-/// Mesa `nv50_tex.c`, and piglit's `arb_seamless_cubemap`: the driver writes TEX_MISC only on GT200 and later, and NV92
-/// fails the test.
+/// Sources: Mesa `nv50_tex.c`, which writes TEX_MISC only on GT200 and later chips, and piglit's
+/// `arb_seamless_cubemap`, which NV92 fails.
 #[test]
 fn one_bit_says_whether_the_cubes_of_all_samplers_are_seamless() {
     let seamless = |word: u32| {

@@ -47,7 +47,7 @@ pub(super) struct Read {
     pub(super) samples: bool,
 }
 
-/// A texture and a sampler of a shader, and the entries from which they were created.
+/// A texture and a sampler of a shader, and the entries from which the texture and the sampler were created.
 #[derive(Debug)]
 pub(super) struct BoundTexture {
     /// Address and words of the texture's entry and of the sampler's entry.
@@ -58,7 +58,7 @@ pub(super) struct BoundTexture {
 }
 
 impl BoundTexture {
-    /// Returns whether memory still has the same entries and the same image.
+    /// Returns whether memory still has the entries and the image from which the texture and the sampler were created.
     pub(super) fn is_there(&self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = self.entries.iter().flatten().all(|(at, words)| memory.holds_words(*at, words));
         let known = |images: &mut Images| {
@@ -71,7 +71,8 @@ impl BoundTexture {
 }
 
 /// Binds the textures that a program reads. Returns the textures and samplers that were found, so that a later draw can
-/// check whether they have changed. A texture with an unsupported feature is reported and is not in the returned list.
+/// check whether the textures and samplers have changed. A texture with an unsupported feature is reported and is not
+/// in the returned list.
 pub(super) fn bind(
     textures: &mut Textures,
     (unit, chip): (Unit, Chip),
@@ -402,7 +403,7 @@ fn anisotropy_of_texture(words: &[u32; 8]) -> Option<u8> {
     (words[3] >> 29 & 1 != 0).then(|| 1 << (words[6] >> 27 & 7).min(4))
 }
 
-/// Returns the sampler of an entry. `unnormalised` is a property of the texture: whether coordinates count texels.
+/// Returns the sampler of an entry. `unnormalised` states whether coordinates of the texture count texels.
 fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     const WRAPS: [Wrap; 8] = [

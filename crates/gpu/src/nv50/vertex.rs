@@ -1,4 +1,4 @@
-//! Vertices: reads the inputs of a vertex program from arrays and from commands.
+//! Reads the inputs of a vertex program from vertex arrays and from commands.
 
 use std::collections::HashMap;
 
@@ -196,7 +196,7 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
 pub(super) struct Fetch {
     /// The sources were created for these two numbers: [`State::changes`], and the number of changes of the current
     /// attribute values. Later draws may reuse the sources until one of the two numbers changes. `None` if an
-    /// unsupported feature was reported, so that the sources must not be reused.
+    /// unsupported feature was reported. Later draws must then not reuse the sources.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     /// Number of sources up to the last source that is not [`Source::None`].

@@ -63,7 +63,7 @@ pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
     })
 }
 
-/// The state of a draw, and the inputs and outputs of its fragment program.
+/// The state of a draw, and the inputs and outputs of the draw's fragment program.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) draw: Draw,
@@ -83,7 +83,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    // If vertices bypass the vertex unit, VTE_CNTL may still have its reset value.
+    // If vertices bypass the vertex unit, VAP_VTE_CNTL may still have its reset value.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
         true => state.float(reg::SE_VPORT_XSCALE, number),
@@ -378,7 +378,7 @@ fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault>
 }
 
 /// Returns the target to which the depth unit stores its clear value, if ZB_CB_CLEAR is set. The driver clears one half
-/// of a colour buffer in this way, and the other half with the colour unit.
+/// of a colour buffer in this way, and clears the second half with the colour unit.
 fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
@@ -520,7 +520,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
     for number in 0..TARGETS {
-        // If output 0 is stored in several targets, US_OUT_FMT marks the other outputs as unused.
+        // If output 0 is stored in several targets, US_OUT_FMT marks all outputs except output 0 as unused.
         let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
@@ -579,7 +579,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // The codes 0 and 1 also mean the factors zero and one. (REG)
+        // In addition to the codes 32 and 33, the codes 0 and 1 mean the factors zero and one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,

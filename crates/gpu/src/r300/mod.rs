@@ -67,7 +67,8 @@ mod walk {
     pub(super) const EMBEDDED: u8 = 3;
 }
 
-/// A vertex array: its number of words per vertex, the distance between vertices in bytes, and its range in memory.
+/// A vertex array: the number of words per vertex, the distance between vertices in bytes, and the array's range in
+/// memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Array {
     size: usize,

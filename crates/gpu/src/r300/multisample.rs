@@ -1,7 +1,7 @@
 //! Multisampling: pixels with several samples.
 //!
-//! A multisampled surface is never a texture, so the chip model is free to choose the order of its samples. In this
-//! model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source: Mesa
+//! A multisampled surface is never a texture, so the chip model is free to choose the order of the surface's samples.
+//! In this model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source: Mesa
 //! `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
 
 use reconverge_raster::draw::{Draw, Multisample, SampleOrder};
@@ -26,8 +26,8 @@ fn place(state: &State, sample: usize) -> Corner {
     })
 }
 
-/// If multisampling is on, sets the multisampling state of a draw and of its surfaces. Returns whether multisampling is
-/// on.
+/// If multisampling is on, sets the multisampling state of a draw and of the draw's surfaces. Returns whether
+/// multisampling is on.
 pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let Some(samples) = samples(state) else { return false };
     let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);

@@ -21,7 +21,7 @@ use super::state::{State, fields};
 use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// Maximum number of bytes by which a texture's padding may extend past the end of its buffer.
+/// Maximum number of bytes by which a texture's padding may extend past the end of the texture's buffer.
 const SLACK: usize = 1 << 20;
 
 /// Code of an anisotropic filter. An anisotropic filter filters linearly at each of its positions.
@@ -30,7 +30,7 @@ const ANISOTROPIC: u8 = 3;
 /// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This
 /// difference is not documented. Mesa adds one step to every bias to correct glean's pointSprite
 /// (`r300_create_sampler_state`). With this correction, the chip does not use the next level if the level of detail is
-/// a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
+/// a whole number. The evidence is that RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
 /// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.

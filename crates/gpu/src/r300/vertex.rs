@@ -135,8 +135,8 @@ impl Element {
                 count / 2
             }
             8 | 9 => {
-                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven. As in other formats, x is in the
-                // lowest bits.
+                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven bits. As in other formats, x is
+                // in the lowest bits.
                 let widths = if self.kind == 8 { [10; 3] } else { [11, 11, 10] };
                 let mut first = 0;
                 for (value, width) in values.iter_mut().zip(widths) {

@@ -164,8 +164,8 @@ impl CopiedValues {
         })
     }
 
-    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if the program also
-    /// reads another texel.
+    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if an earlier
+    /// instruction has already read a texel.
     fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
         let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
         let still = (third.offset_x, third.offset_y) == (0, 0);

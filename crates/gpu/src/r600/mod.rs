@@ -51,7 +51,7 @@ use shader::{Context, PIXEL, Shader, Unit, VERTEX};
 use state::State;
 use stream::Streams;
 
-/// Number of render backends, each of which stores a value for an occlusion query.
+/// Number of render backends, each of which stores one value for each occlusion query.
 pub const BACKENDS: usize = 4;
 
 /// Bit that marks the value of a query as valid.
@@ -120,8 +120,8 @@ pub struct R600 {
     statistics: Statistics,
     /// Whether pipeline statistics and the statistics of stream-out are counted.
     counts_statistics: bool,
-    /// Number of command words so far. This number is used as the time, so that results do not depend on the host's
-    /// clock.
+    /// Number of command words so far. This model uses this number as the time, so that results do not depend on the
+    /// host's clock.
     time: u64,
     draws: u64,
     watch: Watch,

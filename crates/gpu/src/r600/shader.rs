@@ -1,4 +1,5 @@
-//! Runs programs. Reads the programs of a stage, their constants and their resources from registers and memory.
+//! Runs programs. Reads the programs of a stage, and the constants and resources of the programs, from registers and
+//! memory.
 
 use std::mem::take;
 use std::ops::Range;

@@ -279,7 +279,7 @@ impl Place {
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
-    // 0: point. 1: bilinear. 4 and 5: the same with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
+    // 0: point. 1: bilinear. 4: point with anisotropy. 5: bilinear with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
     let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
     let is_anisotropic = |low: u32| matches!(field(0, low + 2, low), 4 | 5);
     let fixed = |value: u32| value as f32 / 64.;

@@ -47,7 +47,7 @@ impl<'a> Cells<'a> {
         let start = surface.start.checked_add(start)?;
         let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
         let length = surface.end.min(memory.len()).checked_sub(start).filter(|_| by_words)?;
-        // `Batches::merge` has stored the outstanding fills of the rows that this group accesses.
+        // `Batches::merge` has stored the outstanding fills of the rows that the merged batch overlaps.
         let words = memory.as_stored().units(start, length / 4 * 4)?;
         let (first, scale) = (order.offset(sample), order.scale());
         Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows, first, scale })
