@@ -57,7 +57,7 @@ impl Watch {
         self.handed_over(captured, drawn)
     }
 
-    /// Passes a captured draw or launch and its result to the observer. Returns this result.
+    /// Passes a captured draw or launch, and the result of this draw or launch, to the observer. Returns this result.
     ///
     /// # Errors
     /// Returns the fault of the draw or launch.

@@ -6,8 +6,8 @@
 //! image's memory.
 //!
 //! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
-//! and size of the cached images. The most recently used image is always kept. An image is dropped when its buffer is
-//! freed.
+//! and size of the cached images. The most recently used image is always kept. The cache drops an image when the
+//! image's buffer is freed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 1 << 29;
 
 /// An image that may use memory in addition to the copy of its bytes.
 pub(crate) trait OwnBytes {
-    /// Returns the number of additional bytes that the image uses when all its texels are decoded.
+    /// Returns the number of additional bytes that the image uses when all texels of the image are decoded.
     fn own_bytes(&self) -> usize;
 }
 
@@ -202,7 +202,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         if !self.kept[place].is_current(memory) {
             return None;
         }
-        // Images are in the order of their last use.
+        // The cached images are in the order of their last use.
         self.kept[place..].rotate_left(1);
         self.kept.last().map(|kept| kept.image.clone())
     }

@@ -1,4 +1,4 @@
-//! Caches loaded shaders, so that later draws can reuse them.
+//! Caches loaded shaders, so that later draws can reuse these shaders.
 
 /// Maximum number of cached shaders.
 const MOST: usize = 32;

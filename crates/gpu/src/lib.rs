@@ -41,14 +41,14 @@ pub struct Submission<'a> {
     pub buffers: &'a [Range<usize>],
 }
 
-/// Reason for which a submission was not executed completely. After a fault, the chip is in its state after a reset,
-/// and can execute further submissions.
+/// Reason for which a submission was not executed completely. After a fault, the chip is in the state that it has after
+/// a reset. The chip can then execute further submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The commands are malformed.
     #[error("malformed submission: {0}")]
     Malformed(String),
-    /// A shader trapped, or exceeded its limit of instructions.
+    /// A shader trapped, or exceeded the maximum number of instructions.
     #[error("{0}")]
     Trap(String),
 }
@@ -87,7 +87,7 @@ pub trait Gpu: Send {
     /// buffers.
     ///
     /// # Errors
-    /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns a fault.
+    /// Returns a [`Fault`]. Chips that receive all commands in submissions always return a fault.
     fn push(
         &mut self,
         memory: Vram<'_>,

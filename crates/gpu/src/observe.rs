@@ -60,7 +60,7 @@ pub struct ChipProgram {
 }
 
 impl ChipProgram {
-    /// Returns the program in the form that its machine loads.
+    /// Returns the program in the form that the machine loads.
     pub fn program(&self) -> Program {
         let ChipProgram { words, base, state, .. } = self.clone();
         Program { base, state, ..Program::from_words(words) }
@@ -189,7 +189,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Sets the number of lanes, and the inputs. Each input has the number of its register or word.
+    /// Sets the number of lanes, and the inputs. Each input is stored with the number of its register or word.
     pub(crate) fn set_lanes(&mut self, count: usize, lanes: &Lanes, inputs: Vec<(u16, Rows)>) {
         match self {
             Machine::R700(launch) => {
@@ -250,7 +250,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Returns the words in groups of four, one group per lane.
+    /// Returns the words in groups of four. Each lane has one group.
     fn vectors(self) -> Arc<[[u32; 4]]> {
         self.words.as_chunks::<4>().0.into()
     }

@@ -1,7 +1,8 @@
 //! Creates levels of images from elements in memory.
 //!
 //! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts the
-//! elements (see [`Elements`]). Other elements are decoded when their level is first read.
+//! elements (see [`Elements`]). If a component is not a bit field, the elements of a level are decoded when the level
+//! is first read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -358,7 +359,7 @@ mod tests {
             let start = random.below(5) as usize;
             let strides = Strides { start, element: element.bytes(), row, slice };
             let length = start + slice * size[2];
-            // Some levels extend past the end of their bytes.
+            // In some cases, the level extends past the end of its bytes.
             let end = if random.once_in(5) { random.below(length as u32) as usize } else { length };
             let place = LevelPlace { size, strides, end };
             let bytes = (0..length).map(|_| random.next() as u8).chain([0; 16]).collect();

@@ -474,7 +474,7 @@ impl Batches<'_> {
             }
         }
         match line.has_stopped {
-            // If no error is stored, a thread has panicked. The scope then panics as well when it ends.
+            // If no error is stored, a thread has panicked. In this case, the scope also panics at its end.
             true => Err(line.stopped.take().unwrap_or_else(|| Stopped(Box::new(())))),
             false => Ok(()),
         }
@@ -576,8 +576,8 @@ impl Batches<'_> {
     }
 }
 
-/// A guard that stops the draw when it is dropped. If a thread panics while it shades a piece, the guard prevents other
-/// threads from waiting for this piece.
+/// A guard that stops the draw when the guard is dropped. If a thread panics while it shades a piece, the guard
+/// prevents other threads from waiting for this piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {

@@ -8,7 +8,7 @@ use crate::format::from_srgb;
 /// Compression format of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// BC1, DXT1: two colours, and colours between them. Alpha is 0 or 1.
+    /// BC1, DXT1: two colours, and colours between these two colours. Alpha is 0 or 1.
     Color,
     /// BC2, DXT3: four bits of alpha per texel, then colours as in BC1.
     ExplicitAlpha,

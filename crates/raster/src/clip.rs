@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn sides_keep_whether_they_are_edges() {
-        // Vertex 0 is clipped away. One of its two sides is not an edge.
+        // Vertex 0 is clipped away. One of the two sides at vertex 0 is not an edge.
         let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
         let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
         // The clipped side comes first: from the intersection to the second vertex. Two unclipped sides follow. The

@@ -108,7 +108,7 @@ struct Filled {
     change: Slope,
 }
 
-/// The data of a primitive from which the values of its pixels are computed.
+/// The data of a primitive from which the values of the primitive's pixels are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Slopes {
     /// The first corner, and the positions of the other corners relative to the first corner.
@@ -125,7 +125,7 @@ pub(crate) struct Slopes {
     reciprocals: [f64; 3],
     /// Whether perspective-correct weights equal linear weights, because w is equal at all vertices.
     flat: bool,
-    /// Whether the primitive is a line, or its area has many pixels.
+    /// Whether the primitive is a line, or has an area of many pixels.
     is_wide: bool,
     /// Whether the primitive is a rectangle. The fourth corner of a rectangle is not a vertex.
     is_rectangle: bool,
@@ -171,8 +171,8 @@ impl Slopes {
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
         let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
-        // If w is equal at all vertices, sums of weights times 1/w differ only in their last bits. These bits do not
-        // affect w in single precision.
+        // If w is equal at all vertices, the sums of weights times 1/w at two pixels differ only in the last bits.
+        // These bits do not affect w in single precision.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
         let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);

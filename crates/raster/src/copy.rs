@@ -81,9 +81,9 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. Returns `None` and copies nothing if a pixel may
-    /// be something other than one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs
-    /// must be affine along each strip.
+    /// Copies the pixels of strips, and returns the number of pixels. If a pixel may not be the copy of one texel of
+    /// the level, returns `None` and copies nothing. `inputs` interpolates the draw's inputs at quads. The inputs must
+    /// be affine along each strip.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],
@@ -160,7 +160,7 @@ impl ByteRows {
         Some(CopiedRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
     }
 
-    /// Returns the texels with their bytes in the order of the target. `row` is memory for the result.
+    /// Returns the texels, with the bytes of each texel in the order of the target. `row` is memory for the result.
     fn arranged<'a>(&self, texels: &'a [u8], row: &'a mut Vec<u8>) -> &'a [u8] {
         let own = [0, 1, 2, 3].map(ByteChannel::Byte);
         if self.bytes == own {

@@ -1,6 +1,6 @@
 //! Depth and stencil tests.
 //!
-//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depths are compared in their stored form.
+//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. The depth test compares depths in their stored form.
 
 /// Comparison of a value with a stored value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub enum How {
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) kind: Kind,
-    /// The vertices. A point or a line repeats its last vertex.
+    /// The vertices. For a point or a line, the last vertex is repeated.
     pub(crate) vertices: [&'a Vertex; 3],
     /// Window coordinates and 1/w of the vertices.
     pub(crate) windows: [Window; 3],

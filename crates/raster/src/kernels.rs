@@ -616,7 +616,7 @@ impl MergedRows<'_> {
         }
         let sample = self.kernels.sample;
         if let Some(masks @ [_, ..]) = self.merge.batch.fragments.samples.get(group.first..) {
-            // If pixels have several samples, a lane is live only if its pixel's mask contains this sample.
+            // If pixels have several samples, a lane is live only if the mask of the lane's pixel contains this sample.
             let mut covered = [0; LANES];
             let masks = masks.iter().take(4 * group.quads.len());
             covered.iter_mut().zip(masks).for_each(|(covered, mask)| {

@@ -68,7 +68,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests one sample, and stores the sample if it passes. Returns whether the sample passed.
+    /// Tests one sample, and stores the sample if the sample passes. Returns whether the sample passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;

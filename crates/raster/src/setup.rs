@@ -1,9 +1,9 @@
 //! Setup: computes the pixels that a primitive in window coordinates covers, in quads.
 //!
 //! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the order
-//! of rows. A pixel belongs to a triangle if its centre is inside of the triangle, or on a left or a top edge. OpenGL
-//! 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of left and top edges is from the
-//! documents of the chips.
+//! of rows. A pixel belongs to a triangle if the centre of the pixel is inside of the triangle, or on a left or a top
+//! edge of the triangle. OpenGL 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of
+//! left and top edges is from the documents of the chips.
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;

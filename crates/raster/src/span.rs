@@ -141,7 +141,7 @@ fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
-/// Adjacent quads in one row of quads. All these quads have the same coverage.
+/// Adjacent quads in the same row of quads. All these quads have the same coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {
     /// The first quad.

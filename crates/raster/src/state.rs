@@ -526,7 +526,7 @@ pub trait FragmentProgram: Sync {
     }
 
     /// Returns whether lanes that fail the depth test need not run. This function may return `true` only if the program
-    /// does not compute depth, and if a lane has no effects other than its results.
+    /// does not compute depth, and if lanes have no effects other than their results.
     fn may_skip_hidden(&self) -> bool {
         false
     }
@@ -550,7 +550,7 @@ pub trait FragmentProgram: Sync {
     /// later fragments are not stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
-    /// Receives results after they are merged. The program may reuse the memory of the results.
+    /// Receives results after the draw has merged these results. The program may reuse the memory of the results.
     fn merged(&self, _shaded: Shaded) {}
 }
 
@@ -584,7 +584,7 @@ impl Batch {
         batch
     }
 
-    /// Empties the batch and prepares it for a draw.
+    /// Removes all lanes from the batch, and prepares the batch for a draw.
     pub(crate) fn start(&mut self, draw: &Draw) {
         self.clear();
         self.fragments.inputs.resize_with(draw.inputs.len(), Default::default);

@@ -132,7 +132,7 @@ impl LaunchText {
         Ok(())
     }
 
-    /// Writes the expected flags of an output, one per lane.
+    /// Writes the expected flags of an output. Each lane has one flag.
     fn expect_flags(&mut self, output: &str, flags: &[bool], store: &mut dyn Store) -> Result<(), String> {
         let file = store.put(output, "bin", flags.iter().map(|flag| u8::from(*flag)).collect())?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", format!("\"{file}:u8\""))]);

@@ -151,7 +151,7 @@ impl Nv50 {
     fn launch(&mut self, memory: Vram<'_>) {
         let dimensions = self.compute.word(c::GRIDDIM);
         let grid = [dimensions & 0xffff, dimensions >> 16];
-        // A grid has no blocks if one of its sides is zero.
+        // A grid has no blocks if one side of the grid is zero.
         if grid.contains(&0) {
             return;
         }

@@ -68,7 +68,7 @@ impl DriverFault {
         }
     }
 
-    /// Returns the first part of the message: the fault, and its position in the driver.
+    /// Returns the first part of the message: the fault, and the position of the fault in the driver.
     fn text(self) -> &'static str {
         match self {
             DriverFault::StartUp => {

@@ -108,7 +108,7 @@ mod tests {
         const BUFFER: usize = 0x1000;
         let written = |last_provokes: bool| {
             let (mut state, mut memory) = (State::new(Object::Tesla), vec![0; 0x2000]);
-            // Slot 0 of each vertex is written to one buffer, one word per vertex.
+            // Feedback writes one word of each vertex, slot 0, to one buffer.
             state.set(m::STRMOUT_BUFFERS_CTRL, 0x10 | 2 | 4 << 8);
             state.set(m::STRMOUT_ADDRESS_HIGH + 4, BUFFER as u32);
             state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);

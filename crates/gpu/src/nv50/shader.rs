@@ -438,7 +438,7 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// Returns the number of lanes of a launch, and the inputs. Each input has the number of its word.
+/// Returns the number of lanes of a launch, and the inputs. Each input is stored with the number of its word.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {

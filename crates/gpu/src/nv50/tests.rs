@@ -107,7 +107,7 @@ fn a_unit_of_polygon_offset_is_a_step_of_depth() {
 fn stipples_rectangles_and_bounds_are_those_of_the_driver() {
     let methods = [
         (m::POLYGON_STIPPLE_ENABLE, 1),
-        // Row 80000001h of OpenGL's pattern, with its bytes swapped.
+        // Row 80000001h of OpenGL's pattern. The bytes of the row are swapped.
         (m::POLYGON_STIPPLE_PATTERN + 4, 0x0100_0080),
         (m::CLIP_RECTS_EN, 1),
         (m::CLIP_RECTS_MODE, 1),

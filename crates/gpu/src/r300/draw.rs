@@ -658,7 +658,7 @@ enum Source {
 /// Source of one component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Component {
-    /// An input of the draw, and its channel.
+    /// An input of the draw, and a channel of this input.
     Input(usize, usize),
     Bits(u32),
 }

@@ -7,8 +7,8 @@ use reconverge_raster::block::Block;
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Format of a colour target: its elements, and the components of an element that store C0 to C3 of the fragment unit's
-/// output.
+/// Format of a colour target: the format of the target's elements, and the components of an element that store C0 to C3
+/// of the fragment unit's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     pub(super) format: Format,

@@ -84,7 +84,7 @@ pub struct R300 {
     state: State,
     images: Images,
     arrays: Vec<Array>,
-    /// Control word of a draw that waits for its indices. The next INDX_BUFFER packet contains these indices.
+    /// Control word of a draw that waits for indices. The next INDX_BUFFER packet contains these indices.
     waiting: Option<u32>,
     /// Number of pixels that passed the tests since ZB_ZPASS_DATA was written.
     passed: u64,

@@ -157,7 +157,7 @@ pub(super) fn register(address: u32) -> Option<&'static Register> {
 }
 
 word! {
-    /// Control word of a draw: source of its vertices, and type of its primitives.
+    /// Control word of a draw: source of the vertices, and type of the primitives.
     pub(super) struct VfCntl(u32) = "VAP_VF_CNTL" {
         prim_type: u8 [3:0],
         /// 1: vertices by indices. 2: vertices in order. 3: vertices in the packet.

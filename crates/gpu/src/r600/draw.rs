@@ -95,8 +95,8 @@ impl VertexLayout {
         }
     }
 
-    /// Replaces `vertices` by the results of the vertex program, one vertex per lane. Reuses the memory of the old
-    /// vertices.
+    /// Replaces `vertices` by the results of the vertex program. Each lane has computed one vertex. Reuses the memory
+    /// of the old vertices.
     pub(super) fn vertices(
         &self,
         state: &State,

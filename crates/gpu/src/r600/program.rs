@@ -1,4 +1,4 @@
-//! Programs in memory: their lengths, and the registers and resources that the programs read.
+//! Programs in memory: the lengths of programs, and the registers and resources that programs read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Reached {
     }
 }
 
-/// Returns the length of a program, up to its last reachable instruction, in slots of two words.
+/// Returns the length of a program in slots of two words. The program ends after the last reachable instruction.
 fn length(code: &Code) -> usize {
     let end = |(at, cf): (u32, &Cf)| {
         let clause = match &cf.op {

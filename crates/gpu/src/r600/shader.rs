@@ -34,7 +34,8 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// A stage of the pipeline: its registers, and the numbers of its first resource, sampler and loop constant.
+/// A stage of the pipeline: the registers of the stage, and the numbers of the stage's first resource, first sampler
+/// and first loop constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -257,7 +258,7 @@ impl Shader {
         chip_program(chip, self.unit.program_stage(), self.words.to_vec())
     }
 
-    /// Returns the launch as observers receive it, without its lanes and their registers.
+    /// Returns the launch in the form that observers receive, without lanes and without registers of lanes.
     fn machine(&self) -> Machine {
         let mut launch = Launch::of(self.environment.clone(), 0, Vec::new());
         launch.environment_mut().resources.vertex_buffers.iter_mut().for_each(|(_, buffer)| shorten(buffer));
@@ -397,8 +398,8 @@ impl Shader {
 }
 
 /// Removes the zeros at the end of a buffer. Reads past the end of a buffer return zero, so the removal does not change
-/// any result. Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last
-/// element that is not zero is complete.
+/// any result. Drivers store the vertices of many draws in one large buffer. The function keeps 16 bytes of these
+/// zeros, so that the last element that is not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -416,8 +417,8 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A lowered program, its environment, and the components and resources that the program may read. The program may have
-/// been lowered for another environment, if lowering has the same result for both environments.
+/// A lowered program, the environment of the program, and the components and resources that the program may read. The
+/// program may have been lowered for another environment, if lowering has the same result for both environments.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
 /// Returns the lowered program with this key, and its resources.

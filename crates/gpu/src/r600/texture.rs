@@ -21,7 +21,7 @@ use crate::texels::{self, LevelPlace, Select, TexelElement};
 /// Number of the format FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
 
-/// A texture or vertex buffer: the words of its resource, and its memory.
+/// A texture or vertex buffer: the words of the resource, and the memory of the resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) words: [u32; 7],
@@ -255,8 +255,8 @@ const BANKS: usize = 4;
 const PIPES: usize = 1;
 
 impl Place {
-    /// Returns the size of a level, with the padding that its tile mode requires. If a level is too small for
-    /// two-dimensional tiles, this level and all later levels have one-dimensional tiles.
+    /// Returns the size of a level, with the padding that the tile mode of the level requires. If a level is too small
+    /// for two-dimensional tiles, this level and all later levels have one-dimensional tiles.
     fn new(tile_mode: &mut u32, width: usize, height: usize, bytes: usize) -> Place {
         let wide = (8 * BANKS).max(GROUP * BANKS / (8 * bytes));
         if *tile_mode >= 4 && (width < wide || height < 8 * PIPES) {

@@ -63,7 +63,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. If the lanes
-    /// must be checked one by one, `room` receives the lanes that are inside.
+    /// must be checked one by one, `room` receives the lanes that are inside of the surface.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
