@@ -12,7 +12,7 @@ use crate::observe::{
     Captured, ChipProgram, Lanes, Launched, MOST_LANES, Machine, Observer, Output, Rows, Target,
 };
 
-/// The observer of a chip, if there is one.
+/// The observer of a chip, or `None` if the chip has no observer.
 #[derive(Debug, Default)]
 pub(crate) struct Watch(Option<Box<dyn Observer>>);
 
@@ -57,7 +57,7 @@ impl Watch {
         self.handed_over(captured, drawn)
     }
 
-    /// Passes a captured draw or launch and its result to the observer. Returns this result.
+    /// Passes a captured draw or launch, and the result of this draw or launch, to the observer. Returns this result.
     ///
     /// # Errors
     /// Returns the fault of the draw or launch.
@@ -178,7 +178,7 @@ impl Recording {
     }
 
     /// Marks the recording as the recording of a geometry launch. Launch files cannot describe geometry launches. The
-    /// recording is therefore passed to the observer, but with the reason for which the launch is not captured.
+    /// observer therefore receives the recording together with the reason for which the launch is not captured.
     pub(crate) fn of_geometry(mut self) -> Recording {
         self.launched.stage = "geometry";
         self.refuse("launches of geometry programs are not captured");
@@ -215,7 +215,7 @@ impl Recording {
     }
 
     /// Adds the results of the lanes that the last call of [`Recording::start`] added. The results are the named
-    /// outputs, and a flag for each lane that states whether the lane was killed.
+    /// outputs. The results also contain one flag for each lane, which states whether the lane was killed.
     pub(crate) fn end(
         &mut self,
         outputs: impl Iterator<Item = (String, Rows)>,
@@ -232,7 +232,7 @@ impl Recording {
                 known.len() - 1
             });
             if let Output::Words(rows) = &mut known[place].1 {
-                // In batches that did not write this output, the words of the output are zeros.
+                // If a batch did not write an output, the recording stores zeros as the words of this output.
                 rows.words.resize(before * width, 0);
                 rows.words.extend(words);
             }
@@ -247,7 +247,7 @@ impl Recording {
             return None;
         }
         launched.machine.set_lanes(started, &launched.lanes, inputs);
-        // After a trap, the recorded outputs are incomplete. They are removed from the launch.
+        // After a trap, the recorded outputs are incomplete. These outputs are removed from the launch.
         if ended < started {
             launched.outputs.clear();
             return Some(launched);

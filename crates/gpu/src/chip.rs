@@ -49,9 +49,9 @@ pub(crate) trait SharedParts: Send {
     }
 }
 
-/// Executes commands. Clears do not store their bytes at once, but become outstanding fills of `memory`. A fill is
+/// Executes commands. A clear does not store its bytes at once, but adds an outstanding fill to `memory`. A fill is
 /// stored when its bytes are read, or after the last command. If the caller's `memory` already collects fills, the
-/// caller stores them.
+/// caller stores the fills.
 fn with_fills(memory: Vram<'_>, run: impl FnOnce(Vram<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
     if memory.may_have_fills() {
         return run(memory);

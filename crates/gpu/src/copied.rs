@@ -1,5 +1,5 @@
-//! Programs whose only result is a texel. A draw with such a program copies the bytes of texels and does not run the
-//! program.
+//! Programs whose only result is a texel. A draw with such a program does not run the program, but copies the bytes of
+//! texels.
 
 use reconverge_raster::draw::CopiedTexels;
 use reconverge_simt::texture::elements::{Channel, Elements};
@@ -7,8 +7,8 @@ use reconverge_simt::texture::{Image, Shape, Texels};
 
 use crate::texels::Select;
 
-/// The coordinates at which a program reads a texel. Each coordinate is a component of an input of the draw, stored as
-/// the index of the input and the index of the component.
+/// The coordinates at which a program reads a texel. Each coordinate is a component of an input of the draw. The
+/// coordinate is stored as the index of the input and the index of the component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Coordinates {
     /// Coordinates s and t.
@@ -17,8 +17,8 @@ pub(crate) struct Coordinates {
     pub(crate) zeros: Vec<(usize, usize)>,
 }
 
-/// Describes a program that copies texels of an image's level. `select` contains the source of each component of the
-/// colour. If `normalised` is set, coordinates run from 0 to 1. Otherwise, coordinates count texels.
+/// Describes a program that copies texels of one level of an image. `select` contains the source of each component of
+/// the colour. If `normalised` is set, coordinates run from 0 to 1. Otherwise, coordinates count texels.
 pub(crate) fn texels(
     image: &Image,
     level: usize,

@@ -12,7 +12,8 @@ use crate::nv50::Nv50;
 use crate::r300::R300;
 use crate::r600::R600;
 
-/// Returns the chip of a board, in its state after a reset. Returns `None` if no machine has a chip with this name.
+/// Returns the chip of a board, in its state after a reset. Returns `None` if no machine has a chip with the name of
+/// the board's chip.
 ///
 /// ```
 /// use reconverge_board::BOARDS;
@@ -23,7 +24,7 @@ pub fn chip(board: &Board) -> Option<Box<dyn Gpu>> {
 }
 
 /// Returns the chip of a board, in its state after a reset. `errata` selects the errata of the chip. `fixes` selects
-/// the driver whose faults the chip handles. Returns `None` if no machine has a chip with this name.
+/// the driver whose faults the chip handles. Returns `None` if no machine has a chip with the name of the board's chip.
 pub fn chip_with(board: &Board, errata: Errata, fixes: Option<DriverFixes>) -> Option<Box<dyn Gpu>> {
     match board.driver {
         Driver::R300 => Some(Box::new(R300::new(R500Chip::named(board.chip)?).with_errata(errata))),

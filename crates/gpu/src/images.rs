@@ -6,8 +6,8 @@
 //! image's memory.
 //!
 //! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
-//! and size of the cached images. The most recently used image is always kept. An image is dropped when its buffer is
-//! freed.
+//! and size of the cached images. The most recently used image is always kept. The cache drops an image when the
+//! image's buffer is freed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use reconverge_simt::vram::Vram;
 /// Maximum number of cached images. A program may bind hundreds of textures in a frame.
 const MOST: usize = 1024;
 
-/// Maximum number of bytes of all cached images. A single image may be larger.
+/// Maximum number of bytes of all cached images. A single image may be larger than this maximum.
 const MOST_BYTES: usize = 1 << 29;
 
 /// An image that may use memory in addition to the copy of its bytes.
 pub(crate) trait OwnBytes {
-    /// Returns the number of additional bytes that the image uses when all its texels are decoded.
+    /// Returns the number of additional bytes that the image uses when all texels of the image are decoded.
     fn own_bytes(&self) -> usize;
 }
 
@@ -77,16 +77,17 @@ impl<K, I> Kept<K, I> {
         let (start, bytes) = (self.start, &self.bytes);
         let holds =
             |part: &Range<usize>| memory.holds(part.start, &bytes[part.start - start..part.end - start]);
-        // Parts that differ stay in the list, because `renewed` reads these parts from memory.
+        // Parts in which memory and the copy differ stay in the list, because `renewed` reads these parts from memory.
         self.stale.0.retain(|part| !holds(part));
         self.differs = !self.stale.0.is_empty();
         !self.differs
     }
 
     /// Reads the stale parts of the bytes from memory, and returns the updated copy. Returns `None` if an image in use
-    /// still refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With the simpler
-    /// version, `tex3d-maxsize` did not end within 100 s on RV770, because the draws of this test copy each slice of
-    /// 512 MB to the next slice. With the present version, the test takes 16 s of processor time (an AMD EPYC).
+    /// still refers to the copy. A simpler version of this function would copy all bytes with [`Vram::bytes_before`].
+    /// With the simpler version, `tex3d-maxsize` did not end within 100 s on RV770, because each draw of this test
+    /// copies a slice of 512 MB to the next slice. With the present version, the test takes 16 s of processor time (an
+    /// AMD EPYC).
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {
         let Kept { mut bytes, start, image, stale, .. } = self;
         drop(image);
@@ -154,9 +155,9 @@ impl<K, I> Default for Images<K, I> {
 }
 
 impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
-    /// Returns the cached image with this key and range of memory, if memory has not changed. Otherwise, caches and
-    /// returns the image that `make` creates from the bytes of the range. In these bytes, bytes past the end of memory
-    /// are zeros. [`ZEROS`] zeros follow the bytes.
+    /// Returns the cached image with this key and range of memory, if the image's bytes in memory have not changed.
+    /// Otherwise, caches and returns the image that `make` creates from the bytes of the range. In these bytes, bytes
+    /// past the end of memory are zeros. [`ZEROS`] zeros follow the bytes.
     ///
     /// # Errors
     /// Returns the error of `make`.
@@ -173,7 +174,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         let (start, end, beyond) = inside(&range, memory);
         let before = self.kept.iter().position(|kept| kept.is_of(&key, start..end));
         let renewed = before.and_then(|at| self.kept.remove(at).renewed(memory));
-        // Other images with this key are out of date.
+        // The cached images with this key are out of date.
         self.kept.retain(|kept| kept.key != key);
         let renewed = renewed.filter(|bytes| bytes.len() == end - start + beyond + ZEROS);
         let bytes = renewed.unwrap_or_else(|| Arc::new(memory.bytes_before(start..end, beyond + ZEROS)));
@@ -194,20 +195,20 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         Ok(image)
     }
 
-    /// Returns the cached image with this key and range of memory, if memory has not changed.
+    /// Returns the cached image with this key and range of memory, if the image's bytes in memory have not changed.
     pub(crate) fn find(&mut self, key: &K, range: &Range<usize>, memory: Vram<'_>) -> Option<I> {
         let (start, end, _) = inside(range, memory);
         let place = self.kept.iter().rposition(|kept| kept.is_of(key, start..end))?;
         if !self.kept[place].is_current(memory) {
             return None;
         }
-        // Images are in the order of their last use.
+        // The cached images are in the order of their last use.
         self.kept[place..].rotate_left(1);
         self.kept.last().map(|kept| kept.image.clone())
     }
 
-    /// Returns whether the cache has an image that satisfies `is`, and whose copy equalled memory in the last
-    /// comparison.
+    /// Returns whether the cache has an image that satisfies `is`. In the last comparison, the copy of this image must
+    /// have equalled memory.
     pub(crate) fn has(&self, is: impl Fn(&I) -> bool) -> bool {
         self.kept.iter().any(|kept| !kept.differs && is(&kept.image))
     }

@@ -1,4 +1,5 @@
-//! Emulates graphics chips as their drivers see them. A chip executes command streams on memory and draws pixels.
+//! Emulates graphics chips as their drivers see them. A chip executes the command streams of a driver, and draws pixels
+//! in memory.
 //!
 //! A [`Gpu`] executes each [`Submission`] of a driver immediately. When [`Gpu::submit`] returns, all results of the
 //! commands are in memory.
@@ -40,14 +41,14 @@ pub struct Submission<'a> {
     pub buffers: &'a [Range<usize>],
 }
 
-/// Reason for which a submission was not executed completely. After a fault, the chip is in its state after a reset,
-/// and can execute further submissions.
+/// Reason for which a submission was not executed completely. After a fault, the chip is in the state that it has after
+/// a reset. The chip can then execute further submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The commands are malformed.
     #[error("malformed submission: {0}")]
     Malformed(String),
-    /// A shader trapped, or exceeded its limit of instructions.
+    /// A shader trapped, or exceeded the maximum number of instructions.
     #[error("{0}")]
     Trap(String),
 }
@@ -68,8 +69,8 @@ pub trait Gpu: Send {
         let _ = parts;
     }
 
-    /// Notifies the chip that a part of memory has new contents. The part need not be one of the parts of
-    /// [`Gpu::share`].
+    /// Notifies the chip that a part of memory has new contents. The part may be outside of the parts that
+    /// [`Gpu::share`] sets.
     fn replaced(&mut self, part: &Range<usize>) {
         let _ = part;
     }
@@ -86,7 +87,7 @@ pub trait Gpu: Send {
     /// buffers.
     ///
     /// # Errors
-    /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns a fault.
+    /// Returns a [`Fault`]. Chips that receive all commands in submissions always return a fault.
     fn push(
         &mut self,
         memory: Vram<'_>,
@@ -104,14 +105,15 @@ pub trait Gpu: Send {
     /// uses.
     fn unknown(&self) -> Vec<(String, u64)>;
 
-    /// Calls `visit` for each entry of [`Gpu::unknown`], in the same order. The chips of this crate do not allocate
-    /// memory for this call.
+    /// Calls `visit` for each entry of [`Gpu::unknown`], in the order of [`Gpu::unknown`]. The chips of this crate do
+    /// not allocate memory for this call.
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the messages about the driver since the last call. Each message describes a known fault of the driver
-    /// that has occurred, and names the position of the fault in the driver's source.
+    /// Returns the messages about the driver that the chip has added since the last call of this function. Each message
+    /// describes a known fault of the driver that has occurred, and names the position of the fault in the driver's
+    /// source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

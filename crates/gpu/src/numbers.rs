@@ -1,4 +1,5 @@
-//! Numbers the vertices of a draw. Each index that a draw uses for the first time gets the next number.
+//! Numbers the vertices of a draw. When a draw uses an index for the first time, the index gets the smallest unused
+//! number.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     low: u32,
-    /// For each index from `low` on, its number plus one, or 0 if the index has no number yet.
+    /// For each index from `low` on, the number of the index plus one, or 0 if the index has no number yet.
     table: Vec<u32>,
     others: HashMap<u32, usize>,
     count: usize,
@@ -22,8 +23,8 @@ impl Numbers {
         Numbers { low, table, others: HashMap::new(), count: 0 }
     }
 
-    /// Returns the number that the map assigns to an index. The number is new if it equals the count of numbers before
-    /// the call.
+    /// Returns the number that the map assigns to an index. If this number equals the count of numbers before the call,
+    /// this call has assigned the number.
     pub(crate) fn of(&mut self, index: u32) -> usize {
         let next = self.count;
         let number = match index.checked_sub(self.low).and_then(|at| self.table.get_mut(at as usize)) {

@@ -1,8 +1,8 @@
 //! Observers of a chip, and the programs and draws that the observers receive.
 //!
-//! A chip passes three things to its [`Observer`]: the words of a program before they are decoded, the surfaces of a
-//! draw after the draw, and every launch of a captured draw. Only two items of this module depend on the chip:
-//! [`Machine`], which has a variant for each kind of launch, and the text of a [`ChipProgram`].
+//! A chip passes three things to its [`Observer`]: the words of a program before the chip decodes these words, the
+//! surfaces of a draw after the draw, and every launch of a captured draw. Only two items of this module depend on the
+//! chip: [`Machine`], which has a variant for each kind of launch, and the text of a [`ChipProgram`].
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
-/// Maximum number of lanes of a captured launch. If a launch has more lanes, its draw is captured without the lanes of
-/// this launch. The limit exceeds 1920 x 1080.
+/// Maximum number of lanes of a captured launch. If a launch has more lanes than this limit, the draw of the launch is
+/// captured without the lanes of the launch. The limit exceeds the number of pixels of 1920 x 1080.
 pub const MOST_LANES: usize = 1 << 21;
 
 /// An observer of a chip.
 pub trait Observer: Debug + Send {
-    /// Receives a program before it is decoded, and may change its words.
+    /// Receives a program before the chip decodes the program. The observer may change the words of the program.
     fn program(&mut self, _program: &mut ChipProgram) {}
 
-    /// Returns whether the observer captures the draw with this number, counted from 1. For other draws, the chip does
-    /// not collect launches.
+    /// Returns whether the observer captures the draw with this number, counted from 1. If the observer does not
+    /// capture the draw, the chip does not collect launches of the draw.
     fn captures(&self, _draw: u64) -> bool {
         false
     }
@@ -55,19 +55,20 @@ pub struct ChipProgram {
     pub words: Vec<u32>,
     /// Address of the first word, in the unit of [`Program::base`].
     pub base: u32,
-    /// State registers of the program, each with the name that the machine uses for it.
+    /// State registers of the program, each with the name that the machine uses for the register.
     pub state: Vec<(String, u32)>,
 }
 
 impl ChipProgram {
-    /// Returns the program in the form that its machine loads.
+    /// Returns the program in the form that the machine loads.
     pub fn program(&self) -> Program {
         let ChipProgram { words, base, state, .. } = self.clone();
         Program { base, state, ..Program::from_words(words) }
     }
 
-    /// Returns the extension and the contents of a file that the commands read as this program. The file contains words
-    /// for R700, and source text for the other machines, whose programs also have state registers or addresses.
+    /// Returns the extension and the contents of a file from which the commands of `reconverge` can read this program.
+    /// For R700, the file contains words. For the other machines, the file contains source text, because programs of
+    /// these machines also have state registers or addresses.
     pub fn file(&self) -> (&'static str, String) {
         let ChipProgram { isa, chip, stage, words, .. } = self;
         let program = self.program();
@@ -162,7 +163,7 @@ pub struct Launched {
     pub options: Options,
     /// Vertices, pixels or threads of the launch.
     pub lanes: Lanes,
-    /// Outputs, each with the name that the machine's launches use for it.
+    /// Outputs, each with the name that the machine's launches use for the output.
     pub outputs: Vec<(String, Output)>,
     /// Whether the outputs are integers.
     pub integers: bool,
@@ -183,12 +184,12 @@ pub enum Machine {
     TeslaFragment(Box<reconverge_tesla::launch::Fragment>),
     /// A vertex launch of Tesla.
     TeslaVertex(Box<reconverge_tesla::launch::Vertex>),
-    /// A compute launch of Tesla, with the contents that its memory had before the launch.
+    /// A compute launch of Tesla, with the contents that the memory of the launch had before the launch.
     TeslaCompute(Box<reconverge_tesla::launch::Compute>),
 }
 
 impl Machine {
-    /// Sets the number of lanes, and the inputs. Each input has the number of its register or word.
+    /// Sets the number of lanes, and the inputs. Each input is stored with the number of its register or word.
     pub(crate) fn set_lanes(&mut self, count: usize, lanes: &Lanes, inputs: Vec<(u16, Rows)>) {
         match self {
             Machine::R700(launch) => {
@@ -221,7 +222,7 @@ impl Machine {
                 launch.lanes = count;
                 launch.inputs = inputs.into_iter().map(|(word, rows)| (word, rows.words)).collect();
             }
-            // A grid already determines its threads.
+            // The grid of a compute launch already determines the threads.
             Machine::TeslaCompute(_) => {}
         }
     }
@@ -232,8 +233,8 @@ impl Machine {
 pub enum Lanes {
     /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// For each pixel: x, y, and 1 if the primitive covers the pixel. Pixels that the primitive does not cover only
-    /// provide values for derivatives.
+    /// For each pixel: x, y, and a flag that is 1 if the primitive covers the pixel. Pixels that the primitive does not
+    /// cover only provide values for derivatives.
     Pixels(Vec<[i32; 3]>),
     /// The number of threads of a grid.
     Threads(usize),
@@ -249,7 +250,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Returns the words in groups of four, one group per lane.
+    /// Returns the words in groups of four. Each lane has one group.
     fn vectors(self) -> Arc<[[u32; 4]]> {
         self.words.as_chunks::<4>().0.into()
     }

@@ -1,7 +1,7 @@
 //! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, this crate
-//! expects them in the order in which captured streams contain them.
+//! A relocation is a NOP packet that belongs to the preceding packet. If a packet has several relocations, this crate
+//! expects these relocations in the order in which captured streams contain them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(crate) struct RelocatedPacket<'a, Kind> {
     pub(crate) kind: Kind,
     /// The words after the header.
     pub(crate) payload: &'a [u32],
-    /// For each relocation of the packet, the range of its buffer in memory.
+    /// For each relocation of the packet, the range in memory of the relocation's buffer.
     pub(crate) buffers: Vec<Range<usize>>,
     /// Index of the header among the words of the submission.
     pub(crate) at: usize,
@@ -53,8 +53,8 @@ impl<Kind> RelocatedPacket<'_, Kind> {
 }
 
 /// Returns the packets of a submission, without fillers of type 2. `kind` converts a header to the kind of the packet.
-/// If the type of the header is unknown, `kind` returns the packet types of the chip as an error. `cut` returns a
-/// description of a truncated packet from the header of the packet and the number of its words.
+/// If the type of the header is unknown, `kind` returns the packet types of the chip as an error. `cut` receives the
+/// header of a truncated packet and the number of words of the packet, and returns a description of the packet.
 ///
 /// # Errors
 /// Returns a fault if a packet extends past the end of the commands or has an unknown type, or if a relocation is not

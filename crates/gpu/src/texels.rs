@@ -1,7 +1,8 @@
 //! Creates levels of images from elements in memory.
 //!
 //! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts the
-//! elements (see [`Elements`]). Other elements are decoded when their level is first read.
+//! elements (see [`Elements`]). If a component is not a bit field, the elements of a level are decoded when the level
+//! is first read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,10 +28,11 @@ pub(crate) enum TexelElement {
     /// A block of 4 x 4 texels that is decompressed as unsigned bytes. The resulting bytes are then interpreted as
     /// signed.
     SignedAfter(Block),
-    /// One texel. Its red, green and blue are on the sRGB curve, even if these channels are selected from alpha.
+    /// One texel. The texel's red, green and blue are on the sRGB curve, even if these channels are selected from
+    /// alpha.
     Curved(Format),
-    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if these channels are selected
-    /// from alpha.
+    /// A block of 4 x 4 texels. The red, green and blue of these texels are on the sRGB curve, even if these channels
+    /// are selected from alpha.
     CurvedBlock(Block),
 }
 
@@ -80,8 +82,8 @@ impl TexelElement {
         }
     }
 
-    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], returns the components with the sRGB curve
-    /// applied to all of them. Red, green and blue of the texel are selected from these components.
+    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], applies the sRGB curve to all components, and
+    /// returns these components. Red, green and blue of the texel are selected from these components.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
             TexelElement::Plain(_)
@@ -101,7 +103,7 @@ impl TexelElement {
         self.channels(select).is_some()
     }
 
-    /// Returns the channels of a texel, or `None` if one of them is neither a bit field nor a constant.
+    /// Returns the channels of a texel, or `None` if one of the channels is neither a bit field nor a constant.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
@@ -202,7 +204,7 @@ pub(crate) struct LevelPlace {
     pub(crate) size: [usize; 3],
     /// Offset of the first element, and distances between elements, rows and slices.
     pub(crate) strides: Strides,
-    /// Offset of the end of the level's bytes. Later bytes read as 0.
+    /// Offset of the end of the level's bytes. Bytes after this offset read as 0.
     pub(crate) end: usize,
 }
 
@@ -309,8 +311,8 @@ mod tests {
         })
     }
 
-    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is larger than
-    /// the other end value of the block.
+    /// According to Mesa's list for RV530, `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is
+    /// larger than the other end value of the block.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
         // The end values of the block are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
@@ -357,7 +359,7 @@ mod tests {
             let start = random.below(5) as usize;
             let strides = Strides { start, element: element.bytes(), row, slice };
             let length = start + slice * size[2];
-            // Some levels extend past the end of their bytes.
+            // In some cases, the level extends past the end of its bytes.
             let end = if random.once_in(5) { random.below(length as u32) as usize } else { length };
             let place = LevelPlace { size, strides, end };
             let bytes = (0..length).map(|_| random.next() as u8).chain([0; 16]).collect();
@@ -371,8 +373,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// The curve applies to the red, green and blue of a texel and not to its alpha. It does not matter from which
-    /// components of the element these channels are selected.
+    /// The curve applies to the red, green and blue of a texel, but not to the alpha of the texel. It does not matter
+    /// from which components of the element these channels are selected.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =

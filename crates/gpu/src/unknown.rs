@@ -7,7 +7,7 @@ const NAMES: usize = 256;
 /// Name under which all further names are counted.
 const OTHERS: &str = "others";
 
-/// Names of unsupported features, each with its number of uses.
+/// Names of unsupported features, and the number of uses of each feature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unknown(BTreeMap<String, u64>);
 
@@ -25,7 +25,7 @@ impl Unknown {
         self.0.values().sum()
     }
 
-    /// Calls `visit` with each name and its number of uses, in the order of names.
+    /// Calls `visit` for each name, in the order of names. `visit` receives the name and the number of uses.
     pub(crate) fn each(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.0.iter().for_each(|(name, count)| visit(name, *count));
     }

@@ -4,7 +4,7 @@
 //! ```text
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
-//! The work is split into pieces, which threads take in order. A piece is a batch of lanes, or a part of a large
+//! The work is split into pieces. Threads take the pieces in order. A piece is a batch of lanes, or a part of a large
 //! primitive. A thread first shades its piece. The thread merges the piece when two conditions hold: all earlier pieces
 //! are shaded, and the earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel
 //! in common. The results in memory therefore do not depend on the number of threads. If a program stops with an error,
@@ -45,7 +45,7 @@ const EACH: usize = 4;
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// Minimum number of quads for which hidden quads are removed before shading.
+/// Minimum number of quads of a batch from which hidden quads are removed before shading.
 const FEW: usize = 16;
 
 /// Memory for batches of lanes. A thread keeps this memory for later draws, because allocations take much of the time
@@ -55,7 +55,7 @@ pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with their depths (`sight`), and those of these quads that are not hidden (`seen`).
+    /// `sight` contains quads with their depths. `seen` contains the quads of `sight` that are not hidden.
     sight: Batch,
     seen: Vec<Quad>,
 }
@@ -84,19 +84,19 @@ pub(crate) struct Batches<'a> {
     pub(crate) draw: &'a Draw,
     pub(crate) memory: Vram<'a>,
     pub(crate) program: &'a dyn Shading,
-    /// The kernels that merge rows of lanes, if the draw has any.
+    /// The kernels that merge rows of lanes, or `None` if the draw has no kernels.
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
     /// Mask of the position's components that are computed: the components that the program reads, and depth if a test
-    /// reads it.
+    /// reads depth.
     pub(crate) reads: u8,
     /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
     pub(crate) queue: Queue,
 }
 
-/// The pieces of a draw, for all threads.
+/// The pieces of a draw, which all threads share.
 #[derive(Default)]
 pub(crate) struct Queue {
     /// Whether most lanes of the last merged piece were hidden.
@@ -445,8 +445,8 @@ impl Batches<'_> {
     /// Returns an error if the program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
-        // At its end, the scope sleeps until all helpers have ended. Most helpers end soon, so spinning at this point
-        // usually avoids the sleep.
+        // At the end of the scope, this thread sleeps until all helpers have ended. Most helpers end soon, so spinning
+        // at this point usually avoids the sleep.
         for _ in 0..LOOKS {
             if self.line().helpers == 0 {
                 break;
@@ -474,7 +474,7 @@ impl Batches<'_> {
             }
         }
         match line.has_stopped {
-            // If no error is stored, a thread has panicked. The scope then panics as well when it ends.
+            // If no error is stored, a thread has panicked. In this case, the scope also panics at its end.
             true => Err(line.stopped.take().unwrap_or_else(|| Stopped(Box::new(())))),
             false => Ok(()),
         }
@@ -554,7 +554,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Waits until a condition on [`Pieces::shaded`] and [`Pieces::merged`] holds, or the draw has stopped.
+    /// Waits until a condition on [`Pieces::shaded`] and [`Pieces::merged`] holds, or until the draw has stopped.
     fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Pieces> {
         for look in 0..LOOKS + YIELDS {
             if holds(self.queue.shaded.load(Ordering::Relaxed), self.queue.merged.load(Ordering::Relaxed)) {
@@ -576,8 +576,8 @@ impl Batches<'_> {
     }
 }
 
-/// A guard that stops the draw when it is dropped. If a thread panics while it shades a piece, the guard prevents other
-/// threads from waiting for this piece.
+/// A guard that stops the draw when the guard is dropped. If a thread panics while it shades a piece, the guard
+/// prevents other threads from waiting for this piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {

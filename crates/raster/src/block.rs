@@ -8,13 +8,13 @@ use crate::format::from_srgb;
 /// Compression format of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// BC1, DXT1: two colours, and colours between them. Alpha is 0 or 1.
+    /// BC1, DXT1: two colours, and colours between these two colours. Alpha is 0 or 1.
     Color,
     /// BC2, DXT3: four bits of alpha per texel, then colours as in BC1.
     ExplicitAlpha,
-    /// BC3, DXT5: two values of alpha and values between them, then colours as in BC1.
+    /// BC3, DXT5: two values of alpha and values between these two values, then colours as in BC1.
     InterpolatedAlpha,
-    /// BC4, RGTC1: one channel with two values, and values between them.
+    /// BC4, RGTC1: one channel with two values, and values between these two values.
     One {
         /// Whether values are from -1 to 1. If not, values are from 0 to 1.
         signed: bool,
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(floats(Block::ExplicitAlpha, &wide)[3][3], 1.);
     }
 
-    /// ARB_texture_compression_rgtc: a block whose first value is larger than the second has eight values. Any other
-    /// block has six values, and the minimum and maximum of the format.
+    /// ARB_texture_compression_rgtc: a block whose first value is larger than the second value has eight values. Any
+    /// other block has six values, and the minimum and maximum of the format.
     #[test]
     fn a_channel_has_eight_steps_or_six_and_the_ends() {
         let codes = |low: u8, high: u8| {

@@ -1,8 +1,8 @@
 //! Clipping in clip space.
 //!
-//! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are clipped at a guard band far
-//! outside every surface instead of at the view volume. The scissor removes the pixels outside of the view volume.
-//! Clipping at the near plane, the far plane and the user's planes is exact.
+//! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are not clipped at the view volume.
+//! Primitives are clipped instead at a guard band far outside of every surface. The scissor removes the pixels outside
+//! of the view volume. Clipping at the near plane, the far plane and the user's planes is exact.
 
 use crate::vertex::Vertex;
 
@@ -69,7 +69,8 @@ impl Clip {
         self.inside(vertex).all(|distance| distance >= 0.)
     }
 
-    /// Clips a convex polygon, or a line if it has two vertices. Returns the part inside, which may be empty.
+    /// Clips a convex polygon, or a line if `polygon` has two vertices. Returns the part that is inside of all planes.
+    /// This part may be empty.
     pub fn cut(&self, polygon: Vec<Vertex>) -> Vec<Vertex> {
         self.cut_with_edges(polygon, u32::MAX).0
     }
@@ -156,7 +157,8 @@ mod tests {
         let cut = CLIP.cut(all);
         assert_eq!(cut.len(), 4);
         assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
-        // Attribute 0 of the test's vertices equals the position. Clipping must keep them equal.
+        // Attribute 0 of the test's vertices equals the position. After clipping, attribute 0 must still equal the
+        // position.
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
     }
 
@@ -174,11 +176,11 @@ mod tests {
 
     #[test]
     fn sides_keep_whether_they_are_edges() {
-        // Vertex 0 is clipped away. One of its two sides is not an edge.
+        // Vertex 0 is clipped away. One of the two sides at vertex 0 is not an edge.
         let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
         let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
-        // The clipped side comes first: from the intersection to the second vertex. Two unclipped sides follow, and
-        // then the side along the plane.
+        // The clipped side comes first: from the intersection to the second vertex. Two unclipped sides follow. The
+        // side along the plane is the last side.
         assert_eq!((cut.len(), edges), (4, 0b1110));
         assert_eq!(CLIP.cut_with_edges(all, 0b011).1, 0b1011);
     }

@@ -15,7 +15,7 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 use crate::vertex::has;
 
-/// Number of quads whose weights are stored at a time, and number of their pixels.
+/// Number of quads whose weights are stored at a time, and number of pixels of these quads.
 const QUADS: usize = 128;
 const PIXELS: usize = 4 * QUADS;
 
@@ -29,8 +29,8 @@ type PerPixel = [f64; PIXELS];
 /// quotient by less than 2^-52 units in the last place. If numerator and divisor are below [`Quotient::LIMIT`], the
 /// exact quotient is either a double or at least 2^-51 units in the last place from the middle between two doubles. The
 /// corrected estimate and the exact quotient therefore round to the same double. A zero has the sign that a division
-/// returns, because the remainder is added with the sign of the divisor. With this method, a pixel takes 0.5 ns less
-/// than with two divisions (an AMD EPYC, AVX2).
+/// returns, because the remainder is added with the sign of the divisor. With this method, the computation of a pixel
+/// takes 0.5 ns less than with two divisions (an AMD EPYC, AVX2).
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
     /// Mask that changes the sign of the numerator in the remainder, if the divisor is positive.
@@ -108,7 +108,7 @@ struct Filled {
     change: Slope,
 }
 
-/// The data of a primitive from which the values of its pixels are computed.
+/// The data of a primitive from which the values of the primitive's pixels are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Slopes {
     /// The first corner, and the positions of the other corners relative to the first corner.
@@ -125,9 +125,9 @@ pub(crate) struct Slopes {
     reciprocals: [f64; 3],
     /// Whether perspective-correct weights equal linear weights, because w is equal at all vertices.
     flat: bool,
-    /// Whether the primitive is a line, or its area has many pixels.
+    /// Whether the primitive is a line, or has an area of many pixels.
     is_wide: bool,
-    /// Whether the primitive is a rectangle, whose fourth corner is not one of its vertices.
+    /// Whether the primitive is a rectangle. The fourth corner of a rectangle is not a vertex.
     is_rectangle: bool,
     /// Whether a component has perspective-correct weights that differ from the linear weights.
     divides: bool,
@@ -171,8 +171,8 @@ impl Slopes {
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
         let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
-        // If w is equal at all vertices, sums of weights times 1/w differ only in their last bits. These bits do not
-        // affect w in single precision.
+        // If w is equal at all vertices, the sums of weights times 1/w at two pixels differ only in the last bits.
+        // These bits do not affect w in single precision.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
         let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);
@@ -204,7 +204,8 @@ impl Slopes {
 
     /// Returns whether the sums of weights times 1/w are so far from 0 that perspective-correct weights are finite.
     /// Inside of a triangle, a sum is between the smallest and the largest 1/w of the vertices. At a neighbouring pixel
-    /// outside of the triangle, the sum may leave this range by up to the change from one pixel to the next.
+    /// outside of the triangle, the sum may be outside of this range. The distance of the sum from this range is then
+    /// at most the change of the sum from one pixel to the next.
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
@@ -359,10 +360,10 @@ pub(crate) struct Append<'a> {
     pub(crate) reads: u8,
     /// The program's inputs that are computed.
     pub(crate) inputs: InputSet,
-    /// Offset from the centre of each pixel at which position and inputs are computed.
+    /// Position and inputs are computed at this offset from the centre of each pixel.
     pub(crate) place: Corner,
-    /// Whether the quads are added to the batch in addition to their lanes. If not, the batch already contains the
-    /// quads.
+    /// Whether the quads are added to the batch in addition to the lanes of the quads. If not, the batch already
+    /// contains the quads.
     pub(crate) quads_too: bool,
 }
 
@@ -375,7 +376,7 @@ fn clamped(draw: &Draw, depth: f64) -> f32 {
     }
 }
 
-/// Divides weights by a number. If `quotient` is not `None`, uses it instead of a division.
+/// Divides weights by `divisor`. If `quotient` is not `None`, uses `quotient` instead of a division.
 #[inline(always)]
 fn divide<'a>(weights: impl Iterator<Item = &'a mut f64>, divisor: f64, quotient: Option<Quotient>) {
     match quotient {

@@ -1,8 +1,8 @@
 //! Copies texels unchanged: bytes from the rows of an image to the rows of a target.
 //!
-//! Drivers use draws that only copy texels to blit, to upload textures and to read textures back. The fragment program
-//! does not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the coordinates at
-//! the ends determine the coordinates between the ends.
+//! Drivers blit, upload textures and read textures back with draws that only copy texels. For such a draw, the fragment
+//! program does not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the
+//! coordinates at the ends determine the coordinates between the ends.
 
 use reconverge_simt::texture::elements::{ByteChannel, Strides};
 use reconverge_simt::vram::Vram;
@@ -43,8 +43,8 @@ const ELEMENT: usize = 4;
 /// Upper limit of coordinates, in texels. Below this limit, the rounding errors of singles are far below [`MARGIN`].
 const FURTHEST: f32 = 65_536.;
 
-/// Minimum distance of coordinates from the edges of their texel, at both ends of a row. Between the ends, an affine
-/// coordinate has at least the same distance.
+/// Minimum distance of coordinates from the edges of their texel, at both ends of a row. Between the ends of the row,
+/// the distance of an affine coordinate from the edges is at least as large.
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
@@ -81,9 +81,9 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. Returns `None` and copies nothing if a pixel may
-    /// be something other than one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs
-    /// must be affine along each strip.
+    /// Copies the pixels of strips, and returns the number of pixels. If a pixel may not be the copy of one texel of
+    /// the level, returns `None` and copies nothing. `inputs` interpolates the draw's inputs at quads. The inputs must
+    /// be affine along each strip.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],
@@ -95,7 +95,7 @@ impl ByteRows {
         let mut runs = Vec::new();
         for (number, Strip { first, count }) in strips.iter().enumerate() {
             let lanes = 8 * number..;
-            // First lane of the strip's first quad, and of its last quad.
+            // First lane of the strip's first quad, and first lane of the strip's last quad.
             let [left, right] = [lanes.start, lanes.start + 4];
             if first.covered == 0xf {
                 for row in 0..2 {
@@ -160,7 +160,7 @@ impl ByteRows {
         Some(CopiedRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
     }
 
-    /// Returns the texels with their bytes in the order of the target. `row` is memory for the result.
+    /// Returns the texels, with the bytes of each texel in the order of the target. `row` is memory for the result.
     fn arranged<'a>(&self, texels: &'a [u8], row: &'a mut Vec<u8>) -> &'a [u8] {
         let own = [0, 1, 2, 3].map(ByteChannel::Byte);
         if self.bytes == own {

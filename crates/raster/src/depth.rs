@@ -1,6 +1,6 @@
 //! Depth and stencil tests.
 //!
-//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depths are compared in their stored form.
+//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. The depth test compares depths in their stored form.
 
 /// Comparison of a value with a stored value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,9 +102,9 @@ pub struct Stencil {
 pub enum DepthFormat {
     /// A depth of 16 bits, as a fraction.
     Unorm16,
-    /// A depth of 24 bits in the lower bits, as a fraction, and 8 bits of stencil.
+    /// A 24-bit depth in the lower bits, stored as a fraction, and 8 bits of stencil.
     Unorm24,
-    /// 8 bits of stencil in the lower bits, and a depth of 24 bits, as a fraction.
+    /// 8 bits of stencil in the lower bits, and a 24-bit depth, stored as a fraction.
     StencilUnorm24,
     /// A depth in single precision.
     Float32,
@@ -195,11 +195,11 @@ impl DepthFormat {
 /// The depth and stencil tests of a draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tests {
-    /// The depth test, if there is one.
+    /// The depth test, or `None` if the draw has no depth test.
     pub depth: Option<Compare>,
     /// Whether depth is written if all tests pass. Without a depth test, depth is not written.
     pub depth_write: bool,
-    /// The stencil tests of the front and the back side, if they are on.
+    /// The stencil tests of the front and the back side, or `None` if the stencil test is off.
     pub stencil: Option<[Stencil; 2]>,
 }
 

@@ -33,8 +33,9 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Number of lanes that are shaded together. A batch is large enough for several threads, and its inputs fit in the
-/// caches of the host. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each column.
+/// Number of lanes that are shaded together. Batches of this size are large enough for several threads, and the inputs
+/// of a batch fit in the caches of the host. With batches of 2^14 lanes, columns would be so large that the C library
+/// maps and unmaps memory for each column.
 const BATCH: usize = 1 << 12;
 
 /// Number of batches that the drawing thread shades alone. Waking other threads takes about as long as shading these
@@ -46,18 +47,19 @@ const ALONE: usize = 4;
 const LARGE: u64 = 1 << 15;
 const PART: i32 = 1 << 11;
 
-/// Minimum number of vertices of a draw for which other threads may help, even if its primitives may be small.
+/// If a draw has at least this number of vertices, other threads may help, even if the primitives of the draw may be
+/// small.
 const MANY: usize = 1 << 10;
 
-/// Minimum number of pixels of a primitive for which shading one lane replaces shading all lanes, if all lanes have the
-/// same result.
+/// If all lanes of a primitive have the same result, and the primitive has at least this number of pixels, one lane is
+/// shaded instead of all lanes.
 const UNIFORM: u64 = 1 << 10;
 
 /// Rules by which a chip converts the positions of vertices to window coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
-    /// Whether positions are already divided by w. If so, x, y and z are window coordinates before the scale and offset
-    /// of the viewport, and 1/w replaces w.
+    /// Whether positions are already divided by w. If so, x, y and z are window coordinates to which the scale and
+    /// offset of the viewport are not yet applied, and 1/w replaces w.
     pub in_window: bool,
     /// Number of steps per pixel. Window coordinates are rounded to the nearest step before the conversion to
     /// fixed-point numbers. `None` if coordinates are not rounded to such steps.
@@ -131,7 +133,8 @@ fn drawn(
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
     let kernels = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
     let kernels = kernels.as_ref();
-    // Kernels support several samples per pixel. Copying texels directly and skipping hidden pixels require one sample.
+    // Kernels support several samples per pixel. Copying texels directly and skipping hidden pixels require one sample
+    // per pixel.
     let plain = kernels.filter(|_| one_sample);
     let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
@@ -197,8 +200,8 @@ struct VertexPlace {
     window: Window,
     /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether the vertex needs no clipping: there are no planes, or the vertex is inside of all planes and its
-    /// position is finite.
+    /// Whether the vertex needs no clipping. This is the case if there are no planes, or if the vertex has a finite
+    /// position inside of all planes.
     whole: bool,
 }
 
@@ -402,8 +405,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.polygon(polygon, edges, provoking)
     }
 
-    /// Draws a rectangle from three corners, without clipping. The fourth corner is the second plus the third minus the
-    /// first.
+    /// Draws a rectangle from three corners, without clipping. The fourth corner is the second corner plus the third
+    /// corner minus the first corner.
     fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), Stopped> {
         let windows = corners.map(|corner| corner.window);
         let [a, b, c] = windows.map(|window| window.corner);
@@ -482,13 +485,14 @@ impl<'scope> Pipeline<'_, 'scope> {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
                 [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
-            // If the line is not a rectangle, its width is measured along the axis in which the line changes less.
+            // If the line is not a rectangle, the width of the line is measured along the axis in which the line
+            // changes less.
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
-        // In either direction, the first pixel of a line is drawn and the last pixel is not (OpenGL 3.0, 3.5.1). A
-        // pixel includes the lower end of its column or row, but not the upper end. A line towards lower coordinates is
-        // therefore moved up by the smallest step.
+        // In either direction, the first pixel of a line is drawn and the last pixel is not drawn (OpenGL 3.0, 3.5.1).
+        // A pixel includes the lower end of its column or row, but not the upper end. A line towards lower coordinates
+        // is therefore moved up by the smallest step.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
         let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };
@@ -617,8 +621,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines, and for primitives whose pixels must pass the
-    /// test `draws`.
+    /// Fills the pixels of a primitive by columns, with the same result as [`Pipeline::fill`]. The primitive is a line,
+    /// or its pixels must pass the test `draws`.
     fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -657,7 +661,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Fills pixels by columns as [`Pipeline::fill`] does, for triangles, rectangles and points.
+    /// Fills the pixels of a triangle, rectangle or point by columns, with the same result as [`Pipeline::fill`].
     fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -836,7 +840,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
         let room = &mut *self.batch_room;
         if let Some(scope) = self.helpers {
-            // Later batches must wait for this part, so later batches are also queued.
+            // Later batches must wait for this part, so this function causes later batches to be queued.
             self.flushed = self.flushed.max(ALONE + 1);
             return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }

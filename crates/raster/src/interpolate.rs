@@ -1,7 +1,7 @@
 //! Interpolation: computes the inputs of a fragment program from the vertices of its primitive.
 //!
 //! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles. If a value is equal at all
-//! vertices, it is therefore equal at all pixels.
+//! vertices, the value is therefore equal at all pixels.
 
 use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
@@ -51,7 +51,7 @@ pub enum How {
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) kind: Kind,
-    /// The vertices. A point or a line repeats its last vertex.
+    /// The vertices. For a point or a line, the last vertex is repeated.
     pub(crate) vertices: [&'a Vertex; 3],
     /// Window coordinates and 1/w of the vertices.
     pub(crate) windows: [Window; 3],

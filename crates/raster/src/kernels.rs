@@ -1,8 +1,8 @@
 //! Merges lanes by rows. A row is [`LANES`] lanes that are merged together. Decisions that depend only on the state of
-//! a draw are made once. Each step then processes a whole row under a mask.
+//! a draw are made once per draw. Each step then processes a whole row under a mask.
 //!
-//! The lanes of a row have different pixels. If there is no step for some state, for instance for an uncommon format,
-//! [`Merge`] processes the lanes one by one.
+//! No two lanes of a row have the same pixel. If no step supports a part of the draw's state, for instance an uncommon
+//! format, [`Merge`] processes the lanes one by one.
 
 mod blending;
 mod cells;
@@ -39,7 +39,7 @@ type Floats = [f32; LANES];
 enum Depth<'a> {
     /// There is no depth buffer.
     None,
-    /// No test is on: pixels outside of the depth buffer fail, and all other pixels pass. The number is the size of an
+    /// No test is on. Pixels outside of the depth buffer fail, and all other pixels pass. The number is the size of an
     /// element in bytes.
     Inside(Surface, usize),
     /// Tests against elements of two or four bytes.
@@ -53,7 +53,7 @@ enum Depth<'a> {
 enum Color<'a> {
     /// Elements of four bytes. Each byte is a fraction.
     Bytes(Cells<'a>),
-    /// Elements of one word. The word is one component of the colour, unchanged. The number is the index of this
+    /// Elements of one word. The word is an unchanged component of the colour. The number is the index of this
     /// component.
     Word(Cells<'a>, usize),
     /// Elements of another format that rows can convert.
@@ -76,7 +76,7 @@ pub(crate) struct Kernels<'a> {
 }
 
 /// For each mask of a quad's covered lanes, four words: all ones for a covered lane, otherwise 0. With this table, a
-/// small draw takes 1.5 % less time than if shifts compute the words.
+/// small draw takes 1.5 % less time than with shifts that compute the words.
 const COVERED: [[u32; 4]; 16] = {
     let mut words = [[0; 4]; 16];
     let mut at = 0;
@@ -130,7 +130,7 @@ impl Live {
 }
 
 impl<'a> Kernels<'a> {
-    /// Returns the steps of a draw, or `None` if all its lanes must be merged one by one.
+    /// Returns the steps of a draw, or `None` if all lanes of the draw must be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let copies_depth = match draw.multisample.copy {
             None => draw.copies_depth,
@@ -195,7 +195,7 @@ impl<'a> Kernels<'a> {
         Kernels { level, depth, colors, copies: false, sample, others: Vec::new() }
     }
 
-    /// Returns the copy of bytes that replaces the draw, if its program only copies texels.
+    /// Returns the copy of bytes that replaces the draw, if the program of the draw only copies texels.
     pub(crate) fn copied(&self, texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let plain = matches!((&self.depth, &self.colors[..]), (Depth::None, [Color::Bytes(_)]));
         if plain { ByteRows::new(texels, draw) } else { None }
@@ -331,7 +331,7 @@ struct Group<'a> {
     /// Index of the first lane in the program's results.
     shaded: usize,
     quads: &'a [Quad],
-    /// Whether the group has [`LANES`] lanes, and its quads are next to each other from left to right.
+    /// Whether the group has [`LANES`] lanes, and the quads of the group are adjacent from left to right.
     is_row: bool,
     /// The first and the last pixel of the bounding rectangle of all quads.
     ends: [(i32, i32); 2],
@@ -403,8 +403,8 @@ impl Task for MergedRows<'_> {
         while first < quads.len() {
             while starts.next_if(|start| *start <= first).is_some() {}
             let most = (quads.len() - first).min(LANES / 4);
-            // The quads of one primitive have different pixels. If a group contains quads of several primitives, the
-            // group ends before the first quad whose position an earlier quad of the group has.
+            // The quads of one primitive have different pixels. A group may contain quads of several primitives. Such a
+            // group ends before the first quad that has the position of an earlier quad of the group.
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
             let again = |at: &usize| {
@@ -616,7 +616,7 @@ impl MergedRows<'_> {
         }
         let sample = self.kernels.sample;
         if let Some(masks @ [_, ..]) = self.merge.batch.fragments.samples.get(group.first..) {
-            // If pixels have several samples, a lane is live only if its pixel's mask contains this sample.
+            // If pixels have several samples, a lane is live only if the mask of the lane's pixel contains this sample.
             let mut covered = [0; LANES];
             let masks = masks.iter().take(4 * group.quads.len());
             covered.iter_mut().zip(masks).for_each(|(covered, mask)| {
@@ -828,7 +828,8 @@ impl MergedRows<'_> {
 }
 
 impl MergedRows<'_> {
-    /// Returns the second colour of a group, if a blend reads the second colour and the program writes it.
+    /// Returns the second colour of a group, if a blend reads the second colour and the program writes the second
+    /// colour.
     #[inline(always)]
     fn second<'l>(
         &'l self,

@@ -7,7 +7,7 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw};
 use crate::vertex::has;
 
-/// A quad, the covered samples of each of its pixels, and the sample to be shaded.
+/// A quad, the covered samples of each pixel of the quad, and the sample to be shaded.
 pub(crate) type Work = (Quad, [u8; 4], usize);
 
 /// Adds the lanes of a primitive's pixels to batches.

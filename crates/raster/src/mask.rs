@@ -18,9 +18,9 @@ pub struct WindowRectangles {
 /// The pixels that a draw may cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PixelMask {
-    /// Window rectangles, if they are on.
+    /// Window rectangles, or `None` if window rectangles are off.
     pub rectangles: Option<WindowRectangles>,
-    /// The stipple pattern of filled polygons, if it is on. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
+    /// The stipple pattern of filled polygons, if the stipple is on. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
     pub stipple: Option<[u32; 32]>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Merge<'a> {
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
     /// Whether `shaded` has only one row of results, which applies to all lanes. [`Kernels`](crate::kernels::Kernels)
-    /// support this only if no step processes lanes one by one.
+    /// support such a row only if no step processes lanes one by one.
     pub(crate) uniform: bool,
 }
 
@@ -68,7 +68,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests one sample, and stores the sample if it passes. Returns whether the sample passed.
+    /// Tests one sample, and stores the sample if the sample passes. Returns whether the sample passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;
@@ -153,8 +153,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. Returns `false`,
-    /// without a copy, if such a copy is not possible.
+    /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. If such a copy is not
+    /// possible, copies nothing and returns `false`.
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());

@@ -11,22 +11,22 @@ pub enum Topology {
     Lines,
     /// Each vertex and the previous vertex form a line.
     LineStrip,
-    /// [`Topology::LineStrip`], with a line from the last vertex to the first.
+    /// [`Topology::LineStrip`], with a line from the last vertex to the first vertex.
     LineLoop,
     /// Every three vertices form a triangle.
     Triangles,
-    /// Each vertex and the previous two form a triangle.
+    /// Each vertex and the two previous vertices form a triangle.
     TriangleStrip,
     /// Each vertex, the previous vertex and the first vertex form a triangle.
     TriangleFan,
     /// Every four vertices form two triangles.
     Quads,
-    /// Every two vertices and the previous two form two triangles.
+    /// Every two vertices and the two previous vertices form two triangles.
     QuadStrip,
     /// A [`Topology::TriangleFan`] whose provoking vertex is always the first vertex.
     Polygon,
-    /// Every three vertices form a rectangle along the axes. The fourth corner is the second plus the third minus the
-    /// first.
+    /// Every three vertices form a rectangle along the axes. The fourth corner is the second corner plus the third
+    /// corner minus the first corner.
     Rectangles,
     /// [`Topology::Lines`], with an adjacent vertex before and after each line.
     LinesAdjacency,
@@ -48,9 +48,9 @@ pub struct Primitive {
     pub count: u8,
     /// Position of the vertex whose flat attributes are used.
     pub provoking: usize,
-    /// Bit n: the side from vertex n to the next vertex is an edge of the polygon that contains the primitive. Sides
-    /// between the triangles of a quad or of a polygon are not edges, so the polygon modes of points and lines do not
-    /// draw these sides. (OpenGL 3.0, 2.6.2)
+    /// Bit n states whether the side from vertex n to the next vertex is an edge of the polygon that contains the
+    /// primitive. Sides between the triangles of a quad or of a polygon are not edges, so the polygon modes of points
+    /// and lines do not draw these sides. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn assemble_into(
         }
         Topology::TriangleStrip => {
             for at in 2..count {
-                // Every other triangle is reversed, so that all triangles of the strip have the same orientation.
+                // Every second triangle is reversed, so that all triangles of the strip have the same orientation.
                 let vertices = if at % 2 == 0 { [at - 2, at - 1, at] } else { [at - 1, at - 2, at] };
                 add(&vertices, pick(at - 2, at));
             }
@@ -224,7 +224,8 @@ mod tests {
         assert_eq!(vertices(Topology::TriangleStripAdjacency, 8), [[0, 2, 4], [4, 2, 6]]);
     }
 
-    /// The sources are OpenGL 3.0, table 2.12, and EXT_provoking_vertex for draws whose first vertex provokes.
+    /// The expected vertices are from OpenGL 3.0, table 2.12. For draws whose first vertex provokes, the expected
+    /// vertices are from EXT_provoking_vertex.
     #[test]
     fn the_provoking_vertex_is_that_of_the_specification() {
         let provoking =

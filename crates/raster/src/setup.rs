@@ -1,9 +1,9 @@
 //! Setup: computes the pixels that a primitive in window coordinates covers, in quads.
 //!
 //! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the order
-//! of rows. A pixel belongs to a triangle if its centre is inside of the triangle, or on a left or a top edge. OpenGL
-//! 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of left and top edges is from the
-//! documents of the chips.
+//! of rows. A pixel belongs to a triangle if the centre of the pixel is inside of the triangle, or on a left or a top
+//! edge of the triangle. OpenGL 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of
+//! left and top edges is from the documents of the chips.
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;
@@ -44,9 +44,9 @@ impl Rectangle {
 /// A corner in window coordinates, fixed-point.
 pub type Corner = [i64; 2];
 
-/// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside every surface and every guard band. A corner
-/// that is not clipped may be further away, so its coordinates are clamped. Products of two distances between corners,
-/// and the sum of these products for a polygon, then fit in 63 bits.
+/// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside of every surface and every guard band. A
+/// corner that is not clipped may be further away, so the coordinates of corners are clamped to this magnitude.
+/// Products of two distances between corners, and the sum of these products for a polygon, then fit in 63 bits.
 const FURTHEST: i64 = PIXEL << 20;
 
 /// Rounds a window coordinate down to a fixed-point number, and clamps the result to the maximum magnitude. A NaN
@@ -108,7 +108,7 @@ impl Edge {
     }
 }
 
-/// A range of columns or rows: the first column or row, and the column or row after the last.
+/// A range of columns or rows: the first column or row, and the column or row after the last column or row.
 pub(crate) type Ends = (i32, i32);
 
 /// Returns the edges of a convex polygon, and the columns and rows of the rectangle that the polygon may cover. The
@@ -136,8 +136,8 @@ pub(crate) fn edges<const N: usize>(
     Some((edges, range(0, within.x0, within.x1), range(1, within.y0, within.y1)))
 }
 
-/// Calls `each` for each quad with a pixel that is inside of a convex polygon and of a rectangle, row by row. The
-/// corners may run in either direction. A polygon without an area covers nothing.
+/// Calls `each` for each quad that has a pixel inside of both a convex polygon and a rectangle. `each` receives the
+/// quads row by row. The corners may run in either direction. A polygon without an area covers nothing.
 pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: impl FnMut(Quad)) {
     fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
 }

@@ -4,8 +4,9 @@
 
 use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Maximum number of columns and of rows of a polygon for which each pixel is tested. For larger polygons, following
-/// the edges takes less time, although each edge starts with two divisions.
+/// Each pixel of a polygon is tested if the polygon has at most this number of columns and at most this number of rows.
+/// For larger polygons, following the edges takes less time than testing each pixel, although each edge starts with two
+/// divisions.
 const NARROW: i32 = 12;
 
 /// Maximum number of quads that are passed to a function in one call.
@@ -14,7 +15,7 @@ pub(crate) const MOST: usize = 1 << 12;
 /// The span of a row without pixels.
 const NOTHING: Ends = (i32::MAX, i32::MIN);
 
-/// An edge that is neither horizontal nor vertical, and its value in the next row.
+/// An edge that is neither horizontal nor vertical, and the value of this edge in the next row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slant {
     /// Whether the pixels to the right of the edge are inside. If not, the pixels to the left of the edge are inside.
@@ -83,7 +84,8 @@ impl<const N: usize> Spans<N> {
         Spans { columns, rows, y: rows.0, slants, count }
     }
 
-    /// Returns the span of the next row: its first column, and the column after its last column.
+    /// Returns the span of the next row: the first column of the span, and the column after the last column of the
+    /// span.
     #[inline(always)]
     fn next(&mut self) -> Ends {
         self.y += 1;
@@ -117,7 +119,7 @@ fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
 }
 
 /// Returns the part of a range of rows or columns in which a value is not negative. `at_zero` is the value at row or
-/// column 0, and `step` is the change from one row or column to the next.
+/// column 0. `step` is the change of the value from one row or column to the next.
 fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
     let bound = |at: i64| at.clamp(i64::from(low), i64::from(high).max(low.into())) as i32;
     match step {
@@ -139,7 +141,7 @@ fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
-/// Adjacent quads in one row of quads. All these quads have the same coverage.
+/// Adjacent quads in the same row of quads. All these quads have the same coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {
     /// The first quad.
@@ -160,8 +162,8 @@ impl Strip {
     }
 }
 
-/// Calls `each` for the quads with a pixel that is inside of a convex polygon and of a rectangle, row by row. Adjacent
-/// quads that are fully covered form one strip. Any other quad forms a strip alone.
+/// Calls `each` for the quads that have a pixel inside of both a convex polygon and a rectangle. `each` receives the
+/// quads row by row. Adjacent quads that are fully covered form one strip. Any other quad forms a strip alone.
 ///
 /// # Errors
 /// Returns the error of `each`. After an error, `each` is not called again.

@@ -14,7 +14,7 @@ use crate::mask::PixelMask;
 use crate::primitive::Topology;
 use crate::setup::{Corner, Quad, Rectangle};
 
-/// Position of a surface in memory. Its elements are stored row by row.
+/// Position of a surface in memory. The elements of the surface are stored row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surface {
     /// Offset in bytes of element (0, 0).
@@ -111,7 +111,7 @@ pub struct Target {
     pub places: [Option<u8>; 4],
     /// Channels that are written, from red (bit 0) to alpha (bit 3).
     pub mask: u8,
-    /// Blending, if it is on.
+    /// Blending, or `None` if blending is off.
     pub blend: Option<Blend>,
     /// Index of the fragment program's colour that is stored.
     pub color: usize,
@@ -211,7 +211,7 @@ pub struct Side {
     pub culled: bool,
     /// Drawing mode.
     pub fill: Fill,
-    /// Polygon offset, if it is on.
+    /// Polygon offset, or `None` if the polygon offset is off.
     pub offset: Option<Offset>,
 }
 
@@ -278,7 +278,7 @@ impl Multisample {
     }
 
     /// Returns the sample that is used as the centroid of a pixel: the first covered sample. Returns `None` if all or
-    /// no samples are covered, so that the centre is used.
+    /// no samples are covered. The centroid is then the centre of the pixel.
     pub(crate) fn centroid(&self, mask: u8, samples: usize) -> Option<usize> {
         let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
         is_part.then_some(mask.trailing_zeros() as usize)
@@ -296,7 +296,7 @@ pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
 pub enum Copy {
     /// Stores the mean of all samples of the first target in the second target, which has one sample per pixel.
     Resolve,
-    /// Copies depth and stencil like [`Draw::copies_depth`], from the sample with this number.
+    /// Copies depth and stencil of the sample with this number, as [`Draw::copies_depth`] describes.
     Depth(u8),
     /// Stores nothing.
     Nothing,
@@ -314,7 +314,7 @@ pub struct Stipple {
 }
 
 impl Stipple {
-    /// Returns whether the pixel at this distance from the first pixel is drawn. The distance is in pixels.
+    /// Returns whether the pixel at this distance from the line's first pixel is drawn. The distance is in pixels.
     pub(crate) fn draws(self, distance: i64) -> bool {
         self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
     }
@@ -336,7 +336,7 @@ pub struct Draw {
     pub scissor: Rectangle,
     /// Mask that removes some of the pixels inside of the scissor; `None` if no pixels are removed.
     pub mask: Option<Box<PixelMask>>,
-    /// Whether the vertices of a polygon run clockwise on the screen if its front is visible.
+    /// Whether the vertices of a polygon run clockwise on the screen if the front of the polygon is visible.
     pub front_is_clockwise: bool,
     /// State of the front and the back side.
     pub sides: [Side; 2],
@@ -347,11 +347,11 @@ pub struct Draw {
     /// Whether a line is a rectangle in the direction of the line. If false, the width of the line is measured along
     /// the x or y axis. A line whose samples have separate coverage is always a rectangle.
     pub rectangular_lines: bool,
-    /// The stipple pattern of lines, if it is on.
+    /// The stipple pattern of lines, if the stipple is on.
     pub stipple: Option<Stipple>,
     /// Inputs of the fragment program.
     pub inputs: Vec<Input>,
-    /// The depth buffer, if there is one.
+    /// The depth buffer, or `None` if the draw has no depth buffer.
     pub depth: Option<DepthTarget>,
     /// Depth and stencil tests.
     pub tests: Tests,
@@ -403,7 +403,7 @@ pub struct Fragments {
     pub fronts: Vec<bool>,
     /// For each lane, a mask of the pixel's covered samples; bit n is sample n. Empty if pixels have one sample.
     pub samples: Vec<u8>,
-    /// For each lane, the sample that it shades. Empty if samples are not shaded separately.
+    /// For each lane, the sample that the lane shades. The list is empty if samples are not shaded separately.
     pub sample: Vec<u8>,
 }
 
@@ -490,11 +490,12 @@ pub struct Shaded {
 
 /// Describes a fragment program whose only result is colour 0, which is a texel. See [`FragmentProgram::copied`].
 ///
-/// The texel contains the point at the coordinates times `factor`. The description is valid only if the level contains
-/// this point.
+/// The texel is the texel of the level that contains the point at the coordinates times `factor`. The description is
+/// valid only if the level contains this point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedTexels {
-    /// The elements of a level with one slice. Their channels are the red, green, blue and alpha of the colour.
+    /// The elements of a level with one slice. The channels of these elements are the red, green, blue and alpha of the
+    /// colour.
     pub elements: Elements,
     /// Width and height of the level.
     pub size: [u32; 2],
@@ -507,7 +508,7 @@ pub struct CopiedTexels {
     pub zeros: Vec<(usize, usize)>,
 }
 
-/// A program that shades fragments. Several threads may run it at once.
+/// A program that shades fragments. Several threads may run the program at once.
 pub trait FragmentProgram: Sync {
     /// The reason for which a program stops.
     type Error: Send + 'static;
@@ -518,13 +519,14 @@ pub trait FragmentProgram: Sync {
     }
 
     /// Returns whether the results of a lane depend only on two things: the columns that the program reads, and the
-    /// visible side. If so, and if each of these columns is constant, all lanes of a primitive have the same results.
+    /// visible side. If the function returns `true`, and if each of these columns is constant, all lanes of a primitive
+    /// have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
 
     /// Returns whether lanes that fail the depth test need not run. This function may return `true` only if the program
-    /// does not compute depth, and if a lane has no effects other than its results.
+    /// does not compute depth, and if lanes have no effects other than their results.
     fn may_skip_hidden(&self) -> bool {
         false
     }
@@ -535,8 +537,8 @@ pub trait FragmentProgram: Sync {
         None
     }
 
-    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because the
-    /// program has effects other than its results.
+    /// Returns whether the program has effects other than its results. Such a program must run in the order of the
+    /// fragments and on the thread that draws.
     fn in_order(&self) -> bool {
         false
     }
@@ -544,11 +546,11 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// Returns an error if the program does not complete. The results of these fragments and of all later fragments are
-    /// then not stored.
+    /// Returns an error if the program does not complete. After an error, the results of these fragments and of all
+    /// later fragments are not stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
-    /// Receives results after they are merged. The program may reuse the memory of the results.
+    /// Receives results after the draw has merged these results. The program may reuse the memory of the results.
     fn merged(&self, _shaded: Shaded) {}
 }
 
@@ -571,7 +573,7 @@ pub(crate) struct Batch {
     pub(crate) depths: Vec<LaneWords>,
     /// The first lane of each primitive. Lanes of one primitive have different pixels.
     pub(crate) starts: Vec<usize>,
-    /// Number of lanes that were not added because they are hidden.
+    /// Number of lanes that were not added because the lanes are hidden.
     pub(crate) skipped: u64,
 }
 
@@ -582,7 +584,7 @@ impl Batch {
         batch
     }
 
-    /// Empties the batch and prepares it for a draw.
+    /// Removes all lanes from the batch, and prepares the batch for a draw.
     pub(crate) fn start(&mut self, draw: &Draw) {
         self.clear();
         self.fragments.inputs.resize_with(draw.inputs.len(), Default::default);
@@ -599,7 +601,8 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        // Empty columns are skipped, because a check for other references takes an atomic operation.
+        // Empty columns are skipped, because checking whether other references to a column exist takes an atomic
+        // operation.
         for column in inputs.iter_mut().flatten().chain(positions).filter(|column| !column.is_empty()) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),

@@ -7,10 +7,10 @@ pub struct Vertex {
     pub position: [f32; 4],
     /// Width and height of a point, in pixels.
     pub point_size: f32,
-    /// Clip and cull distances. If a distance is negative, the vertex is outside.
+    /// Clip and cull distances. If a distance is negative, the vertex is outside of the plane of this distance.
     pub distances: [f32; 8],
-    /// Whether the polygon's side that begins at this vertex is not an edge, so that the polygon modes of points and
-    /// lines do not draw this side. (OpenGL 3.0, 2.6.2)
+    /// Whether the polygon's side that begins at this vertex is not an edge. The polygon modes of points and lines do
+    /// not draw such a side. (OpenGL 3.0, 2.6.2)
     pub inner_side: bool,
     /// Attributes to be interpolated: x, y, z, w as bits.
     pub attributes: Vec<[u32; 4]>,
@@ -23,8 +23,8 @@ pub(crate) fn has(bits: u64, number: usize) -> bool {
 
 impl Vertex {
     /// Returns the vertex between two other vertices in clip space. `along` is 0 at the first vertex and 1 at the
-    /// second. If bit n of `linear` is set, attribute n changes linearly in window coordinates. Otherwise, attribute n
-    /// changes linearly in clip space.
+    /// second vertex. If bit n of `linear` is set, attribute n changes linearly in window coordinates. Otherwise,
+    /// attribute n changes linearly in clip space.
     pub(crate) fn between(from: &Vertex, to: &Vertex, along: f64, linear: u64) -> Vertex {
         let mix = |from: f32, to: f32, along: f64| {
             (f64::from(from) + (f64::from(to) - f64::from(from)) * along) as f32

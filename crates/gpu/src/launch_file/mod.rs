@@ -19,8 +19,8 @@ use crate::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
 
 /// Storage of the files that a launch file names.
 pub trait Store {
-    /// Stores a file and returns its name, which has the extension `ending`. If an earlier file has the same contents,
-    /// the store may return the name of the earlier file instead.
+    /// Stores a file and returns the name of the file. The name has the extension `ending`. If an earlier file has the
+    /// same contents, the store may return the name of the earlier file instead.
     ///
     /// # Errors
     /// Returns a message if the file cannot be stored.
@@ -35,13 +35,13 @@ const IN_PLACE: usize = 64;
 pub struct LaunchText {
     /// Fields of the launch. In TOML, the fields precede all tables.
     fields: String,
-    /// Tables of the launch. The file contains them after the fields.
+    /// Tables of the launch. The file contains the tables after the fields.
     tables: String,
 }
 
 impl LaunchText {
     /// Writes a captured launch: its program, inputs, lanes and expected outputs. `trap` is the trap that ended the
-    /// draw, if any. If a draw trapped, the launch without outputs is the one in which the trap occurred.
+    /// draw, if any. If a draw trapped, the trap occurred in the launch that has no outputs.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.
@@ -109,7 +109,8 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// Writes the pixel of each lane: x, y, and 1 if the primitive covers the pixel, otherwise 0.
+    /// Writes three numbers for the pixel of each lane: x, y, and a flag. The flag is 1 if the primitive covers the
+    /// pixel, otherwise 0.
     fn pixels(&mut self, pixels: &[[i32; 3]], store: &mut dyn Store) -> Result<(), String> {
         let bytes = pixels.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect();
         let file = store.put("pixels", "bin", bytes)?;
@@ -131,7 +132,7 @@ impl LaunchText {
         Ok(())
     }
 
-    /// Writes the expected flags of an output, one per lane.
+    /// Writes the expected flags of an output. Each lane has one flag.
     fn expect_flags(&mut self, output: &str, flags: &[bool], store: &mut dyn Store) -> Result<(), String> {
         let file = store.put(output, "bin", flags.iter().map(|flag| u8::from(*flag)).collect())?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", format!("\"{file}:u8\""))]);
@@ -178,7 +179,7 @@ fn typed(
     Ok(format!("\"{}:{dtype}\"", store.put(kind, "bin", bytes)?))
 }
 
-/// Returns the fields of a `[[texture]]` table that describe its image: sizes, levels and texels.
+/// Returns the fields of a `[[texture]]` table that describe the image of the texture: sizes, levels and texels.
 fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static str, String)>, String> {
     let Some(first) = image.levels().first() else { return Err(format!("texture {unit} has no level")) };
     let (width, height, depth) = (first.width, first.height, first.depth);

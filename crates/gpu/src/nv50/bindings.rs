@@ -5,7 +5,7 @@ use std::ops::Range;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Stage;
 
-/// A stage of the pipeline, and the methods that select its program.
+/// A stage of the pipeline, and the methods that select the stage's program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,

@@ -31,7 +31,7 @@ pub(super) fn clear(
 }
 
 /// Returns the range of memory of a cleared surface, whose elements have `bytes` bytes. If the surface is a temporary
-/// copy of slices, returns all of memory, because the slices themselves are at another position.
+/// copy of slices, returns all of memory, because the slices themselves are at another position in memory.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {

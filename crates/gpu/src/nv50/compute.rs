@@ -26,8 +26,8 @@ use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
 /// Maximum number of instructions of a compute program's warp. A warp that executes more instructions counts as hung. A
-/// host from the year 2023 needs about one second for this number of instructions. The limit for draws is lower,
-/// because a chip that draws must respond sooner.
+/// host from the year 2023 needs about one second for this number of instructions. The limit for draws is lower than
+/// this limit, because a chip that draws must respond sooner than a chip that computes.
 const WATCHDOG: u64 = 1 << 28;
 
 /// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.
@@ -43,8 +43,8 @@ const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
-/// Offset in c15[] of the first image description, and size of a description in bytes. Each segment has one
-/// description.
+/// Offset in c15[] of the first image description, and size of a description in bytes. Each segment of g[] has one
+/// image description.
 const DESCRIPTION: usize = 0x3c4;
 const DESCRIPTION_BYTES: usize = 0x30;
 
@@ -117,9 +117,10 @@ impl Nv50 {
         }
     }
 
-    /// Defines the buffer of uniforms, if no method has defined it. The driver's start-up code defines this buffer, but
-    /// the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant buffers in
-    /// one piece of memory, so the position of this buffer follows from the position of the auxiliary buffer.
+    /// Defines the buffer of uniforms, if no method has defined this buffer. The driver's start-up code defines this
+    /// buffer, but the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant
+    /// buffers in one piece of memory, so the position of this buffer follows from the position of the auxiliary
+    /// buffer.
     fn define_uniforms(&mut self) {
         let (start, _) = self.bindings.buffers[AUXILIARY];
         if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
@@ -150,7 +151,7 @@ impl Nv50 {
     fn launch(&mut self, memory: Vram<'_>) {
         let dimensions = self.compute.word(c::GRIDDIM);
         let grid = [dimensions & 0xffff, dimensions >> 16];
-        // A grid has no blocks if one of its sides is zero.
+        // A grid has no blocks if one side of the grid is zero.
         if grid.contains(&0) {
             return;
         }
@@ -209,7 +210,7 @@ impl Nv50 {
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
         // Each thread gets only the local memory that the program uses, because a launch with many threads would
-        // otherwise need much memory. No other code reads l[].
+        // otherwise need much memory. No code except the program reads l[].
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
         setup.driver_fixes = self.faults.handled.then_some(fixes);
@@ -296,8 +297,8 @@ impl Nv50 {
     }
 }
 
-/// Returns whether the condition of a COND_MODE with the number `mode` holds. `at` is the address of the query results
-/// that the condition reads.
+/// Returns whether the condition holds that the value `mode` of COND_MODE selects. `at` is the address of the query
+/// results that the condition reads.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
     match mode {

@@ -35,8 +35,8 @@ use crate::capture::{FragmentRecording, Recording};
 /// The bits of 1.0.
 const ONE: u32 = 1f32.to_bits();
 
-/// The guard band: a primitive is clipped if x or y exceeds this multiple of w. Window coordinates then stay within
-/// 2^22 for a viewport of 8192 pixels.
+/// The guard band: a primitive is clipped if x or y exceeds this multiple of w. With this limit, window coordinates
+/// stay within 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 
 /// The range of point sizes that the driver advertises.
@@ -86,8 +86,8 @@ fn scissor(state: &State, viewport: usize) -> Rectangle {
     }
 }
 
-/// Returns the rectangle that two words describe. `horiz` has the first column and the column after the last one.
-/// `vert` has the first row and the row after the last one.
+/// Returns the rectangle that two words describe. `horiz` has the first column and the column after the last column.
+/// `vert` has the first row and the row after the last row.
 fn from_ends(horiz: u32, vert: u32) -> Rectangle {
     let low = |word: u32| (word & 0xffff) as i32;
     let high = |word: u32| (word >> 16) as i32;
@@ -97,7 +97,7 @@ fn from_ends(horiz: u32, vert: u32) -> Rectangle {
 /// Number of window rectangles.
 const WINDOW_RECTANGLES: usize = 8;
 
-/// Returns the window rectangles and the polygon stipple, if they are on.
+/// Returns the mask of the window rectangles and the polygon stipple, or `None` if both are off.
 fn mask(state: &State) -> Option<Box<PixelMask>> {
     let rectangle = |number: usize| {
         from_ends(state.nth(m::CLIP_RECT_HORIZ, 2 * number), state.nth(m::CLIP_RECT_HORIZ, 2 * number + 1))
@@ -286,7 +286,8 @@ pub(super) fn draw(
         .flag(m::ALPHA_TEST_ENABLE)
         .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
-        // OpenGL numbers the bits of a logic operation's truth table in the reverse order.
+        // In OpenGL's number of a logic operation, the bits of the truth table are in the reverse order of the bits in
+        // [`LogicOp`].
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
         false => LogicOp::COPY,
     };
@@ -321,8 +322,8 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver multiplies OpenGL's units by two before it writes them. OpenGL's smallest resolvable difference is
-    // therefore two steps of a depth of 24 bits. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the
+    // The driver multiplies OpenGL's units by two before it writes the units. OpenGL's smallest resolvable difference
+    // is therefore two steps of a 24-bit depth. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the
     // difference.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
@@ -547,7 +548,7 @@ impl Reads {
             };
             // Inferred: for a flat colour, the program reads the value of the plane equation at the provoking vertex.
             // This value is the colour divided by w of the provoking vertex. The program multiplies this value by w at
-            // the position of the pixel. NV92 fails all tests of flat colours in which w changes:
+            // the position of the pixel. NV92 fails all tests of flat colours in which w changes within a primitive:
             // [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
@@ -599,8 +600,8 @@ impl Reads {
         })
     }
 
-    /// Returns the input with the coordinates of a point. For other primitives, each component of the input is the slot
-    /// `otherwise`.
+    /// Returns the input with the coordinates of a point. For primitives other than points, each component of the input
+    /// has the value of the slot `otherwise`.
     fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
         let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
         let known = self
@@ -677,8 +678,8 @@ impl FragmentResults {
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
             // The clamp flag of a target matters only for floats and signed fractions. A target of non-negative
-            // fractions clamps colours without the flag, and integers are never clamped. NV92 passes piglit's
-            // `gl_rgba8_snorm-drawpixels`.
+            // fractions clamps colours even if the flag is not set. A target of integers never clamps colours. NV92
+            // passes piglit's `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps
@@ -689,7 +690,7 @@ impl FragmentResults {
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: program.export_sample_mask,
             // Inferred from OpenGL, which uses the sample mask of a program only if multisampling is on. The driver
-            // uses the same program whether multisampling is on or off.
+            // uses the same program with and without multisampling.
             masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }

@@ -3,11 +3,11 @@
 //!
 //! | fault | handling with `--driver-fixes` |
 //! |---|---|
-//! | the start-up of the compute object is not submitted | the chip reads the start-up from the push buffer and executes it |
-//! | all programs are uploaded to the same address, and each only once | before a launch, the program is stored there again |
-//! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is mapped to all of memory, like g15[] |
-//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] corrects the instructions |
-//! | the limit of an image without layers has 65,536 rows | the limit has the rows of the image |
+//! | the driver does not submit the start-up commands of the compute object | the chip reads these commands from the push buffer and executes them |
+//! | the driver uploads all programs to the same address, and uploads each program only once | before a launch, the chip stores the program at this address again |
+//! | kernels of OpenCL access memory through g0[], which the driver does not map | the chip maps g0[] to all of memory, like g15[] |
+//! | arguments and variables begin at s\[0x0\] instead of s\[0x10\], and loads of arguments have no type | [`driver_fixes`] corrects the instructions |
+//! | the driver sets the limit of an image without layers to 65,536 rows | the chip sets the limit to the number of rows of the image |
 //!
 //! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`. The messages below name the functions of Mesa
 //! that have the faults.
@@ -30,15 +30,17 @@ pub(super) enum DriverFault {
     FirstSegment,
     /// All compute programs have their code at offset 0, so each program overwrites the previous one.
     OnePlace,
-    /// A launch matches several earlier programs, so it is uncertain which program the driver intends to launch.
+    /// A launch matches several earlier programs, so the chip cannot determine which program the driver intends to
+    /// launch.
     SeveralPrograms,
     /// Instructions that load arguments have no type and a wrong offset.
     Form,
     /// Half registers have the numbers of 32-bit registers.
     Half,
-    /// The compiler expects the chip to take shift counts modulo 32.
+    /// The compiler wrongly expects the chip to take shift counts modulo 32.
     Shift,
-    /// Conversions to small integers saturate instead of dropping bits.
+    /// The compiler emits conversions to small integers that saturate, although the conversions should drop the upper
+    /// bits.
     Saturates,
     /// The compiler emits 16-bit instructions for comparisons and shifts of 64-bit integers.
     Long,
@@ -66,7 +68,7 @@ impl DriverFault {
         }
     }
 
-    /// Returns the first part of the message: the fault, and its position in the driver.
+    /// Returns the first part of the message: the fault, and the position of the fault in the driver.
     fn text(self) -> &'static str {
         match self {
             DriverFault::StartUp => {
@@ -128,7 +130,7 @@ impl DriverFault {
     }
 }
 
-/// Properties of a launch by which its program is recognized.
+/// Properties of a launch that identify the launch's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
     /// Size of the parameters in bytes, including the word that the driver adds.
@@ -171,9 +173,9 @@ struct Uploaded {
 pub(super) struct Faults {
     /// Whether the faults are handled, not only reported.
     pub(super) handled: bool,
-    /// Address at which the submitted start-up of the 3D object ends. The driver writes the start-up of the compute
-    /// object at this address, but may not submit it. `None` after the start-up of the compute object has been
-    /// executed.
+    /// Address at which the submitted start-up commands of the 3D object end. The driver writes the start-up commands
+    /// of the compute object at this address, but may not submit these commands. `None` after the start-up commands of
+    /// the compute object have been executed.
     pub(super) unsent: Option<usize>,
     /// Whether the driver has announced another program since the last launch.
     pub(super) flushed: bool,
@@ -189,7 +191,7 @@ pub(super) struct Faults {
 const MOST_PROGRAMS: usize = 256;
 
 impl Faults {
-    /// Reports a fault, unless it has been reported before.
+    /// Reports a fault, unless this fault has been reported before.
     pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
@@ -202,10 +204,10 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Checks whether the driver intends to launch a program other than the one at `place`. This is the case if the
-    /// driver has announced another program but has not uploaded it. If `handled` is set, stores at `place` the program
-    /// that the driver intends to launch. The driver's OpenGL part announces a program only if the program changes. The
-    /// driver's OpenCL part announces a program before each launch.
+    /// Checks whether the driver intends to launch a program other than the program at `place`. The driver intends this
+    /// if it has announced another program but has not uploaded this other program. If `handled` is set, stores at
+    /// `place` the program that the driver intends to launch. The driver's OpenGL part announces a program only if the
+    /// program changes. The driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // If the code at `place` has changed since the last launch, the driver has uploaded the program.
@@ -297,7 +299,7 @@ impl Faults {
         }
     }
 
-    /// Maps g0[] if a kernel with arguments accesses it.
+    /// Maps g0[] if a kernel with arguments accesses g0[].
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
         // The driver uses the first argument word itself, so a kernel with arguments has more than four bytes of
         // argument words.

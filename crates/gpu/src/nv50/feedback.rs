@@ -28,8 +28,9 @@ impl Feedback {
         self.primitives = 0;
     }
 
-    /// Writes the primitives of runs of vertices, from the slots of each vertex. A primitive's vertices are in the
-    /// order of a list topology, in which the provoking vertex is the first or the last.
+    /// Splits runs of vertices into primitives, and writes the slots of the vertices of each primitive. The vertices of
+    /// a primitive are written in the order of a list topology. In this order, the provoking vertex is the first or the
+    /// last vertex.
     pub(super) fn write(
         &mut self,
         state: &State,
@@ -100,14 +101,14 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: if the written vertices are drawn as a list, each primitive has the same flat colour as
-    /// in the original draw.
+    /// EXT_transform_feedback: if an application draws the written vertices as a list, each primitive has the flat
+    /// colour that the primitive had in the original draw.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;
         let written = |last_provokes: bool| {
             let (mut state, mut memory) = (State::new(Object::Tesla), vec![0; 0x2000]);
-            // Slot 0 of each vertex is written to one buffer, one word per vertex.
+            // Feedback writes one word of each vertex, slot 0, to one buffer.
             state.set(m::STRMOUT_BUFFERS_CTRL, 0x10 | 2 | 4 << 8);
             state.set(m::STRMOUT_ADDRESS_HIGH + 4, BUFFER as u32);
             state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);

@@ -1,4 +1,4 @@
-//! Packets of the FIFO. A packet is a header and the words for methods of an object.
+//! Packets of the FIFO. A packet consists of a header, and of the words for the methods of an object.
 //!
 //! ```text
 //! incrementing          n << 18 | subchannel << 13 | method                 n words, to method, method + 4, ...
@@ -6,7 +6,7 @@
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
 //! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
-//! streams. The driver never sends the other kinds of headers (jump, call, return), so the FIFO rejects such headers.
+//! streams. The driver never sends headers of jumps, calls and returns, so the FIFO rejects such headers.
 
 /// Destination of a word: a method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ mod tests {
         calls.collect()
     }
 
-    /// Captured: RT_HORIZ and RT_VERT, CB_DATA, and U16 elements of an index buffer.
+    /// Captured packets: words for RT_HORIZ and RT_VERT, words for CB_DATA, and U16 elements of an index buffer.
     #[test]
     fn words_go_to_the_methods_that_their_packet_names() {
         assert_eq!(methods(&[0x0008_7240, 0xfa, 0xfb]), [(3, 0x1240, 0xfa), (3, 0x1244, 0xfb)]);

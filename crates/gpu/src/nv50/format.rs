@@ -88,9 +88,9 @@ pub(super) fn color(number: u32) -> Option<Color> {
 }
 
 /// Returns whether the chip blends colours in a format. If the chip does not blend a format, new colours replace the
-/// stored colours. Mesa's table lists integers, SNORM and fractions of 16 bits as targets without blending, and NV92
-/// fails piglit's `fbo-blending-formats` for exactly these formats: [`Erratum::NoBlending`]. Integers never blend.
-/// (OpenGL 3.0, 4.1.7)
+/// stored colours. Mesa's table lists integers, SNORM and fractions of 16 bits as targets without blending. NV92 fails
+/// piglit's `fbo-blending-formats` for exactly these formats: [`Erratum::NoBlending`]. Integers never blend. (OpenGL
+/// 3.0, 4.1.7)
 pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     let all = !errata.has(Erratum::NoBlending);
     match format.numbers[0] {

@@ -46,11 +46,11 @@ const P_WORDS: usize = (1 << 16) / 4;
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
 /// Returns the vertices of each primitive, including adjacent vertices. The vertices are in the order in which a
-/// geometry program reads them.
+/// geometry program reads the vertices.
 ///
-/// Inferred: if the first vertex provokes, every other triangle of a strip begins with its provoking vertex. NV92 fails
-/// piglit's `gl-3.2-adj-prims` if the first vertex provokes, and passes this test if the last vertex provokes:
-/// [`Erratum::StripAdjacency`].
+/// Inferred: if the first vertex provokes, every second triangle of a strip begins with the triangle's provoking
+/// vertex. NV92 fails piglit's `gl-3.2-adj-prims` if the first vertex provokes, and passes this test if the last vertex
+/// provokes: [`Erratum::StripAdjacency`].
 fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Errata) -> Vec<Vec<usize>> {
     let in_order = last_provokes || !errata.has(Erratum::StripAdjacency);
     let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();

@@ -10,7 +10,7 @@ use reconverge_isa::word;
 
 use crate::register::{Register as Method, RegisterTable, ignored};
 
-/// Declares the methods of an object that the chip model reads.
+/// Declares the methods whose words the chip model reads, for one object.
 macro_rules! methods {
     ($(#[doc = $doc:literal])* $object:ident { $($name:ident = $method:literal * $count:literal;)* }) => {
         $(#[doc = $doc])*
@@ -261,8 +261,8 @@ methods! {
     }
 }
 
-/// Returns whether a method of the 3D object takes effect when it is called, or is an argument of such a method. Later
-/// draws do not depend on the words that these methods last received.
+/// Returns whether a call of a method of the 3D object starts an action, or sets an argument of such an action. Later
+/// draws do not depend on the words that the driver last wrote to these methods.
 pub(super) fn acts(method: u32) -> bool {
     use tesla as m;
     matches!(
@@ -408,7 +408,7 @@ const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 pub(super) enum Object {
     /// The 3D object, which draws.
     Tesla,
-    /// The 2D object, which blits surfaces, and which stores data from the commands in surfaces.
+    /// The 2D object, which blits surfaces and stores data from the commands in surfaces.
     TwoD,
     /// The copy object, which copies memory.
     M2mf,

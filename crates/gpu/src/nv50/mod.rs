@@ -14,7 +14,7 @@
 //!
 //! A program that traps ends its draw. As on the chip, later commands are still executed, including fences. An address
 //! in a command is an offset in memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with
-//! its headers of methods) and streams captured from it.
+//! its headers of methods) and streams captured from this driver.
 
 mod bindings;
 mod clear;
@@ -76,11 +76,13 @@ const WATCHDOG: u64 = 1 << 24;
 
 /// Positions are rounded to the nearest of 256 steps per pixel. The driver advertises this number of steps.
 ///
-/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same triangles upside down. If positions were
-/// truncated, some pixels would differ. RV770 truncates positions and fails the test.
+/// Inferred: NV92 passes the test `turn-on-off`, which compares the image of triangles with an image of the same
+/// triangles upside down. If positions were truncated, some pixels would differ. RV770 truncates positions and fails
+/// the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// Elements that a set-up word selects from the words of VB_ELEMENT_U16 or VB_ELEMENT_U8 that follow the set-up word.
+/// The selection that a set-up word makes. Words of VB_ELEMENT_U16 or VB_ELEMENT_U8 follow the set-up word, and the
+/// set-up word selects elements of these words.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -95,7 +97,7 @@ impl Setup {
 }
 
 /// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no method has
-/// changed it.
+/// changed the state.
 #[derive(Debug, Default)]
 struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
@@ -155,8 +157,8 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// Sources and batch of the last draw. If the words of all methods are unchanged, the next draw reuses the sources.
-    /// The next draw always reuses the memory of the batch.
+    /// Sources of the vertices of the last draw, and batch of these vertices. If the words of all methods are
+    /// unchanged, the next draw reuses the sources. The next draw always reuses the memory of the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -228,7 +230,7 @@ impl Nv50 {
     }
 
     /// Sets whether the chip handles the known faults of Mesa's compute driver. If the chip handles these faults,
-    /// programs run as if the driver did not have them.
+    /// programs run as if the driver did not have these faults.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -241,8 +243,8 @@ impl Nv50 {
     }
 
     /// Executes the start-up commands of the compute object, if faults are handled. The driver has written these
-    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted them. A zero
-    /// word ends the commands.
+    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted these commands.
+    /// A zero word ends the commands.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -675,8 +677,8 @@ impl Nv50 {
             }
         };
         // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
-        // is therefore not reused. The state of a draw to slices is not reused either, because its surfaces are in
-        // borrowed memory.
+        // is therefore not reused. The state of a draw to slices is not reused either, because the surfaces of this
+        // draw are in borrowed memory.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -708,8 +710,8 @@ impl Nv50 {
     }
 }
 
-/// Returns separate copies of the vertices of each primitive, with the primitive's number in slot `number_slot`. The
-/// triangles of a quad or a polygon have the same number.
+/// Returns separate copies of the vertices of each primitive, with the primitive's number in slot `number_slot`. All
+/// triangles of one quad or polygon have the same number.
 fn numbered(
     topology: Topology,
     number_slot: usize,
@@ -838,7 +840,7 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
-    /// Number of the source that means 0.0. The number after it means 1.0.
+    /// Number of the source that means 0.0. This number plus one means 1.0.
     constants: u8,
 }
 

@@ -1,8 +1,8 @@
 //! The four counters of a multiprocessor, which programs read as $pm0 to $pm3.
 //!
-//! The driver sets counters to 0, selects their signals, launches programs, stops the counters, and launches a program
-//! that stores the counters. In this model, one multiprocessor runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and
-//! `nv50_compute.xml.h`.
+//! The driver sets the counters to 0, selects the signals of the counters, and launches programs. After these launches,
+//! the driver stops the counters, and launches a program that stores the counters. In this model, one multiprocessor
+//! runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and `nv50_compute.xml.h`.
 
 use reconverge_simt::observe::Statistics;
 

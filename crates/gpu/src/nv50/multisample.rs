@@ -1,8 +1,8 @@
 //! Multisampling: pixels with several samples.
 //!
-//! Each pixel of a surface is a rectangle of elements, one for each sample. Texture units and the 2D object access the
-//! surface as a larger surface with one sample per pixel. Source: Mesa `nv50_miptree.c`, `nv50_tex.c`,
-//! `nv50_state_validate.c`.
+//! Each pixel of a surface is a rectangle of elements. Each sample of the pixel has one of these elements. Texture
+//! units and the 2D object access the surface as a larger surface with one sample per pixel. Source: Mesa
+//! `nv50_miptree.c`, `nv50_tex.c`, `nv50_state_validate.c`.
 
 use reconverge_raster::draw::{Multisample, SampleOrder};
 use reconverge_raster::setup::{PIXEL, Rectangle};
@@ -46,8 +46,8 @@ pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) 
     // MSAA_MASK has one word for each pixel of a quad. The driver sets all four words to the same value.
     let mask = state.word(m::MSAA_MASK) as u8;
     let Some(places) = mode(state).checked_sub(1).map(|at| PLACES[at]) else {
-        // It is not known whether the mask applies to pixels with one sample. For such pixels, the driver sets all bits
-        // of the mask.
+        // No source states whether the mask applies to pixels with one sample. For pixels with one sample, the driver
+        // sets all bits of the mask.
         return Multisample::default();
     };
     if (1..4).any(|pixel| state.nth(m::MSAA_MASK, pixel) as u8 != mask) {

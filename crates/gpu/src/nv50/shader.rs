@@ -1,4 +1,4 @@
-//! Runs programs. Reads the programs of a stage, their constants and their textures from methods and memory.
+//! Runs programs. Reads the program of a stage, and the constants and textures of the program, from methods and memory.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub(super) const WINDOW: u32 = 0x8_0000;
 /// Index of the word of v[] that states whether the front is visible.
 pub(super) const FACING: u16 = 0xff;
 
-/// Maximum size in bytes of a constant buffer that is read to an array on the stack.
+/// Maximum size in bytes of a constant buffer that is copied to an array on the stack.
 const FEW: usize = 256;
 
 /// The vertex stage.
@@ -64,8 +64,8 @@ pub(super) const GEOMETRY: Unit = Unit {
     textures: 1,
 };
 
-/// The compute stage. It uses the code window and the bindings of the fragment stage. The compute object has its own
-/// methods for the start of the program and for the number of registers.
+/// The compute stage. The compute stage uses the code window and the bindings of the fragment stage. The compute object
+/// has its own methods for the start of the program and for the number of registers.
 pub(super) const COMPUTE: Unit = Unit {
     stage: Stage::Compute,
     name: "compute program",
@@ -91,7 +91,7 @@ pub(super) const FRAGMENT: Unit = Unit {
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
-    /// Offset of the program in memory, and its words.
+    /// Offset of the program in memory, and the words of the program.
     place: usize,
     words: Arc<[u32]>,
     /// The constant buffers that the program reads, each with its slot and its range in memory.
@@ -114,7 +114,7 @@ pub(super) type Programs = Kept<Key, KeptProgram>;
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     stage: Stage,
-    /// Address of the first word in the code window.
+    /// Address in the code window of the program's first word.
     start: u32,
     words: Arc<[u32]>,
     options: Options,
@@ -376,8 +376,8 @@ impl Shader {
         Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
-    /// Returns a recording of the fragments of a draw. The first `results` registers of the program contain its
-    /// results.
+    /// Returns a recording of the fragments of a draw. The first `results` registers of the program contain the results
+    /// of the program.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
         let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
@@ -422,8 +422,8 @@ fn is_plain(inst: &Inst) -> bool {
     !reads_special && !by_lane && inst.lanes == 15
 }
 
-/// Returns whether an instruction may act differently in lanes that are not covered, or may make the results of covered
-/// lanes depend on lanes that are not covered.
+/// Returns whether an instruction depends on the coverage of lanes. Such an instruction acts differently in lanes that
+/// are not covered, or makes the results of covered lanes depend on lanes that are not covered.
 fn sees_coverage(inst: &Inst) -> bool {
     match inst.op {
         Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
@@ -438,7 +438,7 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// Returns the number of lanes of a launch, and the inputs. Each input has the number of its word.
+/// Returns the number of lanes of a launch, and the inputs. Each input is stored with the number of its word.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {
@@ -486,7 +486,7 @@ fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, R
 #[derive(Default)]
 struct Found {
     words: Vec<u32>,
-    /// The instructions that can be decoded, each with the index of its first word.
+    /// The instructions that can be decoded, each with the index of the instruction's first word.
     insts: Vec<(usize, Inst)>,
     reads: SortedSet<Read>,
     /// See [`KeptProgram::constants`].
@@ -509,14 +509,14 @@ struct Found {
 
 /// Size of l[] in bytes, for a program that addresses l[] through an address register.
 ///
-/// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more, and NV92
+/// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more. NV92
 /// passes the tests with these programs. LOCAL_SIZE_LOG therefore determines the positions of lanes in memory, and does
 /// not limit accesses.
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program from `start` to its last instruction. The last instruction is the first instruction that ends
-    /// the program and after which there is no branch target. `word` returns the word at an address.
+    /// Reads the program from `start` to its last instruction. An instruction is the last instruction if it ends the
+    /// program and no branch leads to a later instruction. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);

@@ -1,4 +1,4 @@
-//! The state of an object: the words that its methods have set.
+//! The state of an object: the words that the methods of the object have set.
 
 use reconverge_board::errata::Errata;
 use reconverge_simt::vram::Vram;
@@ -6,7 +6,7 @@ use reconverge_simt::vram::Vram;
 use super::methods::Object;
 pub(super) use crate::unknown::Unknown;
 
-/// The last word of each method of an object.
+/// The words that the methods of an object last received.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     words: Vec<u32>,
@@ -25,7 +25,7 @@ impl State {
         state
     }
 
-    /// Returns the last word of a method, or 0 if the method was never called.
+    /// Returns the word that a method last received, or 0 if the method was never called.
     pub(super) fn word(&self, method: u32) -> u32 {
         self.words.get(method as usize / 4).copied().unwrap_or(0)
     }

@@ -3,8 +3,8 @@
 //! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Programs cannot map tiled memory, so
 //! the chip model is free to choose the order of bytes in a tile. Only two values must equal the values that the driver
 //! computes: the sizes of levels, and the start of each slice of a level. If tiles have one slice, the surface is
-//! stored row by row, and a row is as wide as a row of tiles. Otherwise, tiles are in the order of the chip, and each
-//! tile is stored row by row. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
+//! stored row by row, and a row of the surface is as wide as a row of tiles. Otherwise, tiles are stored in the order
+//! in which the chip stores tiles, and each tile is stored row by row. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
 
 use reconverge_simt::vram::Vram;
 
@@ -127,8 +127,8 @@ impl Layout {
 }
 
 /// Slices of targets whose tiles have several slices. During a draw, these slices are stored row by row at the end of
-/// memory. After the draw, the slices are copied back to their tiles, and the end of memory gets its old contents
-/// again.
+/// memory. After the draw, the slices are copied back to their tiles, and the old contents of the end of memory are
+/// restored.
 #[derive(Debug)]
 pub(super) struct Slices {
     end: usize,
@@ -201,8 +201,8 @@ impl Slices {
 mod tests {
     use super::*;
 
-    /// Captured: tile modes and addresses of the levels of a texture of 64 x 64, RGBA8. Registers of the copy object
-    /// have 32 bits.
+    /// Captured: tile modes and addresses of the levels of an RGBA8 texture of 64 x 64 texels. Registers of the copy
+    /// object have 32 bits.
     #[test]
     fn places_that_no_memory_has_are_the_furthest() {
         let most = u32::MAX as usize;

@@ -25,8 +25,8 @@ fn drawn(state: &State, topology: Topology, window: Window) -> Draw {
     draw((state, &mut unknown, &mut Slices::new(0)), topology, &reads, window)
 }
 
-/// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words for the transform, and four
-/// words in each of the other arrays.
+/// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words in the array of transforms.
+/// Each viewport has four words in the array of scissors, and four words in the array with the depth ranges.
 #[test]
 fn a_viewport_has_its_own_transform_scissor_and_range_of_depth() {
     let third = 2;
@@ -90,7 +90,7 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
 }
 
 /// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of a depth of 24 bits. The
-/// driver multiplies OpenGL's units by two before it writes them (Mesa `nv50_rasterizer_state_create`).
+/// driver multiplies OpenGL's units by two before it writes the units (Mesa `nv50_rasterizer_state_create`).
 #[test]
 fn a_unit_of_polygon_offset_is_a_step_of_depth() {
     let units = [
@@ -107,7 +107,7 @@ fn a_unit_of_polygon_offset_is_a_step_of_depth() {
 fn stipples_rectangles_and_bounds_are_those_of_the_driver() {
     let methods = [
         (m::POLYGON_STIPPLE_ENABLE, 1),
-        // Row 80000001h of OpenGL's pattern, with its bytes swapped.
+        // Row 80000001h of OpenGL's pattern. The bytes of the row are swapped.
         (m::POLYGON_STIPPLE_PATTERN + 4, 0x0100_0080),
         (m::CLIP_RECTS_EN, 1),
         (m::CLIP_RECTS_MODE, 1),
@@ -151,8 +151,8 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };
-    // For the other side of a quad, and for points of another draw, the program reads the values of the slots. Each
-    // word then has a separate input.
+    // The mode of one side of a quad may be points while the mode of the other side is not. For the side that is not
+    // drawn as points, the program reads the values of the slots. Each word therefore has a separate input.
     assert_eq!(sprites(0x1b00, Topology::Quads), 2);
     assert_eq!(sprites(0x1b02, Topology::Quads), 0);
     assert_eq!(sprites(0x1b00, Topology::Lines), 0);
@@ -228,8 +228,8 @@ fn a_sampler_has_a_number_of_eleven_bits() {
     assert_eq!((2047 << 12 | 3 << 4 | 1) & !BindTsc::OWNED, 0);
 }
 
-/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbering continues from one run to the
-/// next, and both triangles of a quad have the same number.
+/// Sources: OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes. Numbering continues from one run
+/// to the next run. Both triangles of a quad have the same number.
 #[test]
 fn primitives_have_numbers_without_a_geometry_program() {
     let slots = Slots { words: (0..8).flat_map(|vertex| [vertex, 77]).collect(), size: 2, count: 8 };
@@ -244,8 +244,8 @@ fn primitives_have_numbers_without_a_geometry_program() {
     assert_eq!(numbers(Topology::Polygon, &quads[..1]), [0; 6]);
 }
 
-/// Mesa `nv50_tex.c`, and piglit's `arb_seamless_cubemap`: the driver writes TEX_MISC only on GT200 and later, and NV92
-/// fails the test.
+/// Sources: Mesa `nv50_tex.c`, which writes TEX_MISC only on GT200 and later chips, and piglit's
+/// `arb_seamless_cubemap`, which NV92 fails.
 #[test]
 fn one_bit_says_whether_the_cubes_of_all_samplers_are_seamless() {
     let seamless = |word: u32| {

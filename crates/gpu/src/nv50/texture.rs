@@ -47,7 +47,7 @@ pub(super) struct Read {
     pub(super) samples: bool,
 }
 
-/// A texture and a sampler of a shader, and the entries from which they were created.
+/// A texture and a sampler of a shader, and the entries from which the texture and the sampler were created.
 #[derive(Debug)]
 pub(super) struct BoundTexture {
     /// Address and words of the texture's entry and of the sampler's entry.
@@ -58,7 +58,7 @@ pub(super) struct BoundTexture {
 }
 
 impl BoundTexture {
-    /// Returns whether memory still has the same entries and the same image.
+    /// Returns whether memory still has the entries and the image from which the texture and the sampler were created.
     pub(super) fn is_there(&self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = self.entries.iter().flatten().all(|(at, words)| memory.holds_words(*at, words));
         let known = |images: &mut Images| {
@@ -71,7 +71,8 @@ impl BoundTexture {
 }
 
 /// Binds the textures that a program reads. Returns the textures and samplers that were found, so that a later draw can
-/// check whether they have changed. A texture with an unsupported feature is reported and is not in the returned list.
+/// check whether the textures and samplers have changed. A texture with an unsupported feature is reported and is not
+/// in the returned list.
 pub(super) fn bind(
     textures: &mut Textures,
     (unit, chip): (Unit, Chip),
@@ -232,8 +233,8 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
 /// Maximum number of texels of a level that must be decoded.
 const MOST: usize = 1 << 26;
 
-/// Maximum number of texels of a level that the sampler reads directly from its bytes. The driver's largest buffer has
-/// 2^27 texels.
+/// Maximum number of texels of a level whose texels the sampler reads directly from the bytes of the level. The
+/// driver's largest buffer has 2^27 texels.
 const MOST_IN_PLACE: usize = 1 << 29;
 
 /// Maximum size of a texture in bytes.
@@ -248,7 +249,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Returns the level from the bytes of its texture, which end at `end`. Layers are `stride` bytes apart. If tiles
+    /// Returns a level of a texture. The bytes of the texture end at `end`. Layers are `stride` bytes apart. If tiles
     /// have several slices, this function first converts the tiles to rows.
     fn level(
         &self,
@@ -285,10 +286,10 @@ impl Stored {
     }
 }
 
-/// Returns a texture, and the range of memory that contains its bytes.
+/// Returns a texture, and the range of memory that contains the texture's bytes.
 ///
 /// # Errors
-/// Returns the name of a feature of the texture that is not supported.
+/// Returns the name of an unsupported feature of the texture.
 fn image(
     images: &mut Images,
     (chip, entry): (Chip, &[u32; 8]),
@@ -372,7 +373,8 @@ fn image(
         return Err("textures that exceed the limit of texels".to_owned());
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
-        // A level with depth has no layers: either its tiles have several slices, or it has one slice.
+        // A level with depth has no layers. Either the tiles of the level have several slices, or the level has one
+        // slice.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
         let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;
@@ -401,7 +403,7 @@ fn anisotropy_of_texture(words: &[u32; 8]) -> Option<u8> {
     (words[3] >> 29 & 1 != 0).then(|| 1 << (words[6] >> 27 & 7).min(4))
 }
 
-/// Returns the sampler of an entry. `unnormalised` is a property of the texture: whether coordinates count texels.
+/// Returns the sampler of an entry. `unnormalised` states whether coordinates of the texture count texels.
 fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     const WRAPS: [Wrap; 8] = [

@@ -12,7 +12,7 @@ use super::methods::twod as m;
 use super::state::{State, Unknown};
 use super::surface::{Layout, TileMode};
 
-/// An upload in progress, with its bytes so far.
+/// An upload in progress, with the bytes that the upload has received so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Upload {
     bytes: Vec<u8>,
@@ -69,8 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Returns the range of those elements of row `y` that are inside of the surface, among the `count` elements that
-    /// start at column `x`. The bounds of the range are relative to column `x`.
+    /// Returns which of the `count` elements of row `y` that start at column `x` are inside of the surface. The bounds
+    /// of the returned range are relative to column `x`.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -86,7 +86,7 @@ impl Surface {
     }
 }
 
-/// Begins an upload. Its words follow in SIFC_DATA.
+/// Begins an upload. The words of the upload follow in SIFC_DATA.
 pub(super) fn begin(state: &State, upload: &mut Upload) {
     let row = row_bytes(state).next_multiple_of(4);
     upload.bytes.clear();
@@ -213,7 +213,8 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     Some(other)
 }
 
-/// Copies those of the elements `within` of a row that are inside of both surfaces.
+/// Copies elements of a row. `within` is the range of these elements. Elements outside of one of the two surfaces are
+/// not copied.
 fn copy_row(
     source: &Surface,
     target: &Surface,
@@ -337,7 +338,7 @@ mod tests {
         (0..MEMORY).map(|_| random.next() as u8).collect()
     }
 
-    /// Returns whether all bytes that differ are in the range.
+    /// Returns whether all bytes that differ between `before` and `after` are in the range.
     fn changes_within(before: &[u8], after: &[u8], range: Option<Range<usize>>) -> bool {
         let range = range.unwrap_or_default();
         let mut both = before.iter().zip(after).enumerate();
@@ -388,7 +389,7 @@ mod tests {
         assert!(changed > 800, "{changed}");
     }
 
-    /// Performs the same upload as [`data`], element by element.
+    /// Performs the same upload as [`data`], but stores one element at a time.
     fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
         let mut unknown = Unknown::default();
         let target =

@@ -1,4 +1,4 @@
-//! Vertices: reads the inputs of a vertex program from arrays and from commands.
+//! Reads the inputs of a vertex program from vertex arrays and from commands.
 
 use std::collections::HashMap;
 
@@ -65,12 +65,12 @@ pub(super) struct Batch {
     /// Ids of the vertices. Each vertex occurs once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
-    /// Number of attributes that the vertices have. All attributes after these are zeros.
+    /// Number of attributes that the vertices have. All later attributes are zeros.
     most: usize,
     /// Vertex numbers in the order of the draw. A primitive restart begins a new run.
     pub(super) runs: Vec<Vec<usize>>,
-    /// For each index below [`DENSE`], the number of its vertex, or [`NONE`]. `known` has the numbers for larger
-    /// indices.
+    /// For each index below [`DENSE`], the number of the vertex with this index, or [`NONE`]. `known` has the numbers
+    /// for larger indices.
     dense: Vec<u32>,
     known: HashMap<u32, usize>,
     /// Words of VERTEX_DATA of an incomplete vertex.
@@ -94,7 +94,8 @@ impl Batch {
         (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    /// Adds a vertex with these attributes, and returns its number. Attributes that are not in `attributes` are zeros.
+    /// Adds a vertex with these attributes, and returns the number of the vertex. Attributes that are not in
+    /// `attributes` are zeros.
     fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
         self.ids.push(id);
@@ -195,7 +196,7 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
 pub(super) struct Fetch {
     /// The sources were created for these two numbers: [`State::changes`], and the number of changes of the current
     /// attribute values. Later draws may reuse the sources until one of the two numbers changes. `None` if an
-    /// unsupported feature was reported, so that the sources must not be reused.
+    /// unsupported feature was reported. Later draws must then not reuse the sources.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     /// Number of sources up to the last source that is not [`Source::None`].
@@ -286,7 +287,7 @@ impl Fetch {
         values.iter_mut().zip(&self.sources).for_each(|(place, source)| *place = value(source));
     }
 
-    /// Returns the number of words of VERTEX_DATA per vertex. Each attribute begins with a new word.
+    /// Returns the number of words of VERTEX_DATA per vertex. Each attribute begins at the start of a word.
     fn inline_words(&self) -> usize {
         let words = |source: &Source| match source {
             Source::Array(array) => usize::from(array.format.bytes).div_ceil(4),

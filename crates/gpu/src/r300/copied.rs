@@ -1,4 +1,4 @@
-//! Recognizes fragment programs that only read a texel and output it, as the driver's blits do.
+//! Recognizes fragment programs that only read a texel and output this texel, as the programs of the driver's blits do.
 //!
 //! ```text
 //! TEX temp[0].rgba = LD tex[0], temp[0].rgaa
@@ -110,7 +110,8 @@ mod tests {
         for (code, offset) in [(0x2_0000, 0), (0x1_0000, 1), (0x2_0001, 0)] {
             assert_eq!(texel_read(&BLIT, 0, code, offset), None, "another entry or end");
         }
-        // A change of a bit changes the result, except for bits of timing, masks of temporaries and unused sources.
+        // If a bit of the program changes, the result changes. The exceptions are bits of timing, masks of temporaries
+        // and unused sources.
         let mut same = 0;
         for bit in 0..12 * 32 {
             let mut words = BLIT;

@@ -63,7 +63,7 @@ pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
     })
 }
 
-/// The state of a draw, and the inputs and outputs of its fragment program.
+/// The state of a draw, and the inputs and outputs of the draw's fragment program.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) draw: Draw,
@@ -83,7 +83,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    // If vertices bypass the vertex unit, VTE_CNTL may still have its reset value.
+    // If vertices bypass the vertex unit, VAP_VTE_CNTL may still have its reset value.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
         true => state.float(reg::SE_VPORT_XSCALE, number),
@@ -115,7 +115,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    // No register has the number of rows of a surface. The scissor limits the rows that are drawn.
+    // No register contains the number of rows of a surface. The scissor limits the rows that are drawn.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
     let (depth, tests) = depth(state, rows)?;
     let (mut targets, outputs) = targets(state, rows)?;
@@ -138,7 +138,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // `Outputs` performs the alpha test, because the test must read the program's outputs before they are
+        // `Outputs` performs the alpha test, because the test must read the program's outputs before these outputs are
         // converted.
         alpha_test: None,
         targets,
@@ -378,7 +378,7 @@ fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault>
 }
 
 /// Returns the target to which the depth unit stores its clear value, if ZB_CB_CLEAR is set. The driver clears one half
-/// of a colour buffer in this way, and the other half with the colour unit.
+/// of a colour buffer in this way, and clears the second half with the colour unit.
 fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
@@ -404,7 +404,7 @@ pub(super) struct Outputs {
     targets: [Option<(usize, [u8; 4])>; TARGETS],
     /// For each target whose signed fractions are blended as unsigned fractions, the width of a component in bits.
     signed: [Option<u8>; TARGETS],
-    /// The alpha test of output 0, if it is on.
+    /// The alpha test of output 0, or `None` if the alpha test is off.
     alpha: Option<Alpha>,
     /// Value that the depth unit stores, if ZB_CB_CLEAR is set.
     clear: Option<u32>,
@@ -520,7 +520,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
     for number in 0..TARGETS {
-        // If output 0 is stored in several targets, US_OUT_FMT marks the other outputs as unused.
+        // If output 0 is stored in several targets, US_OUT_FMT marks all outputs except output 0 as unused.
         let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
@@ -579,7 +579,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // The codes 0 and 1 also mean the factors zero and one. (REG)
+        // In addition to the codes 32 and 33, the codes 0 and 1 mean the factors zero and one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,
@@ -628,9 +628,9 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
 /// Converts a value to a signed fraction of `bits` bits, and returns the unsigned fraction with the same bits.
 ///
 /// The output format of the fragment unit has a sign, but the format of the colour buffer does not. Blending therefore
-/// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a
-/// signed fraction, and `fbo-blending-formats` for all signed formats. RV530 passes `fbo-colormask-formats`, which
-/// stores signed formats without blending.
+/// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, in which blending produces values
+/// outside of the range of a signed fraction. RV530 also fails `fbo-blending-formats` for all signed formats. RV530
+/// passes `fbo-colormask-formats`, which stores signed formats without blending.
 fn unsigned(word: u32, bits: u8) -> u32 {
     let value = f32::from_bits(word);
     let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
@@ -646,8 +646,8 @@ enum Source {
     Coordinates([Component; 4]),
     /// A colour: the inputs for the front and for the back, and the format of the colour.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that vertices do not have. Its channels are zero, but the format may replace some of the channels by
-    /// constants.
+    /// A colour that vertices do not have. The channels of this colour are zero, but the format may replace some of the
+    /// channels by constants.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
@@ -658,13 +658,13 @@ enum Source {
 /// Source of one component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Component {
-    /// An input of the draw, and its channel.
+    /// An input of the draw, and a channel of this input.
     Input(usize, usize),
     Bits(u32),
 }
 
-/// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and its
-/// source. The second field is an empty column, which reads as zeros.
+/// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and the
+/// source of the temporary's value. The second field is an empty column, which reads as zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
@@ -768,8 +768,8 @@ impl Routes {
         reads
     }
 
-    /// Returns the input and its channel from which the rasteriser interpolates a channel of a temporary. Returns
-    /// `None` if the channel is not interpolated, or is converted.
+    /// Returns the input, and the channel of this input, from which the rasteriser interpolates a channel of a
+    /// temporary. Returns `None` if the channel of the temporary is not interpolated, or is converted.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };

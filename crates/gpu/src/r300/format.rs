@@ -7,8 +7,8 @@ use reconverge_raster::block::Block;
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Format of a colour target: its elements, and the components of an element that store C0 to C3 of the fragment unit's
-/// output.
+/// Format of a colour target: the format of the target's elements, and the components of an element that store C0 to C3
+/// of the fragment unit's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     pub(super) format: Format,
@@ -37,9 +37,9 @@ const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
-        // Mesa found by trial that, for two components of 16 or 32 bits, bits 1 and 2 enable red and bits 0 and 3
-        // enable the other component (`grrg_cmask`, `arra_cmask`). This function uses bits 2 and 0, as for UV88, whose
-        // components are C2 and C0.
+        // For formats with two components of 16 or 32 bits, Mesa found by trial that bits 1 and 2 enable red, and that
+        // bits 0 and 3 enable the second component (`grrg_cmask`, `arra_cmask`). For these formats, this function uses
+        // bits 2 and 0, as for UV88, whose components are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
             [Some(0), None, Some(1), None] => [2, 1, 0, 3],

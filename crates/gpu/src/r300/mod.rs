@@ -1,4 +1,4 @@
-//! R500 chips: the command processor, and the units that it controls.
+//! R500 chips: the command processor, and the units that the command processor controls.
 //!
 //! | module | contents |
 //! |---|---|
@@ -67,7 +67,8 @@ mod walk {
     pub(super) const EMBEDDED: u8 = 3;
 }
 
-/// A vertex array: its number of words per vertex, the distance between vertices in bytes, and its range in memory.
+/// A vertex array: the number of words per vertex, the distance between vertices in bytes, and the array's range in
+/// memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Array {
     size: usize,
@@ -83,7 +84,7 @@ pub struct R300 {
     state: State,
     images: Images,
     arrays: Vec<Array>,
-    /// Control word of a draw that waits for its indices. The next INDX_BUFFER packet contains these indices.
+    /// Control word of a draw that waits for indices. The next INDX_BUFFER packet contains these indices.
     waiting: Option<u32>,
     /// Number of pixels that passed the tests since ZB_ZPASS_DATA was written.
     passed: u64,
@@ -264,8 +265,8 @@ impl R300 {
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
         // The sum of index and offset has 24 bits and is then clamped. RV515 and RV530 pass
-        // `arb_draw_elements_base_vertex-negative-index`, whose indices are negative and become 0 or more with the
-        // offset.
+        // `arb_draw_elements_base_vertex-negative-index`. The indices of this test are negative, but the sum of each
+        // index and the offset is not negative.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
         let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
@@ -426,8 +427,8 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
     }
 }
 
-/// Returns a range in the buffer of a packet's relocation `number`. The range starts at `offset` and ends at the end of
-/// the buffer.
+/// Returns a range in the buffer to which relocation `number` of a packet refers. The range starts at `offset` and ends
+/// at the end of the buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
     packet.place(number, offset as usize, ["a packet", ""])
 }

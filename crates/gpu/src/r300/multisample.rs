@@ -1,7 +1,7 @@
 //! Multisampling: pixels with several samples.
 //!
-//! A multisampled surface is never a texture, so the chip model is free to choose the order of its samples. In this
-//! model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source: Mesa
+//! A multisampled surface is never a texture, so the chip model is free to choose the order of the surface's samples.
+//! In this model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source: Mesa
 //! `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
 
 use reconverge_raster::draw::{Draw, Multisample, SampleOrder};
@@ -16,8 +16,8 @@ pub(super) fn samples(state: &mut State) -> Option<usize> {
     config.aa_enable.then(|| [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)])
 }
 
-/// Returns the offset of a sample from the centre of its pixel. The registers contain twelfths of a pixel from the
-/// upper left corner.
+/// Returns the offset of a sample from the centre of its pixel. The registers contain the distance of the sample from
+/// the pixel's upper left corner, in twelfths of a pixel.
 fn place(state: &State, sample: usize) -> Corner {
     let word = state.nth(reg::GB_MSPOS0, sample / 3);
     [0, 4].map(|axis| {
@@ -26,8 +26,8 @@ fn place(state: &State, sample: usize) -> Corner {
     })
 }
 
-/// If multisampling is on, sets the multisampling state of a draw and of its surfaces. Returns whether multisampling is
-/// on.
+/// If multisampling is on, sets the multisampling state of a draw and of the draw's surfaces. Returns whether
+/// multisampling is on.
 pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let Some(samples) = samples(state) else { return false };
     let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);

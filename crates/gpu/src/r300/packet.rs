@@ -1,8 +1,9 @@
 //! Packets of the command processor of R300 to R500 (PM4), with the buffers to which the relocations of the packets
 //! refer.
 //!
-//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the packet before it. If a
-//! packet has several relocations, this crate expects them in the order in which captured streams contain them.
+//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the preceding packet. If a
+//! packet has several relocations, this crate expects these relocations in the order in which captured streams contain
+//! them.
 
 use crate::{Fault, Submission, pm4};
 

@@ -156,8 +156,8 @@ impl VertexProgram {
     }
 }
 
-/// Registers that affect a vertex program: four registers, and three for each descriptor. The registers of a descriptor
-/// without an operation are replaced by zeros.
+/// Registers that affect a vertex program: four registers of the whole program, and three registers for each
+/// descriptor. The registers of a descriptor without an operation are replaced by zeros.
 type VertexRegisters = [u32; 4 + 3 * DESCRIPTORS];
 
 /// Returns the instruction slots of the program, and the registers that affect the program.

@@ -1,5 +1,5 @@
-//! Cached programs of earlier draws: their decoded and lowered forms, and the state from which the programs were
-//! decoded.
+//! Cached programs of earlier draws. For each program, the cache has the decoded form, the lowered forms, and the state
+//! from which the program was decoded.
 
 use std::sync::Arc;
 

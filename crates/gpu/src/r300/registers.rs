@@ -1,8 +1,8 @@
 //! Registers of the chip, with their fields. The tables list the registers that the chip model reads, and the registers
 //! that do not change results.
 //!
-//! Source: Mesa `r300_reg.h` and the state files of its driver, AMD's R5xx 3D register reference. Addresses are byte
-//! addresses. Writes to a register that is not listed here are counted and reported by address.
+//! Source: Mesa `r300_reg.h` and the state files of Mesa's driver, and AMD's R5xx 3D register reference. Addresses are
+//! byte addresses. Writes to a register that is not listed here are counted and reported by address.
 
 use std::sync::LazyLock;
 
@@ -157,7 +157,7 @@ pub(super) fn register(address: u32) -> Option<&'static Register> {
 }
 
 word! {
-    /// Control word of a draw: source of its vertices, and type of its primitives.
+    /// Control word of a draw: source of the vertices, and type of the primitives.
     pub(super) struct VfCntl(u32) = "VAP_VF_CNTL" {
         prim_type: u8 [3:0],
         /// 1: vertices by indices. 2: vertices in order. 3: vertices in the packet.
@@ -233,14 +233,14 @@ word! {
     /// Multisampling.
     pub(super) struct AaConfig(u32) = "GB_AA_CONFIG" {
         aa_enable: bool [0:0],
-        /// 0 to 3 mean two, three, four and six samples.
+        /// The values 0 to 3 mean two, three, four and six samples.
         num_aa_subsamples: u8 [2:1],
     }
     /// Flat shading of colours, and the provoking vertex.
     pub(super) struct ColorControl(u32) = "GA_COLOR_CONTROL" {
         /// Four bits per colour: two for red, green and blue, and two for alpha. 0: solid. 1: flat. 2: Gouraud.
         shading: u16 [15:0],
-        /// 0: the first vertex. 1: the second. 2: the third. 3: the last.
+        /// 0: the first vertex. 1: the second vertex. 2: the third vertex. 3: the last vertex.
         provoking_vertex: u8 [17:16],
     }
     /// Line stipple.
@@ -266,7 +266,7 @@ word! {
     pub(super) struct CullMode(u32) = "SU_CULL_MODE" {
         cull_front: bool [0:0],
         cull_back: bool [1:1],
-        /// Whether the vertices of a polygon run clockwise if its front is visible.
+        /// Whether the vertices of a polygon run clockwise if the front of the polygon is visible.
         face: bool [2:2],
     }
     /// Number of instructions of the rasteriser.
@@ -463,7 +463,7 @@ word! {
         tex_coord_type: u8 [26:25],
         cache: u8 [31:27],
     }
-    /// Pitch of a texture, and upper bits of its other fields.
+    /// Pitch of a texture, and upper bits of fields in other registers of the texture.
     pub(super) struct TxFormat2(u32) = "TX_FORMAT2_0" {
         /// Pitch in texels, minus one.
         txpitch: u16 [12:0],

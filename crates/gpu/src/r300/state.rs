@@ -101,8 +101,8 @@ const READ_ANEW: [u32; 10] = [
     reg::ZB_ZPASS_ADDR,
 ];
 
-/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because it stores
-/// the constants of a draw after the constants of the previous draw.
+/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because the driver
+/// stores the constants of a draw after the constants of the previous draw.
 pub(super) const CONST_BASE: u32 = 0xff;
 
 /// Stores words in a memory, up to the end of the memory. Returns whether the call changes a word before `end`.
@@ -162,8 +162,8 @@ impl State {
         all.get(number).copied().unwrap_or_default()
     }
 
-    /// Executes a packet that writes registers. After setting a register, calls `each` with the address of the
-    /// register, its value and the buffer of its relocation.
+    /// Executes a packet that writes registers. After setting a register, calls `each` with the address and the value
+    /// of the register, and with the buffer of the register's relocation.
     pub(super) fn write(
         &mut self,
         packet: &Packet<'_>,
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(state.word(reg::VAP_PVS_UPLOAD_DATA), 7);
     }
 
-    /// A port stores consecutive words, and drops the words past the end of its memory.
+    /// A port stores consecutive words, and drops the words past the end of the memory.
     #[test]
     fn a_port_counts_on_to_the_end_of_its_memory() {
         let mut state = State::default();

@@ -21,7 +21,7 @@ use super::state::{State, fields};
 use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// Maximum number of bytes by which a texture's padding may extend past the end of its buffer.
+/// Maximum number of bytes by which a texture's padding may extend past the end of the texture's buffer.
 const SLACK: usize = 1 << 20;
 
 /// Code of an anisotropic filter. An anisotropic filter filters linearly at each of its positions.
@@ -30,7 +30,7 @@ const ANISOTROPIC: u8 = 3;
 /// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This
 /// difference is not documented. Mesa adds one step to every bias to correct glean's pointSprite
 /// (`r300_create_sampler_state`). With this correction, the chip does not use the next level if the level of detail is
-/// a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
+/// a whole number. The evidence is that RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
 /// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.
@@ -175,14 +175,14 @@ impl TextureUnit {
     /// Returns the image, with the current contents of memory.
     ///
     /// # Errors
-    /// Returns the name of a feature of the texture that is not supported.
+    /// Returns the name of an unsupported feature of the texture.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
         let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
         images.get(key.clone(), range.clone(), memory, make)
     }
 
-    /// Returns whether the cache has this image for the unit, and memory has not changed.
+    /// Returns whether the cache has this image for the unit, and the image's bytes in memory have not changed.
     pub(super) fn has(&self, image: &Arc<Image>, images: &mut Images, memory: Vram<'_>) -> bool {
         images.find(&self.key, &self.range, memory).is_some_and(|found| Arc::ptr_eq(&found, image))
     }
@@ -190,7 +190,7 @@ impl TextureUnit {
     /// Returns the image and the sampler, with the current contents of memory.
     ///
     /// # Errors
-    /// Returns the name of a feature of the texture that is not supported.
+    /// Returns the name of an unsupported feature of the texture.
     pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
         Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
     }
@@ -199,7 +199,7 @@ impl TextureUnit {
 /// Returns the state of a texture unit.
 ///
 /// # Errors
-/// Returns the name of a feature of the texture that is not supported.
+/// Returns the name of an unsupported feature of the texture.
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
@@ -264,7 +264,8 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     Ok(TextureUnit { key: (words, place), range, layout, select, sampler })
 }
 
-/// Returns the components of a border colour. Its encoding in the register depends on the texture's format.
+/// Returns the components of a border colour. The encoding of the border colour in the register depends on the
+/// texture's format.
 ///
 /// For an sRGB texture, the driver writes the border colour on the sRGB curve. RV530 fails `texwrap bordercolor` for
 /// all these textures, as if the chip did not decode the colour: [`Erratum::SrgbBorder`].
@@ -274,7 +275,7 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
         Texel::Plain(format) => {
             let numbers = format.numbers.map(|number| if number == Number::Srgb { curve } else { number });
             match format.bits {
-                // If the format has up to four bytes, the border colour has the same format.
+                // If the texture's format has up to four bytes, the border colour has the format of the texture.
                 bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
@@ -314,8 +315,9 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
 fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sampler {
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
-    // Inferred from Mesa's `r500_anisotropy`, an option for a better filter, which maps the numbers 1 to 16 to codes up
-    // to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO. A step of ANISO is a quarter of a position.
+    // Inferred from Mesa's option `r500_anisotropy`, which requests a better filter. The option maps the numbers 1 to
+    // 16 to codes up to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO. A step of ANISO is a quarter
+    // of a position.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -354,8 +356,8 @@ mod tests {
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
     }
 
-    /// Mesa `r300_get_border_color`: if a floating-point texel has up to 32 bits, the colour has the same format. For
-    /// larger texels, the colour has four bytes.
+    /// Mesa `r300_get_border_color`: if a floating-point texel has up to 32 bits, the border colour has the format of
+    /// the texel. For larger texels, the border colour has four bytes.
     #[test]
     fn border_colours_of_wide_floats_are_fractions() {
         let border = |bits: [u8; 4], word: u32| {

@@ -33,7 +33,7 @@ const WINDOW_SETS: usize = 6;
 struct Element {
     /// Format of the words: DATA_TYPE.
     kind: u8,
-    /// Number of words that are skipped after these words.
+    /// Number of words of the vertex that the stream skips after the words of this vector.
     skip: usize,
     /// Index of the vector.
     target: usize,
@@ -135,8 +135,8 @@ impl Element {
                 count / 2
             }
             8 | 9 => {
-                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven. As in other formats, x is in the
-                // lowest bits.
+                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven bits. As in other formats, x is
+                // in the lowest bits.
                 let widths = if self.kind == 8 { [10; 3] } else { [11, 11, 10] };
                 let mut first = 0;
                 for (value, width) in values.iter_mut().zip(widths) {

@@ -1,4 +1,4 @@
-//! Recognizes pixel programs that only read a texel and export it, as the driver's blits do.
+//! Recognizes pixel programs that only read a texel and export this texel, as the programs of the driver's blits do.
 //!
 //! ```text
 //! FLOOR       R1.y, R0.x       MOV  R0.z, KC0[0].x
@@ -164,8 +164,8 @@ impl CopiedValues {
         })
     }
 
-    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if the program also
-    /// reads another texel.
+    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if an earlier
+    /// instruction has already read a texel.
     fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
         let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
         let still = (third.offset_x, third.offset_y) == (0, 0);
@@ -215,7 +215,8 @@ impl CopiedValues {
         Some(())
     }
 
-    /// Returns the source of each component of the exported colour. Returns `None` if anything else is exported.
+    /// Returns the source of each component of the exported colour. Returns `None` if the instruction exports anything
+    /// except this colour.
     fn export(&self, export: &Export) -> Option<[Select; 4]> {
         let color = (export.kind, export.base, export.burst, export.rel) == (ExportKind::Pixel, 0, 1, false);
         color.then_some(())?;
@@ -275,7 +276,7 @@ mod tests {
             words[at] = word;
             read(&words)
         };
-        // MOV, FRACT and TRUNC instead of the first FLOOR.
+        // MOV, FRACT and TRUNC replace the first FLOOR of the program.
         for op in [0x19, 0x10, 0x11] {
             assert_eq!(with(7, BLIT[7] & !(0x3ff << 7) | op << 7), None, "{op:#x}");
         }

@@ -28,12 +28,12 @@ use crate::Fault;
 use crate::capture::{FragmentRecording, Recording};
 use crate::sampling::STENCIL_OPS;
 
-/// ARRAY_BASE of the position. Other exports of kind POS have the values after this one.
+/// ARRAY_BASE of the position. The other exports of kind POS have the ARRAY_BASE values after this value.
 const POSITION: u16 = 60;
 /// ARRAY_BASE of the depth and stencil that a pixel program computes.
 const COMPUTED_Z: u16 = 61;
-/// Upper limit of the guard band, which is the maximum ratio of x and y to w. Window coordinates then stay within 2^22
-/// for a viewport of 8192 pixels.
+/// Upper limit of the guard band, which is the maximum ratio of x and y to w. With this limit, window coordinates stay
+/// within 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 /// Maximum number of attributes of a vertex.
 const MOST_PARAMS: usize = 32;
@@ -53,7 +53,7 @@ pub(super) struct VertexLayout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) topology: Topology,
-    /// Runs of vertices. A vertex has the number of the lane that computed the vertex.
+    /// Runs of vertices. Each vertex is stored as the number of the lane that computed the vertex.
     pub(super) runs: Vec<Vec<usize>>,
     /// Number of the viewport.
     pub(super) viewport: usize,
@@ -95,8 +95,8 @@ impl VertexLayout {
         }
     }
 
-    /// Replaces `vertices` by the results of the vertex program, one vertex per lane. Reuses the memory of the old
-    /// vertices.
+    /// Replaces `vertices` by the results of the vertex program. Each lane has computed one vertex. Reuses the memory
+    /// of the old vertices.
     pub(super) fn vertices(
         &self,
         state: &State,
@@ -254,8 +254,8 @@ fn multisample(
         found.at_sample |= u64::from(input.sel_sample) << number;
     }
     if inputs.baryc_sample_cntl == 0 {
-        // CENTROIDS_ONLY. The driver sets this value unless a program reads the position. RV770 fails `interpolation N
-        // non-centroid-deriv`, which computes differences between partially covered pixels.
+        // This value is CENTROIDS_ONLY. The driver sets this value unless a program reads the position. RV770 fails
+        // `interpolation N non-centroid-deriv`, which computes differences between partially covered pixels.
         found.at_centroid = !0;
     }
     found.position = (inputs.position_centroid, inputs.position_sample);

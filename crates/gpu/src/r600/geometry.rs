@@ -46,7 +46,7 @@ impl Mode {
 /// which a geometry program reads the vertices. Adjacent vertices are between the other vertices.
 ///
 /// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip exchanges the second and the third vertex of every
-/// other triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order of vertices to
+/// second triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order of vertices to
 /// OpenGL's order.
 pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     match topology {
@@ -148,8 +148,8 @@ pub(super) fn run(
     export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
-    // The registers of each lane contain the number of the lane's primitive. They also contain, for each vertex of this
-    // primitive, the offset of the vertex in the ring.
+    // The registers of each lane contain the number of the lane's primitive. The registers also contain, for each
+    // vertex of this primitive, the offset of the vertex in the ring.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let runs_an_instance = places.len() / instances.max(1);
     let mut number = 0;
@@ -175,8 +175,8 @@ pub(super) fn run(
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
-        // R600 chips do not have the register VGT_GS_MAX_VERT_OUT. The maximum then follows from the size of a ring
-        // item.
+        // R600 chips do not have the register VGT_GS_MAX_VERT_OUT. On these chips, the maximum number of emitted
+        // vertices follows from the size of a ring item.
         0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };
@@ -207,8 +207,8 @@ mod tests {
 
     use super::*;
 
-    /// OpenGL 3.2, table 2.4, for even triangles. Odd triangles begin with their first vertex in the order of the
-    /// strip.
+    /// The expected even triangles are from OpenGL 3.2, table 2.4. Each odd triangle begins with its first vertex in
+    /// the order of the strip.
     #[test]
     fn neighbours_lie_between_the_vertices_of_a_triangle() {
         let found = primitives(Topology::TriangleStripAdjacency, 10, true);

@@ -1,4 +1,4 @@
-//! The R600 and R700 families: the command processor, and the units that it controls.
+//! The R600 and R700 families: the command processor, and the units that the command processor controls.
 //!
 //! | module | contents |
 //! |---|---|
@@ -10,7 +10,8 @@
 //! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | stream-out of vertex programs |
 //!
-//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, mainly `r600d.h`) and streams captured from it.
+//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, mainly `r600d.h`) and streams captured from this
+//! driver.
 
 mod copied;
 mod draw;
@@ -50,7 +51,7 @@ use shader::{Context, PIXEL, Shader, Unit, VERTEX};
 use state::State;
 use stream::Streams;
 
-/// Number of render backends, each of which stores a value for an occlusion query.
+/// Number of render backends, each of which stores one value for each occlusion query.
 pub const BACKENDS: usize = 4;
 
 /// Bit that marks the value of a query as valid.
@@ -119,8 +120,8 @@ pub struct R600 {
     statistics: Statistics,
     /// Whether pipeline statistics and the statistics of stream-out are counted.
     counts_statistics: bool,
-    /// Number of command words so far. This number is used as the time, so that results do not depend on the host's
-    /// clock.
+    /// Number of command words so far. This model uses this number as the time, so that results do not depend on the
+    /// host's clock.
     time: u64,
     draws: u64,
     watch: Watch,
@@ -410,7 +411,7 @@ impl R600 {
     }
 
     /// Returns whether a draw of `vertices` vertices is within the limit of a launch. If the draw exceeds the limit,
-    /// this function reports the draw, and the caller must omit it.
+    /// this function reports the draw, and the caller must omit the draw.
     fn fits(&mut self, vertices: usize) -> bool {
         let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
@@ -579,7 +580,7 @@ struct Shaded {
     /// Number of vertices.
     lanes: usize,
     topology: Topology,
-    /// Runs of vertices. A vertex has the number of the lane that computed the vertex.
+    /// Runs of vertices. Each vertex is stored as the number of the lane that computed the vertex.
     runs: Vec<Vec<usize>>,
 }
 
@@ -682,9 +683,9 @@ fn runs<'a>(state: &State, indices: &'a [u32]) -> impl Iterator<Item = &'a [u32]
     indices.split(move |index| Some(*index) == restart)
 }
 
-/// Collects the vertices to shade, each once. `values` receives the value of the first register of each vertex. The
-/// first component of this value is the index, and the last component is the instance. `places` receives the vertices
-/// of each run of each instance, as indices into `values`.
+/// Collects the vertices to shade. A vertex that occurs several times is collected once. `values` receives the value of
+/// the first register of each vertex. The first component of this value is the index, and the last component is the
+/// instance. `places` receives the vertices of each run of each instance, as indices into `values`.
 fn lanes(
     state: &State,
     indices: &[u32],
@@ -724,8 +725,8 @@ fn lanes(
     places.truncate(count);
 }
 
-/// Returns a range in the buffer of a packet's relocation `number`. The range starts at the address in the packet and
-/// ends at the end of the buffer.
+/// Returns a range in the buffer to which relocation `number` of a packet refers. The range starts at the address in
+/// the packet and ends at the end of the buffer.
 fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Range<usize>, Fault> {
     let offset = usize::try_from(u64::from(low) | u64::from(high) << 32).unwrap_or(usize::MAX);
     let named = format!("packet {:#04x}", packet.kind.op);

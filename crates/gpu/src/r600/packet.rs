@@ -1,8 +1,8 @@
 //! Packets of the command processor (PM4), with the buffers to which the relocations of the packets refer.
 //!
-//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). A relocation is a NOP packet that belongs to the packet
-//! before it. If a packet has several relocations, this crate expects them in the order in which captured streams
-//! contain them.
+//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). A relocation is a NOP packet that belongs to the preceding
+//! packet. If a packet has several relocations, this crate expects these relocations in the order in which captured
+//! streams contain them.
 
 use crate::{Fault, Submission, pm4};
 

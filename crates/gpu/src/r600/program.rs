@@ -1,4 +1,4 @@
-//! Programs in memory: their lengths, and the registers and resources that the programs read.
+//! Programs in memory: the lengths of programs, and the registers and resources that programs read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use super::copied::{TexelRead, texel_read};
 
 use crate::kept::Kept;
 
-/// Returns the words from the start of a program to the end of its buffer, without most of the zeros at the end.
+/// Returns the words from the start of a program to the end of the program's buffer, without most of the zeros at the
+/// end.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    // Up to four zeros may belong to the program, because its last instruction may be a fetch or a clause with a
-    // literal.
+    // Up to four zeros may belong to the program, because the program's last instruction may be a fetch or a clause
+    // with a literal.
     words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
     words
 }
@@ -34,8 +35,8 @@ pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of a program, up to its end. `place` is the range from the start of the program to the end of
-    /// the program's buffer. Returns the cached words if memory has not changed.
+    /// Returns the words of a program, up to the end of the program. `place` is the range from the start of the program
+    /// to the end of the program's buffer. Returns the cached words if the program's words in memory have not changed.
     pub(super) fn words(
         &mut self,
         memory: Vram<'_>,
@@ -62,7 +63,7 @@ impl Reached {
     }
 }
 
-/// Returns the length of a program, up to its last reachable instruction, in slots of two words.
+/// Returns the length of a program in slots of two words. The program ends after the last reachable instruction.
 fn length(code: &Code) -> usize {
     let end = |(at, cf): (u32, &Cf)| {
         let clause = match &cf.op {
@@ -78,7 +79,7 @@ fn length(code: &Code) -> usize {
 /// The register components whose initial values a program may read.
 #[derive(Debug)]
 pub(super) struct ComponentsRead {
-    /// For each register, a mask of its components; bit n is component n.
+    /// For each register, a mask of the register's components; bit n is component n.
     pub(super) registers: [u8; 128],
     /// The same registers and components as a list.
     pub(super) components: Arc<[(u8, u8)]>,
@@ -128,8 +129,8 @@ impl ComponentsRead {
 pub(super) struct ResourcesRead {
     /// For each constant buffer, the number of dwords up to the last dword that the program may read.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers, each with the elements that the program reads. `None` if an element may be selected by a number
-    /// other than the index or instance of a vertex.
+    /// Vertex buffers, each with the elements that the program reads. `None` if a number other than the index or
+    /// instance of a vertex may select an element.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
     /// Numbers of textures, and numbers of samplers.
     pub(super) textures: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Runs programs. Reads the programs of a stage, their constants and their resources from registers and memory.
+//! Runs programs. Reads the programs of a stage, and the constants and resources of the programs, from registers and
+//! memory.
 
 use std::mem::take;
 use std::ops::Range;
@@ -33,7 +34,8 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// A stage of the pipeline: its registers, and the numbers of its first resource, sampler and loop constant.
+/// A stage of the pipeline: the registers of the stage, and the numbers of the stage's first resource, first sampler
+/// and first loop constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -73,7 +75,7 @@ pub(super) const PIXEL: Unit = Unit {
     borders: reg::TD_PS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex stage. Its fetch program uses the same first resource.
+/// The vertex stage. The fetch program of the vertex stage uses the same first resource as the vertex program.
 pub(super) const VERTEX: Unit = Unit {
     stage: Stage::Vertex,
     name: "vertex shader",
@@ -87,7 +89,7 @@ pub(super) const VERTEX: Unit = Unit {
     borders: reg::TD_VS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex program before a geometry program. It uses the constants and resources of the vertex stage.
+/// The vertex program before a geometry program. This program uses the constants and resources of the vertex stage.
 pub(super) const EXPORT: Unit =
     Unit { start: reg::SQ_PGM_START_ES, resources: reg::SQ_PGM_RESOURCES_ES, ..VERTEX };
 
@@ -123,8 +125,8 @@ pub(super) struct Shader {
     resources: Arc<ResourcesRead>,
     /// Word 2 of the resource of each vertex buffer, in the order of the vertex buffers in the environment.
     layouts: Vec<u32>,
-    /// The lowered program. It may have been lowered for another environment, if lowering has the same result for both
-    /// environments.
+    /// The lowered program. The program may have been lowered for another environment, if lowering has the same result
+    /// for both environments.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
@@ -162,7 +164,7 @@ impl Shader {
             if !watch.is_on() {
                 return reached.words(*memory, place, options_of_code);
             }
-            // An observer receives all words and may change them.
+            // An observer receives all words and may change these words.
             watch.program(chip_program(*chip, stage, words(*memory, place))).words.into()
         };
         let words = found(&place, unit.program_stage());
@@ -256,7 +258,7 @@ impl Shader {
         chip_program(chip, self.unit.program_stage(), self.words.to_vec())
     }
 
-    /// Returns the launch as observers receive it, without its lanes and their registers.
+    /// Returns the launch in the form that observers receive, without lanes and without registers of lanes.
     fn machine(&self) -> Machine {
         let mut launch = Launch::of(self.environment.clone(), 0, Vec::new());
         launch.environment_mut().resources.vertex_buffers.iter_mut().for_each(|(_, buffer)| shorten(buffer));
@@ -281,7 +283,7 @@ impl Shader {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
         // The resource contains the size of the driver's ring, which wraps many times in a draw. The ring of this model
-        // contains all records of the draw, so its size is not limited.
+        // contains all records of the draw, so the size of this model's ring is not limited.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -396,8 +398,8 @@ impl Shader {
 }
 
 /// Removes the zeros at the end of a buffer. Reads past the end of a buffer return zero, so the removal does not change
-/// any result. Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last
-/// element that is not zero is complete.
+/// any result. Drivers store the vertices of many draws in one large buffer. The function keeps 16 bytes of these
+/// zeros, so that the last element that is not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -415,8 +417,8 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A lowered program, its environment, and the components and resources that the program may read. The program may have
-/// been lowered for another environment, if lowering has the same result for both environments.
+/// A lowered program, the environment of the program, and the components and resources that the program may read. The
+/// program may have been lowered for another environment, if lowering has the same result for both environments.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
 /// Returns the lowered program with this key, and its resources.
@@ -460,7 +462,8 @@ fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Op
 }
 
 /// If the program reads an image whose bytes in memory have changed, drops the lowered programs that refer to such
-/// images. Images to which nothing else refers are then updated by reading only the changed parts of their bytes.
+/// images. If nothing else refers to such an image, the image is later updated by reading only the changed parts of its
+/// bytes.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);

@@ -28,8 +28,8 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
-/// Size of the register space in bytes. A packet contains an offset in words, which has up to 16 bits. The address of a
-/// register is this offset plus one of the addresses above. BOOL_CONST is the last of these addresses.
+/// Size of the register space in bytes. A packet contains an offset of up to 16 bits, which counts words. The address
+/// of a register is this offset plus one of the addresses above. BOOL_CONST is the last of these addresses.
 const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 
 /// The state that packets set, and the caches of programs and images.
@@ -77,8 +77,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads these registers again. They contain the addresses and
-/// sizes of constant buffers.
+/// Registers whose changes do not count, because each draw reads these registers again. These registers contain the
+/// addresses and sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,

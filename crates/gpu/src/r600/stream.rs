@@ -17,7 +17,7 @@ use super::state::State;
 /// Number of stream-out buffers.
 pub(super) const BUFFERS: usize = 4;
 
-/// Register of each buffer's size. The register after it contains the stride of the buffer.
+/// Register of each buffer's size. The register after the size register contains the stride of the buffer.
 const SIZES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_SIZE_0,
     reg::VGT_STRMOUT_BUFFER_SIZE_1,
@@ -66,8 +66,9 @@ pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
 }
 
 impl Streams {
-    /// Writes the primitives of runs of vertices. Each vertex is a lane of the outcome. A primitive's vertices are in
-    /// the order of a list topology, in which the provoking vertex is the first or the last.
+    /// Splits runs of vertices into primitives, and writes the vertices of each primitive. Each vertex is a lane of the
+    /// outcome. The vertices of a primitive are written in the order of a list topology. In this order, the provoking
+    /// vertex is the first or the last vertex.
     pub(super) fn write(
         &mut self,
         memory: Vram<'_>,

@@ -21,7 +21,7 @@ use crate::texels::{self, LevelPlace, Select, TexelElement};
 /// Number of the format FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
 
-/// A texture or vertex buffer: the words of its resource, and its memory.
+/// A texture or vertex buffer: the words of the resource, and the memory of the resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) words: [u32; 7],
@@ -38,10 +38,10 @@ impl OwnBytes for Texture {
     }
 }
 
-/// Returns the texture of a resource. Uses the cached texture if memory has not changed.
+/// Returns the texture of a resource. Uses the cached texture if the texture's bytes in memory have not changed.
 ///
 /// # Errors
-/// Returns the name of a feature of the texture that is not supported.
+/// Returns the name of an unsupported feature of the texture.
 pub(super) fn texture(
     images: &mut Images,
     (resource, errata): (&Resource, Errata),
@@ -51,7 +51,7 @@ pub(super) fn texture(
     images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes, errata))
 }
 
-/// Returns the cached texture of a resource, if memory has not changed.
+/// Returns the cached texture of a resource, if the texture's bytes in memory have not changed.
 pub(super) fn find(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Option<Texture> {
     let layout = TextureLayout::new(resource).ok()?;
     images.find(resource, &layout.range, memory)
@@ -139,7 +139,7 @@ impl TextureLayout {
     /// Returns the layout of a resource.
     ///
     /// # Errors
-    /// Returns the name of a feature of the texture that is not supported.
+    /// Returns the name of an unsupported feature of the texture.
     fn new(resource: &Resource) -> Result<TextureLayout, String> {
         let words = Words::new(&resource.words);
         let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
@@ -218,7 +218,7 @@ impl TextureLayout {
     /// Returns the texture. `bytes` is a copy of the texture's range in memory.
     ///
     /// # Errors
-    /// Returns the name of a feature of the texture that is not supported.
+    /// Returns the name of an unsupported feature of the texture.
     fn image(&self, bytes: &Arc<Vec<u8>>, errata: Errata) -> Result<Texture, String> {
         let TextureLayout { words, shape, element, samples, levels, .. } = self;
         let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();
@@ -255,8 +255,8 @@ const BANKS: usize = 4;
 const PIPES: usize = 1;
 
 impl Place {
-    /// Returns the size of a level, with the padding that its tile mode requires. If a level is too small for
-    /// two-dimensional tiles, this level and all later levels have one-dimensional tiles.
+    /// Returns the size of a level, with the padding that the tile mode of the level requires. If a level is too small
+    /// for two-dimensional tiles, this level and all later levels have one-dimensional tiles.
     fn new(tile_mode: &mut u32, width: usize, height: usize, bytes: usize) -> Place {
         let wide = (8 * BANKS).max(GROUP * BANKS / (8 * bytes));
         if *tile_mode >= 4 && (width < wide || height < 8 * PIPES) {
@@ -271,15 +271,15 @@ impl Place {
     }
 }
 
-/// Returns the sampler with these words. `border` contains its border colour registers.
+/// Returns the sampler with these words. `border` contains the border colour registers of the sampler.
 ///
-/// If TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, filters cross the edges of a cube's faces, whatever CLAMP_X and CLAMP_Y are.
-/// Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets SQ_TEX_WRAP
-/// since 2023, because the clamp modes have an effect on another chip of the families.
+/// If TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, filters cross the edges of a cube's faces for all values of CLAMP_X and
+/// CLAMP_Y. Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets
+/// SQ_TEX_WRAP since 2023, because the clamp modes have an effect on another chip of the families.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
-    // 0: point. 1: bilinear. 4 and 5: the same with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
+    // 0: point. 1: bilinear. 4: point with anisotropy. 5: bilinear with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
     let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
     let is_anisotropic = |low: u32| matches!(field(0, low + 2, low), 4 | 5);
     let fixed = |value: u32| value as f32 / 64.;
@@ -316,7 +316,8 @@ mod tests {
 
     use super::*;
 
-    /// Captured: the words of a mipmapped RGBA8 texture of 64 x 64 texels, whose second level is at 4000h.
+    /// Captured: the words of a mipmapped RGBA8 texture of 64 x 64 texels. The second level of this texture is at
+    /// 4000h.
     #[test]
     fn the_levels_of_a_captured_texture_are_where_the_driver_put_them() {
         let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 6, 0x8000_0010];

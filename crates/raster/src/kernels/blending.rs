@@ -126,7 +126,7 @@ fn clamped(range: Option<(f32, f32)>, rows: [&Words; 4]) -> [Floats; 4] {
     colors
 }
 
-/// Returns a row with the value that a function returns for each lane.
+/// Calls a function for each lane, and returns a row with the returned values.
 #[inline(always)]
 fn each(value: impl Fn(usize) -> f32) -> Floats {
     let mut values = [0.; LANES];

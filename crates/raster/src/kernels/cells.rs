@@ -24,7 +24,7 @@ pub(super) struct Cells<'a> {
     scale: [usize; 2],
 }
 
-/// Indices of the elements of a group's lanes. A value of this type is only on the stack, during one step.
+/// Indices of the elements of a group's lanes. A value of this type exists only during one step, on the stack.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
@@ -47,7 +47,7 @@ impl<'a> Cells<'a> {
         let start = surface.start.checked_add(start)?;
         let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
         let length = surface.end.min(memory.len()).checked_sub(start).filter(|_| by_words)?;
-        // `Batches::merge` has stored the fills of the rows that are accessed.
+        // `Batches::merge` has stored the outstanding fills of the rows that the merged batch overlaps.
         let words = memory.as_stored().units(start, length / 4 * 4)?;
         let (first, scale) = (order.offset(sample), order.scale());
         Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows, first, scale })
@@ -63,7 +63,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. If the lanes
-    /// must be checked one by one, `room` receives the lanes that are inside.
+    /// must be checked one by one, `room` receives the lanes that are inside of the surface.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
@@ -145,9 +145,9 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of other lanes are
-    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows at
-    /// the same time.
+    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of lanes that are not
+    /// live are stored unchanged, because a store without a branch per lane is faster. No other thread writes to these
+    /// rows at the same time.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
@@ -304,8 +304,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. The other bytes of a word stay
-    /// unchanged, even if another thread writes to these bytes at the same time.
+    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. A store of an element does not undo
+    /// the stores of other threads to the remaining bytes of the word.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));

@@ -49,7 +49,7 @@ impl<'a> Elements<'a> {
         for (chan, place) in target.places.iter().enumerate() {
             let Some(place) = place else { continue };
             let part: ElementPart = components[usize::from(*place)]?;
-            // Not supported: two channels in one component.
+            // Elements that store two channels in one component are not supported.
             (seen >> place & 1 == 0).then_some(())?;
             seen |= 1 << place;
             parts[chan] = Some(part);
