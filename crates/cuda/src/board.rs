@@ -12,7 +12,7 @@ use reconverge_tesla::inst::Chip;
 pub(crate) struct Board {
     pub(crate) chip: Chip,
     pub(crate) name: &'static str,
-    /// Minor number of the compute capability; the major number is 1.
+    /// Minor number of the compute capability. The major number is 1.
     pub(crate) minor: u32,
     pub(crate) pci_id: u32,
     multiprocessors: u32,

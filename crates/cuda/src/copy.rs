@@ -48,7 +48,7 @@ impl CopyEnd {
         CopyEnd { side, pitch: 0, slice: 0 }
     }
 
-    /// Returns this end, moved by `bytes` bytes towards higher addresses.
+    /// Returns an end that starts `bytes` bytes after the start of this end.
     pub(crate) fn shifted(mut self, bytes: u64) -> Result<CopyEnd, CudaError> {
         self.side = match self.side {
             CopySide::Host(at) => {
@@ -209,7 +209,7 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns whether an address is an address of the host or of the device, together with the address.
+/// Returns the address with its kind: an address of the host, or an address of the device.
 ///
 /// # Errors
 /// The address belongs neither to an allocation of the device nor to a page of the host. For example, the program has

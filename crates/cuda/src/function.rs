@@ -463,8 +463,8 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The loop
-    // chooses the first candidate with the most resident threads.
+    // The first candidate is the limit itself. The further candidates are all multiples of the warp size, from the
+    // largest to the smallest. The loop chooses the first candidate with the most resident threads.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
     for threads in sizes {

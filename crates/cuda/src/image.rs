@@ -12,7 +12,7 @@ use crate::status::CudaError;
 /// Maximum size of an image in bytes.
 const LARGEST: usize = 1 << 30;
 
-/// The programs of an image for one chip, and the module with their common data.
+/// The programs of an image for one chip, and the module with the common data of these programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) module: Module,

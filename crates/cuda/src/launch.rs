@@ -149,8 +149,8 @@ impl Mapped {
         Mapped { ranges }
     }
 
-    /// Copies bytes back to the host if the kernel has changed them. Other bytes are not written, because the program
-    /// may have changed those bytes during the run.
+    /// Copies bytes back to the host if the kernel has changed these bytes. Other bytes are not written, because the
+    /// program may have changed the other bytes during the run.
     fn give_back(self, memory: &mut Memory) {
         /// Number of bytes that are compared at a time.
         const PART: usize = 4096;

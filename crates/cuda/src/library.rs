@@ -86,8 +86,8 @@ fn load(to: *mut usize, bytes: &[u8]) -> CallResult {
     unsafe { give(to, handle) }
 }
 
-/// `cuLibraryLoadData`. The options have no effect, because they control the PTX compiler and the time at which modules
-/// are loaded.
+/// `cuLibraryLoadData`. The options have no effect, because the options control the PTX compiler and the time at which
+/// modules are loaded.
 #[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
 pub(crate) unsafe fn load_data(
     to: *mut usize,

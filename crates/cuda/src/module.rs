@@ -287,8 +287,8 @@ pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> CallResult {
     load_bytes(to, &image::at(image)?)
 }
 
-/// `cuModuleLoadDataEx`. The options have no effect, because they control the PTX compiler. The logs of the compiler
-/// are empty.
+/// `cuModuleLoadDataEx`. The options have no effect, because the options control the PTX compiler. The logs of the
+/// compiler are empty.
 pub(crate) unsafe fn load_data_with(
     to: *mut usize,
     image: usize,

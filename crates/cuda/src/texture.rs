@@ -93,7 +93,7 @@ impl ReferenceState {
     /// starts of two rows in bytes, the shape, and the address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
-        // The program may have changed the format after it bound the memory.
+        // The program may have changed the format after the program bound the memory.
         let is_other = match &self.source {
             TexelSource::Rows(_, width, _, pitch) => width * texel > *pitch,
             TexelSource::Array(array) => array.texel.bytes() != self.texel.bytes(),

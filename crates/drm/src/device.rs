@@ -129,8 +129,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread has stored its value first, both threads use the value of that thread. The value of this thread
-    // is then never freed.
+    // If another thread has stored its value first, this thread uses the value of the other thread. The value of this
+    // thread is then never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
@@ -189,8 +189,8 @@ fn device(
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The default engine. It compiles loops to host code and runs other code in the fast engine. On gt215, a shader with a
-/// loop takes half the time that it takes with the fast engine alone.
+/// The default engine. It compiles loops to host code and runs other code in the fast engine. On gt215, this engine
+/// runs a shader with a loop in half the time that the fast engine alone needs.
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.

@@ -45,7 +45,8 @@ fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
     }))
 }
 
-/// Returns the result of a C function: zero or more, or -1 with `errno`.
+/// Returns the result of a C function. The result of a success is zero or more. The result of an error is -1, and
+/// `errno` is set.
 fn answer(result: Result<c_int, Errno>) -> c_int {
     result.unwrap_or_else(|errno| {
         real::set_errno(errno.0);
@@ -219,8 +220,8 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// If a pipe, a socket or a folder represents an emulated path, replaces the status of the descriptor by the status of
-/// the emulated path.
+/// If the descriptor refers to a pipe, a socket or a folder that represents an emulated path, replaces `status` by the
+/// status of the emulated path.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
@@ -362,7 +363,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
 }
 
 /// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. Without these flags,
-/// the system call ignores the last argument. This function therefore always passes the argument on.
+/// the system call ignores the last argument. This function therefore always passes the last argument to the system
+/// call.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -381,8 +383,8 @@ pub unsafe extern "C" fn mremap(
     unsafe { real::mremap(address, length, new_length, flags, new_address) }
 }
 
-/// Calls a function that may close the last descriptor of an open file. If the open file has ended, frees the buffers
-/// of the file.
+/// Calls a function that may close the last descriptor of an open file. If the function has closed the last descriptor,
+/// frees the buffers of the open file.
 ///
 /// A program may also close a descriptor in another way, such as a direct system call. The buffers are then freed when
 /// the program next opens the node or creates a buffer.

@@ -133,7 +133,7 @@ requests! {
     GET_UNIQUE        = 0x01, "GET_UNIQUE";
     /// Returns a number with which another program can grant this program the right to draw.
     GET_MAGIC         = 0x02, "GET_MAGIC";
-    /// Sets the interface version that the program is written for.
+    /// Sets the interface version for which the program is written.
     SET_VERSION       = 0x07, "SET_VERSION";
     /// Sets a capability of the program.
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
@@ -282,7 +282,7 @@ macro_rules! layouts {
     )*};
 }
 
-// A field `padding` is the padding of the C structure between two fields or after the last field.
+// A field with the name `padding` stands for the padding of the C structure between two fields or after the last field.
 layouts! {
     /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of the buffers for three texts.
     Version, 64 {

@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// The four rows of the test are: the lock was taken before the fork, the lock is free, the forking thread holds
-    /// the lock, another thread holds the lock.
+    /// Each row of the test is one case before the fork: `before` has taken the lock, the lock is free, the forking
+    /// thread holds the lock, or another thread holds the lock.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

@@ -1,8 +1,8 @@
 //! Answers the requests of the `nouveau` driver to a render node.
 //!
-//! The address of a buffer on the chip is its offset in the memory of all buffers. This address never changes, so an
-//! address that a driver presumes is always correct. Each submission is executed before its request returns, so no
-//! buffer is ever in use.
+//! The address of a buffer on the chip is the offset of the buffer in the memory of all buffers. This address never
+//! changes. If a driver presumes an address for a buffer, the presumed address is therefore always correct. Each
+//! submission is executed before its request returns, so no buffer is ever in use.
 //!
 //! The node reports interface version 1.3.1. Since version 24.3, Mesa contains the code of libdrm's nouveau library and
 //! requires at least this interface version. [`nvif`] creates the device and the objects of a channel. Channels and

@@ -111,14 +111,14 @@ fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     let buffer = state.buffers.get_mut(operation.handle)?;
     match operation.operation {
         0 => operation.value = u64::from(buffer.domain),
-        // Like the kernel, only stores the three bits that are memory domains.
+        // Stores only the three bits that select memory domains, as the kernel does.
         1 => buffer.domain = operation.value as u32 & 7,
         _ => return Err(Errno(libc::EINVAL)),
     }
     Ok(())
 }
 
-/// A result of `INFO`. The size of the result is the size of the result that the kernel returns.
+/// A result of `INFO`. The result has the same size as the result that the kernel returns.
 enum Answer {
     Word(u32),
     Long(u64),

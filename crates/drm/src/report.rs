@@ -1,9 +1,9 @@
 //! The report on how a process has used the node. `reconverge drm` reads the report.
 //!
-//! The report is a list of lines that are appended to the file `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A
-//! line is written when the node is first opened, at the first reset of the chip, each time that the number of resets
-//! has doubled, and when the process ends. If a process is killed or calls `_exit`, the process does not write the last
-//! of these lines.
+//! The report is a list of lines. The process appends these lines to the file `RECONVERGE_DRM_REPORT`. Each line is a
+//! JSON object. The process appends a line when the node is first opened and when the process ends. The process also
+//! appends a line at the first reset of the chip, and each time that the number of resets has doubled. If a process is
+//! killed or calls `_exit`, the process does not append a line at its end.
 //!
 //! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
 //! forked process reports its own use, beginning with its first request.
@@ -50,7 +50,7 @@ const LINE: usize = 64 << 10;
 /// Capacity in bytes of a line without counts by name.
 const SHORT_LINE: usize = 1024;
 
-/// Data for a process's report. They consist of a buffer for a line, and the counts that the process has inherited.
+/// Data for a process's report. The data consist of a buffer for a line, and the counts that the process has inherited.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,

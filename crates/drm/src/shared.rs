@@ -11,11 +11,8 @@
 //! submissions before their requests return. A buffer therefore contains the results of all submissions when another
 //! process uses the buffer, and no fence is needed.
 //!
-//! Before an export, the file of a buffer has no descriptor, see [`memory`](crate::memory). The export copies the
-//! buffer into a file with a descriptor, and maps this file instead of the old file. The new file is mapped for the
-//! chip, and at each address at which the program has mapped the buffer. The name of the file contains the data that
-//! the driver stored with the buffer before the export: domain, tiling and pitch. The file cannot be resized, so no
-//! process can remove pages that another process uses.
+//! The code calls `send` instead of `write`, because `write` would end the program with a signal if the window is
+//! closed during the call.
 //!
 //! When the last mapping and the last descriptor of the file have ended, the kernel frees the pages of the file, even
 //! if a process was killed.
@@ -283,7 +280,7 @@ mod tests {
         // than the export.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
-        // SAFETY: the mapping is larger than three bytes, and the test does not unmap it.
+        // SAFETY: the mapping is larger than three bytes, and the test does not unmap the mapping.
         unsafe {
             mapped.add(2).write_volatile(9);
             assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);

@@ -107,7 +107,8 @@ fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }
 
-/// The words of the chunks of a submission, by kind. A chunk that is absent is empty.
+/// The words of the chunks of a submission, by kind. If the submission lacks a chunk, the list of the words of this
+/// chunk is empty.
 #[derive(Debug, Default)]
 struct Chunks {
     commands: Vec<u32>,

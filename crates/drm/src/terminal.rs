@@ -58,7 +58,8 @@ pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
-/// Accepts text and discards the text, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
+/// Accepts text and discards the text, because no text is drawn. Returns the number of accepted bytes, or -1 with
+/// `errno`.
 pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
     let errno = match access {
         libc::O_RDONLY => libc::EBADF,
@@ -103,7 +104,7 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
             if !matches!(mode.to_ne_bytes()[0], AUTO | PROCESS) {
                 return Err(Errno(libc::EINVAL));
             }
-            // Like the kernel, does not store the last signal, `frsig`, which is unused.
+            // The kernel does not store `frsig`, the last and unused signal. This code does not store `frsig` either.
             let mut kept = mode.to_ne_bytes();
             kept[6..].fill(0);
             SWITCH.store(u64::from_ne_bytes(kept), Ordering::Relaxed);

@@ -13,7 +13,7 @@ pub(crate) struct Wiped {
 
 static PAGE: AtomicPtr<Wiped> = AtomicPtr::new(null_mut());
 
-/// Returns the page, if [`begin`] has created it.
+/// Returns the page, if [`begin`] has created the page.
 pub(crate) fn page() -> Option<&'static Wiped> {
     // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }

@@ -1,5 +1,5 @@
-//! Calls of objects, which are the part of `nouveau`'s interface that is named NVIF. All calls use the same request.
-//! The argument of the request names an object and an operation.
+//! Calls of objects. These calls are the part of `nouveau`'s interface that is named NVIF. All calls use the same
+//! request. The argument of the request names an object and an operation.
 //!
 //! ```text
 //! | version, kind, owner, route | token | object |   data of the kind   |

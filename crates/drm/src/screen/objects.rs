@@ -24,8 +24,8 @@ const OBJECT_ANY: u32 = 0;
 
 /// Identifier of the data with the description of the monitor (EDID).
 const EDID_BLOB: u32 = 31;
-/// Maximum size in bytes of the data that programs store, and maximum number of entries of such data. The kernel is
-/// limited only by its memory and by the range of a signed length.
+/// Maximum size in bytes of the data that programs store, and maximum number of entries of such data. The kernel limits
+/// such data only by its memory and by the range of a signed length.
 const MOST_DATA: usize = 64 << 20;
 const MOST_BLOBS: usize = 256;
 
@@ -181,7 +181,7 @@ pub(super) fn data(screen: &Screen, asked: &mut ModeBlob) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CREATEPROPBLOB`: stores data until the program deletes them.
+/// `CREATEPROPBLOB`: stores data until the program deletes the data.
 ///
 /// # Errors
 /// `EINVAL` if the length is zero or negative, `ENOMEM` if there are too many data, `EFAULT` if the data cannot be

@@ -160,7 +160,7 @@ fn frames_of_a_second_process_have_names_of_their_own_and_links_are_replaced() {
     saved(&mut second, b"2");
     saved(&mut second, b"2");
     saved(&mut first, b"1");
-    // The first process is now treated as a forked copy.
+    // From here on, the test treats the first process as a forked copy.
     first.copied();
     let names = saved(&mut first, b"3");
     let expected =

@@ -96,7 +96,8 @@ impl Screen {
 /// would wait.
 const LONGEST: u64 = 1 << 33;
 
-/// Returns the count at which a wait ends. If the count `until` has passed, the wait ends now, or at the next count.
+/// Returns the count at which a wait ends. If the count `until` has passed, the wait ends at the next count if
+/// `next_on_miss` is set. Otherwise, the wait for a passed count ends at once.
 ///
 /// Counts wrap. Here, a count has passed if the count is in the half of all counts that precedes the current count. In
 /// the kernel (`drm_vblank_passed`), a count has passed if the count is one of the last 2^23 counts.

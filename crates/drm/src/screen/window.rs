@@ -1,7 +1,7 @@
 //! Sends frames to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
 //!
-//! The window reads all frames and draws the newest one. A program waits up to [`LONGEST`] for the window. If the
-//! window does not respond or is closed, the program continues without the window.
+//! The window reads all frames and draws only the newest frame. A program waits up to [`LONGEST`] for the window. If
+//! the window does not respond or is closed, the program continues without the window.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
