@@ -335,8 +335,8 @@ pub(crate) unsafe fn peer_async(
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, type of memory, address on the host, address on the device,
-/// array and pitch.
+/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, the type of memory, the address on the host, the address on
+/// the device, the array, and the pitch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End2 {

@@ -157,7 +157,7 @@ fn check_attribute(attribute: &Attribute) -> CallResult {
         // The attributes for cooperative launches and for overlapping launches are valid only if the attribute turns
         // its feature off.
         2 | 6 if value[0] == 0 => Ok(()),
-        // Clusters are valid if they consist of one block.
+        // Clusters are valid if each cluster consists of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),
         _ => {
             say_once(&format!(

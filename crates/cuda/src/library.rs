@@ -1,4 +1,5 @@
-//! Libraries: images that do not belong to a context. Each context loads a library when it first uses the library.
+//! Libraries: images that do not belong to a context. Each context loads a library when the context first uses the
+//! library.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};

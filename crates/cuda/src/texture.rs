@@ -41,8 +41,8 @@ enum TexelSource {
     Nothing,
     /// One row of texels: address, size in bytes.
     Row(u32, u64),
-    /// Rows of texels: the address, the width and the height in texels, and the distance between the starts of two rows
-    /// in bytes.
+    /// Rows of texels. The values are the address, the width in texels, the height in texels, and the distance between
+    /// the starts of two rows in bytes.
     Rows(u32, usize, usize, usize),
     Array(Arc<CudaArray>),
 }

@@ -93,7 +93,7 @@ impl Buffers {
     /// Creates a buffer. Returns the handle of the buffer. The handle is never 0.
     ///
     /// # Errors
-    /// `EINVAL` if the size is zero or the alignment is not a power of two, `ENOMEM` if the buffer does not fit.
+    /// `EINVAL` if the size is zero or the alignment is not a power of two. `ENOMEM` if the buffer does not fit.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         let alignment = alignment.max(UNIT);
         if size == 0 || !alignment.is_power_of_two() {
@@ -143,7 +143,7 @@ impl Buffers {
     /// Adds a handle of a buffer to the open file of the current request.
     ///
     /// # Errors
-    /// `ENOENT` if the buffer was freed, `ENOMEM` if all handles are in use.
+    /// `ENOENT` if the buffer was freed. `ENOMEM` if all handles are in use.
     pub(crate) fn name(&mut self, id: BufferId) -> Result<u32, Errno> {
         let buffer = self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))?;
         let handle = self.files.entry(self.file).or_default().name(id).ok_or(Errno(libc::ENOMEM))?;

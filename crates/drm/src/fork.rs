@@ -34,7 +34,8 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// The locks that the thread has taken for the current fork, one bit per lock, and the id of the thread.
+    /// The locks that the thread has taken for the current fork, and the id of the thread. The first word has one bit
+    /// per lock.
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 

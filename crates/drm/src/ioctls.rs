@@ -50,15 +50,15 @@ impl Request {
         [30, 31].map(|bit| self.0 >> bit & 1 != 0)
     }
 
-    /// Reads the argument, calls `change` with the argument, and writes the argument back. Like the kernel, writes the
-    /// argument back even if `change` fails.
+    /// Reads the argument, calls `change` with the argument, and writes the argument back. The argument is written back
+    /// even if `change` fails, as in the kernel.
     ///
     /// If the program passes no data in the argument, `change` gets zeros. If the request returns no data, nothing is
     /// written back.
     ///
     /// # Errors
-    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if the argument is too short, or the error of
-    /// `change`.
+    /// `EFAULT` if the argument cannot be read or written. `EINVAL` if the argument is too short. Otherwise, the error
+    /// of `change`.
     pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,

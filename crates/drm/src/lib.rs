@@ -51,10 +51,10 @@
 //! `lock.rs` defines the locks. `fork.rs` prepares for forks of the program, and `wiped.rs` detects a forked process.
 //! `whole.rs` writes files.
 //!
-//! Limits: a file can be imported as a buffer only if this library has exported it. A process has up to 24,000 buffers
-//! at a time. After a fork, the parent and the child share the existing buffers, and each process has its own handles
-//! from then on. Draws of a forked child are not captured. A duplicate of a descriptor of the node does not work after
-//! `exec`. glibc before 2.33 names `fstat` differently and is not supported.
+//! Limits: a file can be imported as a buffer only if this library has exported the file. A process has up to 24,000
+//! buffers at a time. After a fork, the parent and the child share the existing buffers. From then on, each of the two
+//! processes has its own handles. Draws of a forked child are not captured. A duplicate of a descriptor of the node
+//! does not work after `exec`. glibc before 2.33 names `fstat` differently and is not supported.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -100,7 +100,8 @@ fn description(device: &device::Device) -> *mut Device {
     made.cast()
 }
 
-/// Frees a description if this library has allocated it. Returns whether this library has allocated the description.
+/// Frees a description if this library has allocated the description. Returns whether this library has allocated the
+/// description.
 ///
 /// # Safety
 /// The caller must not use the description again.

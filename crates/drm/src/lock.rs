@@ -1,9 +1,9 @@
 //! A lock that cannot block a signal handler or a forked process forever.
 //!
 //! The lock's word is the id of the thread that holds the lock. If a signal handler interrupts the holder and tries to
-//! take the lock, the handler finds the id of its own thread. If a process was forked while another thread held the
-//! lock, the word is the id of a thread that does not exist in the child. In both cases, the lock returns an error
-//! instead of waiting forever.
+//! take the lock, the handler finds the id of the handler's own thread. If a process was forked while another thread
+//! held the lock, the word is the id of a thread that does not exist in the child. In both cases, the lock returns an
+//! error instead of waiting forever.
 //!
 //! ```text
 //!  31      | 30                          0

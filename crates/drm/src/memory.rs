@@ -255,8 +255,9 @@ impl Memory {
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // SAFETY: both ranges are inside mappings of `BYTES` bytes. No view of the ranges is in use, because `self` is
-        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays mapped until
-        // the file of a later buffer replaces it. This is harmless, because no buffer is in this range.
+        // borrowed mutably. If the process has too many mappings, `mremap` fails. The old file then stays mapped until
+        // the file of a later buffer replaces the old file. The old file is harmless, because no buffer is in this
+        // range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);

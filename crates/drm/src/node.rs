@@ -389,7 +389,7 @@ impl State {
         self.shares |= self.buffers.set_mapped(range);
     }
 
-    /// Reports to the chip to which parts of memory the program or other processes may write. Called before each
+    /// Reports to the chip the parts of memory to which the program or other processes may write. Called before each
     /// submission.
     pub(crate) fn share(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };

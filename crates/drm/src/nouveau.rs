@@ -151,7 +151,7 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
 /// the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if the submission is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
+/// `EINVAL` if the submission is malformed. `ENOENT` for an unknown handle. `EFAULT` if a list cannot be read.
 fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let buffers = list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?;
     let relocations =
@@ -215,7 +215,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
 /// Copies a list from the memory of the program.
 ///
 /// # Errors
-/// `EINVAL` if the list is too long, `EFAULT` if the list cannot be read.
+/// `EINVAL` if the list is too long. `EFAULT` if the list cannot be read.
 fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
     if count > most { Err(Errno(libc::EINVAL)) } else { user::read_list(address, count as usize) }
 }

@@ -2,9 +2,9 @@
 //!
 //! The node reports that hardware is absent if the hardware is not emulated. Hierarchical depth (HyperZ), CMASK, and
 //! all rings other than the graphics ring are not emulated. The node reports the same numbers of pipes and backends for
-//! every chip. A driver derives two layouts from these numbers. One is the layout of tiled surfaces, which programs do
-//! not see. The other is the layout of the results of an occlusion query, which has one result per backend
-//! ([`BACKENDS`]).
+//! every chip. A driver derives two layouts from these numbers. The first layout is the layout of tiled surfaces.
+//! Programs do not see this layout. The second layout is the layout of the results of an occlusion query. Such a query
+//! has one result per backend ([`BACKENDS`]).
 
 use std::ffi::c_void;
 

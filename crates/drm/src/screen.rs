@@ -508,7 +508,7 @@ fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
 /// `SET_CLIENT_CAP`
 ///
 /// # Errors
-/// `EOPNOTSUPP` for atomic requests, `EINVAL` for an unknown capability.
+/// `EOPNOTSUPP` for atomic requests. `EINVAL` for an unknown capability.
 fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> {
     let file = state.buffers.file();
     match (asked.capability, asked.value) {
@@ -696,7 +696,7 @@ fn known_framebuffer(screen: &Screen, id: u32) -> Result<Framebuffer, Errno> {
 /// Returns the framebuffer of `shown`. Checks that the framebuffer contains the part that the screen shows.
 ///
 /// # Errors
-/// `ENOENT` if the framebuffer does not exist, `ENOSPC` if the framebuffer is too small.
+/// `ENOENT` if the framebuffer does not exist. `ENOSPC` if the framebuffer is too small.
 fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
     let framebuffer = known_framebuffer(screen, shown.framebuffer)?;
     let size = shown.size();

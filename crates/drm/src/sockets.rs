@@ -54,7 +54,7 @@ pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     created(libc::SOCK_DGRAM, mark, flags)
 }
 
-/// Creates a socket with a mark, and connects it to a listening socket. `flags` are the flags of `open`.
+/// Creates a socket with a mark, and connects the socket to a listening socket. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C functions `socket` and `connect`, and `ENAMETOOLONG` if the path does not fit in an address.

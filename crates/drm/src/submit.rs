@@ -37,7 +37,7 @@ const USE_VM: u32 = 2;
 /// so the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if the submission is malformed, `EFAULT` if a part of the submission cannot be read.
+/// `EINVAL` if the submission is malformed. `EFAULT` if a part of the submission cannot be read.
 pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     let chunks = chunks(submit);
     let state = &mut *node.lock();

@@ -78,7 +78,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to the terminal.
 ///
 /// # Errors
-/// `EFAULT` if the argument cannot be read or written, `ENXIO` for another terminal, `ENOTTY` for any other request.
+/// `EFAULT` if the argument cannot be read or written. `ENXIO` for another terminal. `ENOTTY` for any other request.
 pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, Errno> {
     let address = argument.expose_provenance() as u64;
     match request {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(answer(0x56ff, std::ptr::null_mut()), Err(Errno(libc::ENOTTY)));
     }
 
-    /// As in the kernel's `drivers/tty/vt/vt_ioctl.c`, `vt_kdsetmode` and `VT_SETMODE` reject unknown modes, and
+    /// As in the kernel's `drivers/tty/vt/vt_ioctl.c`, `vt_kdsetmode` and `VT_SETMODE` reject unknown modes.
     /// `VT_GETMODE` returns the mode that was stored last.
     #[test]
     fn modes_are_kept_and_unknown_ones_refused() {

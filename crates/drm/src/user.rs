@@ -231,9 +231,9 @@ fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
         };
         unknown |= matches!(way, Way::ToProgram) && !writes;
         let (none, set) = (std::ptr::null_mut::<u8>(), pointer(set));
-        // SAFETY: the kernel checks the address. The kernel writes the set of blocked signals to the address, or reads
-        // a set from the address and rejects the call, because -1 is not a valid operation. The blocked signals do not
-        // change in either case.
+        // SAFETY: the kernel checks the address. If `writes` is true, the kernel writes the set of blocked signals to
+        // the address. Otherwise, the kernel reads a set from the address and rejects the call, because -1 is not a
+        // valid operation. The blocked signals do not change in either case.
         let result = unsafe {
             match writes {
                 true => libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, set, SET),

@@ -152,7 +152,7 @@ fn lay_cursor(state: &State, picture: &mut [u8], [width, height]: [u32; 2]) {
 /// Sets or moves the cursor.
 ///
 /// # Errors
-/// `EINVAL` for unknown flags or an unsupported size, `ENOENT` for an unknown handle.
+/// `EINVAL` for unknown flags or an unsupported size. `ENOENT` for an unknown handle.
 pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     if asked.flags == 0 || asked.flags & !(CURSOR_PICTURE | CURSOR_MOVE) != 0 {

@@ -112,7 +112,7 @@ fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
 /// `WAIT_VBLANK`
 ///
 /// # Errors
-/// `EINVAL` if the screen is off or a flag is not supported, `ENOMEM` if too many events are queued.
+/// `EINVAL` if the screen is off or a flag is not supported. `ENOMEM` if too many events are queued.
 pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errno> {
     let screen = &mut state.screen;
     if asked.kind & WHICH != 0 || asked.kind & !WAIT_FLAGS != 0 || screen.shown.is_none() {
