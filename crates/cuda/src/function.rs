@@ -154,8 +154,8 @@ fn check_attribute(attribute: &Attribute) -> CallResult {
         // Attributes that have no effect on results: ignored entries, cache window, synchronization policy, priority,
         // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // The attributes for cooperative launches and for overlapping launches are valid only if the attribute turns
-        // its feature off.
+        // An attribute for cooperative launches or for overlapping launches is valid only if the attribute turns this
+        // feature off.
         2 | 6 if value[0] == 0 => Ok(()),
         // Clusters are valid if each cluster consists of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),
@@ -442,7 +442,7 @@ pub(crate) unsafe fn active_blocks_with_flags(
     unsafe { give(blocks, found as c_int) }
 }
 
-/// `CUoccupancyB2DSize`: returns the bytes of dynamic shared memory for a number of threads.
+/// `CUoccupancyB2DSize`: returns the number of bytes of dynamic shared memory for a number of threads.
 pub(crate) type DynamicSize = Option<unsafe extern "C" fn(c_int) -> usize>;
 
 /// `cuOccupancyMaxPotentialBlockSize`

@@ -1,4 +1,5 @@
-//! Parameters of kernels: their offsets and sizes, and their bytes for a launch.
+//! Parameters of kernels. This file determines the offsets and the sizes of parameters, and collects the bytes of the
+//! parameters for a launch.
 
 use std::ffi::c_void;
 

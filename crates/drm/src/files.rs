@@ -1,9 +1,10 @@
 //! Replacements for the C library functions that open and use the node.
 //!
 //! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define such
-//! functions, so the functions here have all arguments. On x86-64 and aarch64, the calling conventions of Linux use the
-//! same registers for both forms. If the caller omits an argument, the function here passes on whatever the register of
-//! the argument contains. Neither the caller nor the C library uses this value.
+//! functions, so the functions in this file always have all arguments. On x86-64 and aarch64, the calling conventions
+//! of Linux use the same registers for functions with and without optional arguments. If the caller omits an argument,
+//! the function in this file passes on whatever the register of the argument contains. Neither the caller nor the C
+//! library uses this value.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

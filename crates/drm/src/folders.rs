@@ -3,8 +3,8 @@
 //! The descriptor of an emulated folder refers to a real folder. This library removes the real folder right after
 //! opening the real folder. Duplicates of the descriptor also refer to the real folder, and so does the `DIR` of the C
 //! library. Therefore, `dirfd`, `closedir`, `rewinddir` and `seekdir` need no replacement. The real folder has no
-//! entries, so the functions here return the emulated entries. The file offset of the descriptor is the index of the
-//! entry that the next read returns.
+//! entries, so the functions in this file return the emulated entries. The file offset of the descriptor is the index
+//! of the entry that the next read returns.
 //!
 //! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
 //! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.

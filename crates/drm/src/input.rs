@@ -292,8 +292,8 @@ impl InputFile {
     }
 }
 
-/// Returns whether the device of a descriptor was revoked, or the window of the device was closed. Leaves `errno`
-/// unchanged.
+/// Returns whether the device of a descriptor was revoked, or whether the window of the device was closed. Leaves
+/// `errno` unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
     if of(descriptor).is_none() {
         return false;

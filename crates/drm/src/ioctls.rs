@@ -330,9 +330,9 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// An event of the screen, as a program reads it from the node. The event has one of two forms. `drm_event_vblank`
-    /// has the time in seconds and microseconds, the frame count and the screen. `drm_event_crtc_sequence` has the time
-    /// in nanoseconds and the frame count, both in 64 bits.
+    /// An event of the screen, as a program reads the event from the node. The event has one of two forms.
+    /// `drm_event_vblank` has the time in seconds and microseconds, the frame count and the screen.
+    /// `drm_event_crtc_sequence` has the time in nanoseconds and the frame count. Both of these numbers have 64 bits.
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
     /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
     PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
@@ -468,7 +468,8 @@ layouts! {
         private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
         presumed_offset: u64,
     }
-    /// A word in a buffer of a [`Pushbuf`] that holds a part of another buffer's address.
+    /// A relocation. It describes a word in a buffer of a [`Pushbuf`]. The word holds a part of the address of another
+    /// buffer.
     PushRelocation, 28 {
         into: u32, offset: u32, buffer: u32, flags: u32, data: u32, if_vram: u32, if_system: u32,
     }

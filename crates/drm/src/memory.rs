@@ -294,7 +294,7 @@ impl Memory {
     }
 
     /// Maps a kept file of the buffer's size into the range of the buffer, and fills the file with zeros. Returns the
-    /// number of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
+    /// number of the file. Returns `None` if every kept file has another size or may have another mapping.
     fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
         let length = range.end - range.start;
         let forks = mapped::forks();

@@ -334,9 +334,9 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Files that the program has closed may still have buffers in memory that the new buffer needs. The list of
-        // open files contains the file of this request, which is open. If the list also contains a closed file, the
-        // list has at least two entries.
+        // The new buffer may need memory that still belongs to buffers of closed files. The list of open files contains
+        // the file of this request, which is open. If the list also contains a closed file, the list has at least two
+        // entries.
         if open_files::several() && own_process() {
             self.end_closed();
         }

@@ -1,8 +1,9 @@
 //! The open files of the node. This file stores the descriptors of the open files, and detects when an open file ends.
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
-//! end does not support other operations. For example, the program cannot write, map, resize or seek in the read end.
-//! All duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
+//! end does not support other operations. For example, the program cannot write to the read end, map or resize the read
+//! end, or change its position. All duplicates of the read end have the inode of the pipe, and no other descriptors
+//! have this inode.
 //!
 //! This library holds the write end, which is called the *watch*. When this process and its children have closed all
 //! duplicates of the read end, the kernel reports an error condition on the watch. The kernel reports this condition no

@@ -26,8 +26,8 @@
 //! | `window` | the connection to the window that shows the frames |
 //! | `vblank` | the frame count, and events |
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Not supported: atomic requests, planes other than
-//! the plane of the screen, leases, and scaling.
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. The screen does not support atomic requests, planes
+//! other than the plane of the screen, leases, and scaling.
 
 mod frames;
 mod modes;
@@ -144,7 +144,7 @@ pub(crate) struct Screen {
     process: u32,
     /// Number of frames that the parent of this process had shown before the fork.
     others: u64,
-    /// Number of events for the open file of the current request that are still unread.
+    /// Number of unread events for the open file of the current request.
     unread: usize,
     /// Events that are not yet written to the pipe of their open file.
     events: Vec<(FileId, ScreenEvent)>,

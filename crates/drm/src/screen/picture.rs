@@ -1,5 +1,5 @@
-//! The picture on the screen. It consists of the framebuffer and the cursor above the framebuffer, after the gamma
-//! table is applied. This file also answers the requests for the cursor and the gamma table.
+//! The picture on the screen. It consists of the framebuffer and the cursor above the framebuffer. The gamma table is
+//! applied to the framebuffer and the cursor. This file also answers the requests for the cursor and the gamma table.
 
 use std::io;
 

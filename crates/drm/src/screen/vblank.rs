@@ -42,7 +42,7 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        // The product is computed in 128 bits, because the product exceeds 64 bits for a count of 9 years.
+        // The product is computed in 128 bits, because the product exceeds 64 bits for the frame count of 9 years.
         let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
         (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
