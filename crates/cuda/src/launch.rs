@@ -24,7 +24,8 @@ pub(crate) struct Prepared {
     loaded: Mutex<Loaded>,
 }
 
-/// A constant bank that contains variables of the program. The program changes these variables like device memory.
+/// A constant bank that contains variables of the program. The program changes these variables in the same way as
+/// device memory.
 #[derive(Debug)]
 pub(crate) struct ConstantBank {
     pub(crate) number: usize,

@@ -39,7 +39,7 @@ pub(crate) struct TextureReference {
 enum TexelSource {
     #[default]
     Nothing,
-    /// One row of texels: address, size in bytes.
+    /// One row of texels. The values are the address and the size in bytes.
     Row(u32, u64),
     /// Rows of texels. The values are the address, the width in texels, the height in texels, and the distance between
     /// the starts of two rows in bytes.

@@ -3,7 +3,7 @@
 //! | in the folder | contents |
 //! |---|---|
 //! | `draw-0012.vertex.toml`, `draw-0012.fragment.toml` | launch files for the programs of draw 12 |
-//! | `data/KIND-DIGEST.bin` | data to which launch files refer: programs, registers, textures, buffers; each distinct content has one file |
+//! | `data/KIND-DIGEST.bin` | the programs, registers, textures and buffers to which launch files refer. Each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
 //! The first process that opens the node uses the folder itself. Later processes use `process-2`, `process-3` and so on

@@ -373,7 +373,7 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
 }
 
 const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts are those of 64-bit systems");
-// The expected sizes are those of the structures in the header of libdrm 2.4.114.
+// The expected sizes are the sizes of the structures in the header of libdrm 2.4.114.
 const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
 
 #[cfg(test)]

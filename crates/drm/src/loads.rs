@@ -194,7 +194,7 @@ macro_rules! gl {
 }
 
 impl Scene {
-    /// Creates the framebuffer object and makes it current.
+    /// Creates the framebuffer object and makes the framebuffer object current.
     fn new(gl: Functions) -> Result<Scene, String> {
         let scene = Scene { gl };
         let mut target = 0;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use crate::real;
 use crate::wiped;
 
-/// Set while a thread waits for the lock.
+/// This bit is set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
 /// Thread id that represents the holder of a lock if no thread of this process will release the lock. Linux uses thread
 /// ids up to 2^22, so no thread has this id.

@@ -10,16 +10,16 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `pid`, `opened` | the process, and the time at which it opened the node, in nanoseconds since 1970 |
-//! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then empty |
+//! | `pid`, `opened` | the process, and the time at which the process opened the node, in nanoseconds since 1970 |
+//! | `complete` | `false` if the process ended in the middle of a request. The fields with counts by name are then empty |
 //! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
-//! | `submissions`, `resets` | number of submissions, and number of those that reset the chip |
-//! | `draws` | number of draws that were executed, which is also the number of the last draw |
+//! | `submissions`, `resets` | number of submissions, and number of submissions that reset the chip |
+//! | `draws` | number of draws that were executed. This is also the number of the last draw |
 //! | `unknown` | operations that the chip does not emulate, with their number of occurrences (`Gpu::unknown`) |
-//! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why others were not, with their number of occurrences |
+//! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why other launch files were not written. Each reason has its number of occurrences |
 //! | `patched` | number of positions in programs at which words were replaced, counted at each start of a program |
 //! | `frames`, `pictures` | number of frames that were shown, and number of frames that were written to files |
-//! | `lost` | numbers of frames, recorded frames, programs and surfaces that could not be written, and of captures that ended early |
+//! | `lost` | numbers of frames, recorded frames, programs and surfaces that could not be written, and number of captures that ended early |
 //! | `unanswered` | requests that the node does not answer, with their number of occurrences |
 //!
 //! A line has less than 1 MiB, because the number and the length of names are limited, see [`tally`](crate::tally). The
@@ -276,7 +276,7 @@ fn append_short(device: &Device) {
     }
 }
 
-/// An array to which text is written. The slice is the unused rest of the array.
+/// An array to which text is written. The slice is the part of the array that is still unused.
 struct Room<'a>(&'a mut [u8]);
 
 impl std::fmt::Write for Room<'_> {

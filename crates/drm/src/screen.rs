@@ -124,7 +124,7 @@ pub(crate) struct Screen {
     /// The power state of the screen. The state is a value of the property DPMS.
     power: u64,
     cursor: ScreenCursor,
-    /// The gamma table, if a program has set one.
+    /// The gamma table, if a program has set a gamma table.
     gamma: Option<Gamma>,
     /// Data that programs have stored. The key is the identifier of the data. Each value consists of the open file that
     /// stored the data, and of the data.
@@ -244,7 +244,7 @@ impl Screen {
     }
 }
 
-/// Answers a request about the screen or about its control. Returns `None` for any other request.
+/// Answers a request about the screen or about the control of the screen. Returns `None` for any other request.
 pub(crate) fn answer(
     node: &Client<'_>,
     descriptor: c_int,

@@ -5,7 +5,7 @@
 //!
 //! | field | contents |
 //! |---|---|
-//! | `draw` | number of the draw; the first draw is 1 |
+//! | `draw` | number of the draw. The first draw has the number 1 |
 //! | `targets` | `name`, `format`, `bytes` of an element, `pitch`, `rows`, and a digest of the content |
 //! | `programs` | for each stage, the words of its current program |
 //!

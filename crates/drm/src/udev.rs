@@ -128,7 +128,7 @@ unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
     object
 }
 
-/// Drops a reference to an object. Frees the object if that was the last reference. Returns null.
+/// Drops a reference to an object. Frees the object if this reference was the last reference. Returns null.
 ///
 /// # Safety
 /// The caller must meet the requirements of [`refer`].
@@ -271,8 +271,8 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
 /// Returns whether an entry matches all rules. If there are several rules for subsystems, the entry need only match one
 /// of these rules. The same applies to several rules for properties, and to several rules for names.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // Two flags each for subsystems, properties and names. The first flag is set if such a rule exists. The second flag
-    // is set if one of these rules matches.
+    // For subsystems, properties and names, there are two flags each. The first flag is set if a rule of this kind
+    // exists. The second flag is set if one of the rules of this kind matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// The words of the page. In a copy of the process, all words are zero until the copy stores other values.
 pub(crate) struct Wiped {
-    /// 1 in a process that uses the node, see [`copied`](crate::fork::copied).
+    /// The value is 1 in a process that uses the node, see [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,
-    /// 1 in the process that created the page, if the kernel clears the page in copies.
+    /// The value is 1 in the process that created the page, if the kernel clears the page in copies.
     pub(crate) is_original: AtomicU32,
 }
 

@@ -136,7 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// The layout is that of E-EDID, sections 3.2, 3.10.2 and 3.12. The timing of 640x480 is that of VESA's document.
+    /// The expected layout is the layout in E-EDID, sections 3.2, 3.10.2 and 3.12. The expected timing of 640x480 is
+    /// the timing in VESA's document.
     #[test]
     fn the_description_has_a_sum_of_zero_and_the_timing_of_the_first_mode() {
         let edid = edid();
