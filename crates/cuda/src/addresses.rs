@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-/// The lowest device address that an allocation can have. Lower addresses belong to the host: at lower addresses, the
-/// host has programs that are linked to fixed addresses, and the heaps of these programs. `cuMemcpy` derives the
-/// direction of a copy from the two addresses, so a host address must not look like a device address.
+/// The lowest device address that an allocation can have. Lower addresses belong to the host. For example, the host
+/// uses lower addresses for programs that are linked to fixed addresses, and for the heaps of these programs.
+/// `cuMemcpy` derives the direction of a copy from the two addresses, so a host address must not look like a device
+/// address.
 const FIRST: u32 = 0x2000_0000;
 /// The end of the device addresses that can be allocated.
 const LAST: u64 = 0xf000_0000;

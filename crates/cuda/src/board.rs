@@ -1,7 +1,7 @@
 //! The boards: their names, their attributes, and the resources of a multiprocessor.
 //!
 //! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. For
-//! each chip, the number of multiprocessors, the clocks and the memory size are the values of one board.
+//! each chip, the number of multiprocessors, the clocks and the memory size are the values of one board with this chip.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use reconverge_tesla::inst::Chip;
 pub(crate) struct Board {
     pub(crate) chip: Chip,
     pub(crate) name: &'static str,
-    /// Minor number of the compute capability; the major number is 1.
+    /// Minor number of the compute capability. The major number is 1.
     pub(crate) minor: u32,
     pub(crate) pci_id: u32,
     multiprocessors: u32,
@@ -132,8 +132,8 @@ impl Board {
             1 => MOST_THREADS,
             2..=4 => MOST_BLOCK[number as usize - 2],
             5..=7 => MOST_GRID[number as usize - 5],
-            // 8: shared memory per block. 81: shared memory per multiprocessor. 97: shared memory per block if the
-            // kernel requests more than the default.
+            // Attribute 8 is the shared memory per block. Attribute 81 is the shared memory per multiprocessor.
+            // Attribute 97 is the shared memory per block if the kernel requests more than the default.
             8 | 81 | 97 => SHARED,
             9 => CONSTANT,
             10 => WARP,
@@ -143,7 +143,7 @@ impl Board {
             13 => self.clock,
             // Alignment of textures and of surfaces.
             14 | 30 => 256,
-            // 15: whether copies can overlap kernels. 40: the number of copy engines.
+            // Attribute 15 states whether copies can overlap kernels. Attribute 40 is the number of copy engines.
             15 | 40 => u32::from(self.minor >= 1),
             16 => self.multiprocessors,
             18 => u32::from(self.integrated),

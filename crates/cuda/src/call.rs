@@ -18,7 +18,7 @@ thread_local! {
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the body of an exported function and returns the number of the body's result. A panic becomes
+/// Runs the body of an exported function and returns the result of the body as a number. A panic becomes
 /// `CUDA_ERROR_UNKNOWN`, so that the panic does not unwind into the program.
 pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallResult) -> u32 {
     let before = PER_THREAD.replace(per_thread);

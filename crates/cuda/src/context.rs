@@ -155,7 +155,7 @@ pub(crate) fn usable() -> Result<Arc<CudaContext>, CudaError> {
     Ok(context)
 }
 
-/// Returns the context with the handle that the program passes.
+/// Returns the context whose handle the program passes.
 fn named(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
     ready(&CONTEXTS)?.get(handle).ok_or(CudaError::INVALID_CONTEXT)
 }
@@ -204,8 +204,8 @@ pub(crate) struct CreateParameters {
     graphics: *const c_void,
 }
 
-/// `cuCtxCreate` of CUDA 12.5. This library cannot restrict a context to some of the multiprocessors, and it does not
-/// support graphics.
+/// `cuCtxCreate` of CUDA 12.5. This library cannot restrict a context to some of the multiprocessors, and this library
+/// does not support graphics.
 pub(crate) unsafe fn create_4(
     to: *mut usize,
     parameters: *const CreateParameters,

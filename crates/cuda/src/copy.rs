@@ -48,7 +48,7 @@ impl CopyEnd {
         CopyEnd { side, pitch: 0, slice: 0 }
     }
 
-    /// Returns this end, moved by `bytes` bytes towards higher addresses.
+    /// Returns an end that starts `bytes` bytes after the start of this end.
     pub(crate) fn shifted(mut self, bytes: u64) -> Result<CopyEnd, CudaError> {
         self.side = match self.side {
             CopySide::Host(at) => {
@@ -209,7 +209,7 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns whether an address is an address of the host or of the device, together with the address.
+/// Returns the address with its kind: an address of the host, or an address of the device.
 ///
 /// # Errors
 /// The address belongs neither to an allocation of the device nor to a page of the host. For example, the program has
@@ -335,8 +335,8 @@ pub(crate) unsafe fn peer_async(
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, type of memory, address on the host, address on the device,
-/// array and pitch.
+/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, the type of memory, the address on the host, the address on
+/// the device, the array, and the pitch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End2 {

@@ -43,7 +43,7 @@ static READY: AtomicBool = AtomicBool::new(false);
 /// Returns the state that `cuInit` has created.
 ///
 /// # Errors
-/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`, and `CUDA_ERROR_NOT_PERMITTED` in a host function that a stream runs.
+/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`. `CUDA_ERROR_NOT_PERMITTED` in a host function that a stream runs.
 pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
     if in_host_function() {
         return Err(CudaError::NOT_PERMITTED);

@@ -154,10 +154,10 @@ fn check_attribute(attribute: &Attribute) -> CallResult {
         // Attributes that have no effect on results: ignored entries, cache window, synchronization policy, priority,
         // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // The attributes for cooperative launches and for overlapping launches are valid only if the attribute turns
-        // its feature off.
+        // An attribute for cooperative launches or for overlapping launches is valid only if the attribute turns this
+        // feature off.
         2 | 6 if value[0] == 0 => Ok(()),
-        // Clusters are valid if they consist of one block.
+        // Clusters are valid if each cluster consists of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),
         _ => {
             say_once(&format!(
@@ -442,7 +442,7 @@ pub(crate) unsafe fn active_blocks_with_flags(
     unsafe { give(blocks, found as c_int) }
 }
 
-/// `CUoccupancyB2DSize`: returns the bytes of dynamic shared memory for a number of threads.
+/// `CUoccupancyB2DSize`: returns the number of bytes of dynamic shared memory for a number of threads.
 pub(crate) type DynamicSize = Option<unsafe extern "C" fn(c_int) -> usize>;
 
 /// `cuOccupancyMaxPotentialBlockSize`
@@ -463,8 +463,8 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The loop
-    // chooses the first candidate with the most resident threads.
+    // The first candidate is the limit itself. The further candidates are all multiples of the warp size, from the
+    // largest to the smallest. The loop chooses the first candidate with the most resident threads.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
     for threads in sizes {

@@ -1,5 +1,5 @@
 //! Tables of handles, and locks. A handle is a number that is never reused. The tables therefore detect the handle of a
-//! destroyed object, and a number that is not a handle, without reading memory at that address.
+//! destroyed object, and a number that is not a handle. This detection does not use the number as an address of memory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

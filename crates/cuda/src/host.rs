@@ -43,7 +43,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Returns the pinned range that contains all of the `bytes` bytes from `address`.
+    /// Returns the pinned range that contains all of the `bytes` bytes that start at `address`.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<Range> {
         let (_, range) = self.ranges.range(..=address).next_back()?;
         (address.checked_add(bytes)? <= range.address + range.bytes).then_some(*range)
@@ -241,8 +241,8 @@ pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> CallResult {
     unsafe { give(to, range.ok_or(CudaError::INVALID_VALUE)?.flags) }
 }
 
-/// Whether all of the `bytes` bytes from `address` are pinned. A copy of pinned memory may still be in progress when
-/// the call that started the copy returns.
+/// Whether all of the `bytes` bytes that start at `address` are pinned. A copy of pinned memory may still be in
+/// progress when the call that started the copy returns.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
     driver().is_ok_and(|_| lock(&PINNED).find(address, bytes).is_some())
 }

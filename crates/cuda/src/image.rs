@@ -12,7 +12,7 @@ use crate::status::CudaError;
 /// Maximum size of an image in bytes.
 const LARGEST: usize = 1 << 30;
 
-/// The programs of an image for one chip, and the module with their common data.
+/// The programs of an image for one chip, and the module with the common data of these programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) module: Module,
@@ -189,7 +189,7 @@ fn minor(chip: Option<&str>) -> u32 {
 /// supports. `most` is the minor number of the chip's compute capability.
 ///
 /// # Errors
-/// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips, `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX,
+/// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips. `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX.
 /// `CUDA_ERROR_INVALID_IMAGE` for any other problem. A message explains the cause.
 pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, CudaError> {
     if is_ptx(bytes) {

@@ -24,7 +24,8 @@ pub(crate) struct Prepared {
     loaded: Mutex<Loaded>,
 }
 
-/// A constant bank that contains variables of the program. The program changes these variables like device memory.
+/// A constant bank that contains variables of the program. The program changes these variables in the same way as
+/// device memory.
 #[derive(Debug)]
 pub(crate) struct ConstantBank {
     pub(crate) number: usize,
@@ -149,8 +150,8 @@ impl Mapped {
         Mapped { ranges }
     }
 
-    /// Copies bytes back to the host if the kernel has changed them. Other bytes are not written, because the program
-    /// may have changed those bytes during the run.
+    /// Copies bytes back to the host if the kernel has changed these bytes. Other bytes are not written, because the
+    /// program may have changed the other bytes during the run.
     fn give_back(self, memory: &mut Memory) {
         /// Number of bytes that are compared at a time.
         const PART: usize = 4096;

@@ -23,8 +23,8 @@
 //!
 //! Handles are keys of tables, so that an invalid handle is an error. The memory of a context is one
 //! [`Memory`](reconverge_simt::memory::Memory) with a buffer for each allocation. A kernel holds the lock of this
-//! memory while it runs. Addresses are unique across contexts. A context keeps the first error of its kernels, as CUDA
-//! documents.
+//! memory while the kernel runs. Addresses are unique across contexts. A context keeps the first error of its kernels,
+//! as CUDA documents.
 //!
 //! Sources for functions, numbers and structures: cuda.h of CUDA 12.9 and 13.5, and the documentation of CUDA. Source
 //! for the chips: the appendices of the CUDA C Programming Guide 3.1 to 4.2.

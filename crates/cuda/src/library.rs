@@ -1,4 +1,5 @@
-//! Libraries: images that do not belong to a context. Each context loads a library when it first uses the library.
+//! Libraries: images that do not belong to a context. Each context loads a library when the context first uses the
+//! library.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -86,8 +87,8 @@ fn load(to: *mut usize, bytes: &[u8]) -> CallResult {
     unsafe { give(to, handle) }
 }
 
-/// `cuLibraryLoadData`. The options have no effect, because they control the PTX compiler and the time at which modules
-/// are loaded.
+/// `cuLibraryLoadData`. The options have no effect, because the options control the PTX compiler and the time at which
+/// modules are loaded.
 #[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
 pub(crate) unsafe fn load_data(
     to: *mut usize,

@@ -81,7 +81,7 @@ pub(crate) unsafe fn address(
     }
 }
 
-/// `cuGetProcAddress` of CUDA 12. If the call finds no function, it also stores the reason.
+/// `cuGetProcAddress` of CUDA 12. If the call finds no function, the call also stores the reason.
 pub(crate) unsafe fn address_with_status(
     symbol: *const c_char,
     to: *mut *const c_void,

@@ -78,7 +78,7 @@ pub(crate) fn mapped(address: u64, count: usize) -> Option<usize> {
 fn with_bytes<T>(address: u64, count: usize, work: impl FnOnce(&mut [u8]) -> T) -> Result<T, CudaError> {
     let found = find(address, count as u64)?;
     if let Some(at) = mapped(address, count) {
-        // SAFETY: the program has allocated or registered this host memory, and has not freed it.
+        // SAFETY: the program has allocated or registered this host memory, and has not freed this memory.
         return Ok(work(unsafe { std::slice::from_raw_parts_mut(at as *mut u8, count) }));
     }
     let context = context::CONTEXTS.get(found.context).ok_or(CudaError::INVALID_VALUE)?;

@@ -287,8 +287,8 @@ pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> CallResult {
     load_bytes(to, &image::at(image)?)
 }
 
-/// `cuModuleLoadDataEx`. The options have no effect, because they control the PTX compiler. The logs of the compiler
-/// are empty.
+/// `cuModuleLoadDataEx`. The options have no effect, because the options control the PTX compiler. The logs of the
+/// compiler are empty.
 pub(crate) unsafe fn load_data_with(
     to: *mut usize,
     image: usize,
@@ -324,8 +324,8 @@ pub(crate) unsafe fn load_data_with(
     for index in 0..count as usize {
         // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // For the options with the sizes of the logs, this call stores the number of bytes that the call has written to
-        // the log.
+        // Two options contain the sizes of the logs. This call replaces each size by the number of bytes that the call
+        // has written to the log.
         if matches!(option, 4 | 6) {
             // SAFETY: the caller's arrays have `count` elements.
             unsafe { value.write(std::ptr::null_mut()) };

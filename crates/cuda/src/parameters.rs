@@ -1,4 +1,5 @@
-//! Parameters of kernels: their offsets and sizes, and their bytes for a launch.
+//! Parameters of kernels. This file determines the offsets and the sizes of parameters, and collects the bytes of the
+//! parameters for a launch.
 
 use std::ffi::c_void;
 
@@ -56,8 +57,8 @@ impl ParameterLayout {
         };
         let placed: Vec<_> = widths.iter().filter_map(|width| by_name(program, *width)).collect();
         let end = |list: &Vec<Parameter>| list.last().map_or(0, |last| last.offset + last.bytes);
-        // Prefers the pointer size for which the parameters fill the space exactly. If no pointer size fits exactly,
-        // shared variables may follow the parameters in the space.
+        // Prefers the pointer size for which the parameters exactly fill the parameter space of `bytes` bytes. If no
+        // pointer size fits exactly, shared variables may follow the parameters in this space.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => ParameterLayout::Known(list.clone()),
@@ -125,8 +126,8 @@ impl ParameterLayout {
                 }
             }
             // The list that the program passes may be shorter than the layout, because the layout may also contain
-            // variables that the kernel reads after its parameters. A parameter of eight bytes in the layout may be a
-            // parameter of four bytes in the program.
+            // variables. The kernel reads these variables after the parameters. A parameter of eight bytes in the
+            // layout may be a parameter of four bytes in the program.
             ParameterLayout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     let mut entry = [0; size_of::<usize>()];
@@ -269,7 +270,7 @@ mod tests {
         listed.params = vec![Param { name: None, offset: u32::MAX, bytes: u32::MAX }];
         let layout = ParameterLayout::of(&listed, None);
         let list = [std::ptr::null()];
-        // SAFETY: the call fails before it reads the address of the parameter.
+        // SAFETY: the call fails before the call reads the address of the parameter.
         let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
         assert_eq!(bytes, Err(CudaError::LAUNCH_OUT_OF_RESOURCES));
     }

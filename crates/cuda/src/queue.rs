@@ -1,4 +1,4 @@
-//! The order in which tasks run. Each stream has a line, which is a queue whose tasks run in order. A task may also
+//! The order in which tasks run. Each stream has a line. A line is a queue whose tasks run in order. A task may also
 //! wait for tasks of other lines.
 //!
 //! A task that need not wait runs on the thread that enqueues the task. Host functions of the program, and tasks that

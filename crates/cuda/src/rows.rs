@@ -21,7 +21,7 @@ pub(crate) struct FunctionRow {
 macro_rules! address {
     ($symbol:ident) => {{
         // SAFETY: the value is a function pointer. Callers convert the pointer to the real type of the function before
-        // they call the function.
+        // calling the function.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>($symbol as *const ()) }
     }};
 }

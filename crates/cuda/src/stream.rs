@@ -115,7 +115,7 @@ pub(crate) unsafe fn launch_host_function(
     Ok(())
 }
 
-/// `cuLaunchHostFunc` of CUDA 13.1. `mode` selects how the host waits, and has no effect.
+/// `cuLaunchHostFunc` of CUDA 13.1. `mode` selects how the host waits. In this library, `mode` has no effect.
 pub(crate) unsafe fn launch_host_function_2(
     handle: usize,
     function: HostFunction,

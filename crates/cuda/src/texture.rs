@@ -39,10 +39,10 @@ pub(crate) struct TextureReference {
 enum TexelSource {
     #[default]
     Nothing,
-    /// One row of texels: address, size in bytes.
+    /// One row of texels. The values are the address and the size in bytes.
     Row(u32, u64),
-    /// Rows of texels: the address, the width and the height in texels, and the distance between the starts of two rows
-    /// in bytes.
+    /// Rows of texels. The values are the address, the width in texels, the height in texels, and the distance between
+    /// the starts of two rows in bytes.
     Rows(u32, usize, usize, usize),
     Array(Arc<CudaArray>),
 }
@@ -93,7 +93,7 @@ impl ReferenceState {
     /// starts of two rows in bytes, the shape, and the address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
-        // The program may have changed the format after it bound the memory.
+        // The program may have changed the format after the program bound the memory.
         let is_other = match &self.source {
             TexelSource::Rows(_, width, _, pitch) => width * texel > *pitch,
             TexelSource::Array(array) => array.texel.bytes() != self.texel.bytes(),

@@ -13,7 +13,7 @@ use crate::status::{CallResult, CudaError};
 pub(crate) struct Health(AtomicU32);
 
 impl Health {
-    /// Returns the error, if one is set.
+    /// Returns the error, if an error is set.
     pub(crate) fn check(&self) -> CallResult {
         match self.0.load(Ordering::Acquire) {
             0 => Ok(()),

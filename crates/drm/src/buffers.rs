@@ -12,8 +12,8 @@ use crate::ioctls::Errno;
 /// processors that Linux supports, the largest page size is 64 KiB.
 pub(crate) const UNIT: u64 = 1 << 16;
 
-/// Maximum number of buffers. Linux allows 65,530 mappings per process by default. A buffer needs up to two mappings.
-/// The program can use the remaining mappings.
+/// Maximum number of buffers. Linux allows 65,530 mappings per process by default. Each buffer takes up to two of these
+/// mappings. The other mappings remain available to the program.
 const MOST: usize = 24_000;
 
 /// Identifies an open file of the node.
@@ -66,8 +66,9 @@ pub(crate) struct Buffers {
     file: FileId,
     /// Free ranges. The key is the start of a range, and the value is the end of the range. Adjacent ranges are merged.
     free: BTreeMap<u64, u64>,
-    /// Results of [`Buffers::used`] since the buffers last changed. Drivers request these results with each submission.
-    /// Without this cache, the computation of the sums would take 1 % of the time of a small draw.
+    /// Cached results of [`Buffers::used`]. A change of the buffers clears this cache. Drivers request these results
+    /// with each submission. Without this cache, computing the results again would take 1 % of the time of a small
+    /// draw.
     used: Vec<(u32, u64)>,
 }
 
@@ -89,10 +90,10 @@ impl Buffers {
         self.file
     }
 
-    /// Creates a buffer. Returns the handle of the buffer, which is never 0.
+    /// Creates a buffer. Returns the handle of the buffer. The handle is never 0.
     ///
     /// # Errors
-    /// `EINVAL` if the size is zero or the alignment is not a power of two, `ENOMEM` if the buffer does not fit.
+    /// `EINVAL` if the size is zero or the alignment is not a power of two. `ENOMEM` if the buffer does not fit.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         let alignment = alignment.max(UNIT);
         if size == 0 || !alignment.is_power_of_two() {
@@ -142,7 +143,7 @@ impl Buffers {
     /// Adds a handle of a buffer to the open file of the current request.
     ///
     /// # Errors
-    /// `ENOENT` if the buffer was freed, `ENOMEM` if all handles are in use.
+    /// `ENOENT` if the buffer was freed. `ENOMEM` if all handles are in use.
     pub(crate) fn name(&mut self, id: BufferId) -> Result<u32, Errno> {
         let buffer = self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))?;
         let handle = self.files.entry(self.file).or_default().name(id).ok_or(Errno(libc::ENOMEM))?;
@@ -240,7 +241,7 @@ impl Buffers {
         if named { Ok(()) } else { Err(Errno(libc::EACCES)) }
     }
 
-    /// Marks the buffer that contains a part of memory as mapped. Returns whether the buffer was unmapped before.
+    /// Marks the buffer that contains `part` as mapped. Returns whether the buffer did not have this mark before.
     pub(crate) fn set_mapped(&mut self, part: &Range<u64>) -> bool {
         let buffer = self.live.range_mut(..=BufferId(part.start)).next_back();
         buffer.is_some_and(|(_, buffer)| !std::mem::replace(&mut buffer.mapped, true))

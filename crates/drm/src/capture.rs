@@ -3,11 +3,11 @@
 //! | in the folder | contents |
 //! |---|---|
 //! | `draw-0012.vertex.toml`, `draw-0012.fragment.toml` | launch files for the programs of draw 12 |
-//! | `data/KIND-DIGEST.bin` | data to which launch files refer: programs, registers, textures, buffers; each distinct content has one file |
+//! | `data/KIND-DIGEST.bin` | the programs, registers, textures and buffers to which launch files refer. Each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
 //! The first process that opens the node uses the folder itself. Later processes use `process-2`, `process-3` and so on
-//! inside the folder. A file is either complete or absent, see [`whole`].
+//! inside the folder. Each file in these folders is either complete or absent, because [`whole`] writes the files.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -42,7 +42,8 @@ pub(crate) struct Folder {
     path: PathBuf,
     index: File,
     process: u32,
-    /// Names of the files in `data`. The key is the digest of the contents of the files.
+    /// Names of the files in `data`. The key is a digest. The value contains the names of the files whose contents have
+    /// this digest.
     known: HashMap<u64, Vec<String>>,
     /// Total size in bytes of all files so far.
     bytes: u64,
@@ -61,8 +62,8 @@ pub(crate) struct Written {
 }
 
 impl Folder {
-    /// Creates the folder for this process. Uses `path` itself if it is unused. Otherwise uses the next unused
-    /// `process-N` inside `path`.
+    /// Creates the folder for this process. Uses `path` itself if no other process uses `path`. Otherwise, uses the
+    /// first unused folder `process-N` inside `path`.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -94,8 +95,8 @@ impl Folder {
     /// Writes a draw.
     ///
     /// # Errors
-    /// The system reports an error, or a limit is reached. No more draws are written afterwards, and all files of this
-    /// draw are removed.
+    /// The system reports an error, or a limit is reached. In both cases, the library removes all files of this draw
+    /// and writes no more draws.
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
@@ -170,7 +171,7 @@ impl Folder {
         format!("{}: {error}", self.path.join(name).display())
     }
 
-    /// Writes a launch file and the data files to which it refers.
+    /// Writes a launch file and the data files to which the launch file refers.
     fn launch(&mut self, name: &str, launched: &Launched, draw: &Captured) -> Result<(), Refused> {
         if let Some(why) = &launched.too_large {
             return Err(Refused::Launch(why.clone()));

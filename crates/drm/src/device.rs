@@ -3,22 +3,22 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits |
-//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | used if `RECONVERGE_DRM_CHIP` is not set: the PCI id of a Radeon or the number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim. If none of the three variables is set, this library does nothing |
-//! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: submissions are only counted |
-//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders: a value of the option `--engine`; the default is [the compiled engine](ENGINE) |
-//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are emulated: a value of the option `--errata`; by default, all are emulated |
-//! | `RECONVERGE_DRM_DRIVER_FIXES` | the known driver faults that the chip works around: a value of the option `--driver-fixes`; by default none |
+//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | the PCI id of a Radeon, or the number of an NVIDIA chip, in hexadecimal digits, as for Mesa's drm-shim. These variables are used if `RECONVERGE_DRM_CHIP` is not set. If none of the three variables is set, this library does nothing |
+//! | `RECONVERGE_DRM_EXECUTE` | with `yes` (the default), submissions are executed. With `none`, submissions are only counted |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders. The possible values are the values of the option `--engine`. The default is [the compiled engine](ENGINE) |
+//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are emulated. The possible values are the values of the option `--errata`. By default, all errata are emulated |
+//! | `RECONVERGE_DRM_DRIVER_FIXES` | the known driver faults that the chip works around. The possible values are the values of the option `--driver-fixes`. By default, the chip works around no faults |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder to which the shown frames are written, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_RECORD` | a file that records the shown frames, see `screen/record.rs` |
 //! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows the frames, and of its [`input`](crate::input) devices, see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
-//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; by default, all draws are captured |
-//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and the words that replace them |
+//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured. By default, all draws are captured |
+//! | `RECONVERGE_DRM_PATCH` | words of programs, and the words that replace these words, in the form `OLD:NEW` |
 //! | `RECONVERGE_DRM_SURFACES` | a folder to which the contents of surfaces are written after each draw, see [`surfaces`](crate::surfaces) |
 //! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written completely |
-//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if one is set, the process prints the name of its renderer, or measures the renderer, and then ends, see [`probe`](crate::probe) |
+//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if one of these variables is set, the process prints the name of its renderer, or measures the renderer, and then ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -129,8 +129,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread has stored its value first, both threads use the value of that thread. The value of this thread
-    // is then never freed.
+    // If another thread has stored its value first, this thread uses the value of the other thread. The value of this
+    // thread is then never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
@@ -189,8 +189,8 @@ fn device(
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The default engine. It compiles loops to host code and runs other code in the fast engine. On gt215, a shader with a
-/// loop takes half the time that it takes with the fast engine alone.
+/// The default engine. It compiles loops to host code and runs other code in the fast engine. On gt215, this engine
+/// runs a shader with a loop in half the time that the fast engine alone needs.
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.

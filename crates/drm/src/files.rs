@@ -1,9 +1,10 @@
 //! Replacements for the C library functions that open and use the node.
 //!
 //! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define such
-//! functions, so the functions here have all arguments. On x86-64 and aarch64, the calling conventions of Linux use the
-//! same registers for both forms. If the caller omits an argument, the function here passes on whatever the register of
-//! the argument contains. Neither the caller nor the C library uses this value.
+//! functions, so the functions in this file always have all arguments. On x86-64 and aarch64, the calling conventions
+//! of Linux use the same registers for functions with and without optional arguments. If the caller omits an argument,
+//! the function in this file passes on whatever the register of the argument contains. Neither the caller nor the C
+//! library uses this value.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +46,8 @@ fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
     }))
 }
 
-/// Returns the result of a C function: zero or more, or -1 with `errno`.
+/// Returns the result of a C function. The result of a success is zero or more. The result of an error is -1, and
+/// `errno` is set.
 fn answer(result: Result<c_int, Errno>) -> c_int {
     result.unwrap_or_else(|errno| {
         real::set_errno(errno.0);
@@ -219,8 +221,8 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// If a pipe, a socket or a folder represents an emulated path, replaces the status of the descriptor by the status of
-/// the emulated path.
+/// If the descriptor refers to a pipe, a socket or a folder that represents an emulated path, replaces `status` by the
+/// status of the emulated path.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
@@ -362,7 +364,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
 }
 
 /// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. Without these flags,
-/// the system call ignores the last argument. This function therefore always passes the argument on.
+/// the system call ignores the last argument. This function therefore always passes the last argument to the system
+/// call.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -381,8 +384,8 @@ pub unsafe extern "C" fn mremap(
     unsafe { real::mremap(address, length, new_length, flags, new_address) }
 }
 
-/// Calls a function that may close the last descriptor of an open file. If the open file has ended, frees the buffers
-/// of the file.
+/// Calls a function that may close the last descriptor of an open file. If the function has closed the last descriptor,
+/// frees the buffers of the open file.
 ///
 /// A program may also close a descriptor in another way, such as a direct system call. The buffers are then freed when
 /// the program next opens the node or creates a buffer.

@@ -1,15 +1,16 @@
 //! Lists the emulated folders `/dev/dri` and `/dev/input`.
 //!
-//! The descriptor of an emulated folder refers to a real folder that was removed right after it was opened. Duplicates
-//! of the descriptor and the `DIR` of the C library therefore also refer to the real folder, and `dirfd`, `closedir`,
-//! `rewinddir` and `seekdir` need no replacement. The real folder has no entries, so the functions here return the
-//! emulated entries. The file offset of the descriptor is the index of the entry that the next read returns.
+//! The descriptor of an emulated folder refers to a real folder. This library removes the real folder right after
+//! opening the real folder. Duplicates of the descriptor also refer to the real folder, and so does the `DIR` of the C
+//! library. Therefore, `dirfd`, `closedir`, `rewinddir` and `seekdir` need no replacement. The real folder has no
+//! entries, so the functions in this file return the emulated entries. The file offset of the descriptor is the index
+//! of the entry that the next read returns.
 //!
 //! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
 //! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.
 //!
-//! The following are not supported: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into an emulated folder, and
-//! paths with `..` relative to an emulated folder.
+//! This library does not support `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into an emulated folder, and paths
+//! with `..` relative to an emulated folder.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -19,8 +20,8 @@ use crate::ioctls::Errno;
 use crate::paths::{FOLDER_SEEN, FOLDERS, NodePath, describe, entries, folder_of};
 use crate::real::{self, Symbol, call};
 
-/// Templates of paths at which a folder can be created. The library uses the first template with which the creation
-/// succeeds.
+/// Templates of paths at which a folder can be created. The library tries the templates in order until the creation of
+/// a folder succeeds.
 const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
 
 /// Opens an emulated folder. `flags` are the flags of `open`.
@@ -37,9 +38,9 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     for place in PLACES {
         let mut path = [0_u8; 32];
         path[..place.count_bytes()].copy_from_slice(place.to_bytes());
-        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. The other calls read
-        // only the path, or do not access memory. The code makes the system call directly, because this library defines
-        // `openat` itself.
+        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. Each of the other calls
+        // either reads only the path or does not access memory. The code makes the system call directly, because this
+        // library defines `openat` itself.
         unsafe {
             if libc::mkdtemp(path.as_mut_ptr().cast()).is_null() {
                 continue;
@@ -216,7 +217,7 @@ pub unsafe extern "C-unwind" fn readdir64_r(
 }
 
 /// `telldir`. The function of the C library would return the position of the last entry that the C library itself has
-/// read.
+/// read. For an emulated folder, the C library reads no entries.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

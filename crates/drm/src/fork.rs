@@ -4,8 +4,8 @@
 //! consistent data. The forking thread thereby waits until submissions of other threads are executed. Threads that are
 //! about to begin a submission wait for the end of the fork. The forking thread waits for at most [`LONGEST`]. If other
 //! threads still hold locks after this time, the fork continues, and all requests of the child fail with `EIO`. The
-//! forking thread does not wait for a lock that it holds itself, for example if a signal handler forks in the middle of
-//! a request.
+//! forking thread does not wait for locks that the forking thread itself already holds. For example, the thread holds a
+//! lock if a signal handler forks in the middle of a request.
 //!
 //! The C library calls the functions of this file for `fork`, but not for `vfork`, `posix_spawn` and plain `clone`. In
 //! a process that `vfork`, `posix_spawn` or `clone` has created, [`Lock`](crate::lock::Lock) detects that the thread
@@ -13,8 +13,8 @@
 //!
 //! After a fork, the parent and the child share the memory of the buffers, as if both had the same file open. The child
 //! has copies of the handles, the counts and the chip. [`copied`] detects that a process is a copy. Before a fork, the
-//! library stores all outstanding fills. A copy by plain `clone` drops its own list of fills, because its parent stores
-//! these fills.
+//! library stores all outstanding fills. A plain `clone` may leave fills outstanding. After a plain `clone`, the child
+//! drops its copy of the list of fills, because the parent stores these fills.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -34,7 +34,8 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// The locks that the thread has taken for the current fork, one bit per lock, and the id of the thread.
+    /// The locks that the thread has taken for the current fork, and the id of the thread. The first word has one bit
+    /// per lock.
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
@@ -82,7 +83,8 @@ extern "C" fn in_child() {
     }
 }
 
-/// Registers the three functions above, which run around each fork. Only the first call has an effect.
+/// Registers `before`, `in_parent` and `in_child`. The C library then calls these functions around each fork. Only the
+/// first call of `begin` has an effect.
 pub(crate) fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, Ordering::Relaxed) {
@@ -90,8 +92,9 @@ pub(crate) fn begin() {
     }
     mapped::begin();
     if !wiped::begin() {
-        // Without a page that the kernel clears in a copy, the library does not detect copies by `clone`, because
-        // `in_child` only runs for `fork`. The library therefore assumes that a copy of the process exists.
+        // The library has no page that the kernel clears in copies of the process. Without such a page, the library
+        // cannot detect copies that `clone` creates, because `in_child` only runs for `fork`. The library therefore
+        // assumes that a copy of the process exists.
         mapped::note_copy();
     }
     claim();
@@ -113,7 +116,8 @@ pub(crate) fn wait() {
 /// Returns whether copies of the process also use the node. The copies share the memory of the buffers with this
 /// process.
 pub(crate) fn has_copies() -> bool {
-    // Without the page, a copy would not be detected, so the function assumes that a copy exists.
+    // Without the page of [`wiped`], the library would not detect a copy. The function therefore assumes that a copy
+    // exists.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 
@@ -124,7 +128,7 @@ pub(crate) fn copied() -> bool {
 
 /// Records that this process uses the node.
 pub(crate) fn claim() {
-    // A copy by `clone` did not run `before`, so the fork is counted here.
+    // In a copy that `clone` created, the function `before` has not run, so this function counts the fork.
     mapped::count_fork();
     if let Some(page) = wiped::page() {
         page.mark.store(1, Ordering::Relaxed);

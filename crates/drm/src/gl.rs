@@ -13,7 +13,7 @@ const PLATFORM_SURFACELESS: c_uint = 0x31dd;
 const RENDERER: c_uint = 0x1f01;
 const VERSION: c_uint = 0x1f02;
 
-/// An OpenGL context. The context is current in the thread that created it.
+/// An OpenGL context. The context is current in the thread that created the context.
 pub(crate) struct GlContext {
     egl: *mut c_void,
     display: *mut c_void,

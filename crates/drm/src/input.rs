@@ -10,7 +10,7 @@
 //!
 //! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
 //!
-//! The following are not supported: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between
+//! This library does not support repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between
 //! programs, masks of events, and force feedback. Changes of the lights (`EV_LED`) are accepted but not shown.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
@@ -292,8 +292,8 @@ impl InputFile {
     }
 }
 
-/// Returns whether the device of a descriptor was revoked, or the window of the device was closed. Leaves `errno`
-/// unchanged.
+/// Returns whether the device of a descriptor was revoked, or whether the window of the device was closed. Leaves
+/// `errno` unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
     if of(descriptor).is_none() {
         return false;
@@ -325,7 +325,7 @@ pub(crate) fn answer(
 ) -> Result<c_int, Errno> {
     let (number, size) = ((request & 0xff) as u8, (request >> 16) as usize & 0x3fff);
     let address = argument.expose_provenance() as u64;
-    // Writes as many bytes as the argument has room for. Returns the number of bytes.
+    // Writes as many bytes as the argument has room for. Returns the number of written bytes.
     let bytes = |bytes: &[u8]| {
         let bytes = &bytes[..bytes.len().min(size)];
         user::write_list(address, bytes).map(|()| bytes.len() as c_int)

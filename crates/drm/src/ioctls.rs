@@ -50,15 +50,15 @@ impl Request {
         [30, 31].map(|bit| self.0 >> bit & 1 != 0)
     }
 
-    /// Reads the argument, calls `change` with the argument, and writes the argument back. Like the kernel, writes the
-    /// argument back even if `change` fails.
+    /// Reads the argument, calls `change` with the argument, and writes the argument back. The argument is written back
+    /// even if `change` fails, as in the kernel.
     ///
     /// If the program passes no data in the argument, `change` gets zeros. If the request returns no data, nothing is
     /// written back.
     ///
     /// # Errors
-    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if the argument is too short, or the error of
-    /// `change`.
+    /// `EFAULT` if the argument cannot be read or written. `EINVAL` if the argument is too short. Otherwise, the error
+    /// of `change`.
     pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,
@@ -133,7 +133,7 @@ requests! {
     GET_UNIQUE        = 0x01, "GET_UNIQUE";
     /// Returns a number with which another program can grant this program the right to draw.
     GET_MAGIC         = 0x02, "GET_MAGIC";
-    /// Sets the interface version that the program is written for.
+    /// Sets the interface version for which the program is written.
     SET_VERSION       = 0x07, "SET_VERSION";
     /// Sets a capability of the program.
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
@@ -282,7 +282,7 @@ macro_rules! layouts {
     )*};
 }
 
-// A field `padding` is the padding of the C structure between two fields or after the last field.
+// A field with the name `padding` stands for the padding of the C structure between two fields or after the last field.
 layouts! {
     /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of the buffers for three texts.
     Version, 64 {
@@ -330,9 +330,9 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// An event of the screen, as a program reads it from the node. The event has one of two forms. `drm_event_vblank`
-    /// has the time in seconds and microseconds, the frame count and the screen. `drm_event_crtc_sequence` has the time
-    /// in nanoseconds and the frame count, both in 64 bits.
+    /// An event of the screen, as a program reads the event from the node. The event has one of two forms.
+    /// `drm_event_vblank` has the time in seconds and microseconds, the frame count and the screen.
+    /// `drm_event_crtc_sequence` has the time in nanoseconds and the frame count. Both of these numbers have 64 bits.
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
     /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
     PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
@@ -468,7 +468,8 @@ layouts! {
         private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
         presumed_offset: u64,
     }
-    /// A word in a buffer of a [`Pushbuf`] that holds a part of another buffer's address.
+    /// A relocation. It describes a word in a buffer of a [`Pushbuf`]. The word holds a part of the address of another
+    /// buffer.
     PushRelocation, 28 {
         into: u32, offset: u32, buffer: u32, flags: u32, data: u32, if_vram: u32, if_system: u32,
     }

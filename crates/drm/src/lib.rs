@@ -1,9 +1,10 @@
 //! A library to preload into an OpenGL program. The library emulates a render node of a graphics chip.
 //!
-//! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The library
-//! answers the requests of the program and its OpenGL driver to `/dev/dri/renderD128` and `/dev/dri/card0`, and to the
-//! devices that belong to the screen. These two paths of `/dev/dri` are the same node. All other requests are passed to
-//! the functions that this library replaces. If the variables are not set, all requests are passed to these functions.
+//! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The program and
+//! its OpenGL driver send requests to `/dev/dri/renderD128`, to `/dev/dri/card0`, and to the devices that belong to the
+//! screen. The library answers these requests. These two paths of `/dev/dri` are the same node. The library passes all
+//! other requests to the functions that the library replaces. If the variables are not set, the library passes all
+//! requests to these functions.
 //!
 //! ```text
 //! program, Mesa, libdrm
@@ -41,8 +42,8 @@
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for the requests, libdrm's
 //! `xf86drm.h` for the functions of libdrm, and the requests that Mesa 22.3.6 was observed to send.
 //!
-//! `input.rs` emulates the keyboard and the pointer, and `terminal.rs` the terminal of the screen. The descriptors of
-//! these devices are sockets with marks (`sockets.rs`).
+//! `input.rs` emulates the keyboard and the pointer. `terminal.rs` emulates the terminal of the screen. The descriptors
+//! of these devices are sockets with marks (`sockets.rs`).
 //!
 //! `probe.rs` creates an OpenGL context (`gl.rs`) in a process without an OpenGL program, and measures loads
 //! (`loads.rs`).
@@ -50,10 +51,10 @@
 //! `lock.rs` defines the locks. `fork.rs` prepares for forks of the program, and `wiped.rs` detects a forked process.
 //! `whole.rs` writes files.
 //!
-//! Limits: a file can be imported as a buffer only if this library has exported it. A process has up to 24,000 buffers
-//! at a time. After a fork, the parent and the child share the existing buffers, and each process has its own handles
-//! from then on. Draws of a forked child are not captured. A duplicate of a descriptor of the node does not work after
-//! `exec`. glibc before 2.33 names `fstat` differently and is not supported.
+//! Limits: a file can be imported as a buffer only if this library has exported the file. A process has up to 24,000
+//! buffers at a time. After a fork, the parent and the child share the existing buffers. From then on, each of the two
+//! processes has its own handles. Draws of a forked child are not captured. A duplicate of a descriptor of the node
+//! does not work after `exec`. glibc before 2.33 names `fstat` differently and is not supported.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -1,7 +1,7 @@
 //! Replacements for the functions of libdrm that would search `/sys` for the device of the node.
 //!
-//! `drmGetDevices2` returns only the emulated device. If a driver also found another device, the driver might choose
-//! the other device.
+//! `drmGetDevices2` returns only the emulated device. If a driver also found another device, the driver might use that
+//! device instead of the emulated device.
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
@@ -68,7 +68,7 @@ struct Description {
     ids: Ids,
 }
 
-/// The addresses of the descriptions that callers have received and not freed.
+/// The addresses of the descriptions that callers have received but not yet freed.
 pub(crate) static GIVEN: Lock<Vec<usize>> = Lock::new(Vec::new());
 
 /// Allocates a description of the emulated device.
@@ -100,7 +100,8 @@ fn description(device: &device::Device) -> *mut Device {
     made.cast()
 }
 
-/// Frees a description if this library has allocated it. Returns whether this library has allocated the description.
+/// Frees a description if this library has allocated the description. Returns whether this library has allocated the
+/// description.
 ///
 /// # Safety
 /// The caller must not use the description again.
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn drmGetDevice(descriptor: c_int, device: *mut *mut Devic
 /// `DRM_DEVICE_GET_PCI_REVISION`
 const GET_PCI_REVISION: u32 = 1;
 
-/// `drmGetDevices2`: returns all devices, or their number.
+/// `drmGetDevices2`: returns all devices. If `devices` is null, returns only the number of devices.
 ///
 /// # Safety
 /// The caller must meet the requirements of libdrm's function.
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, m
     )
 }
 
-/// `drmGetDevices`: returns all devices, or their number.
+/// `drmGetDevices`: returns all devices. If `devices` is null, returns only the number of devices.
 ///
 /// # Safety
 /// The caller must meet the requirements of libdrm's function.
@@ -336,8 +337,8 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
     if context.is_null() {
         return -1;
     }
-    // All queued events are read before the first handler is called. A handler may request the next flip, which
-    // completes at once and queues another event.
+    // This function reads all queued events before calling the first handler. A handler may request another flip. Such
+    // a flip completes at once and queues another event.
     let events: Vec<ScreenEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
     for ScreenEvent { kind, user, time, place, .. } in events {
         let given = std::ptr::with_exposed_provenance_mut(user as usize);
@@ -372,7 +373,7 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
 }
 
 const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts are those of 64-bit systems");
-// The expected sizes are those of the structures in the header of libdrm 2.4.114.
+// The expected sizes are the sizes of the structures in the header of libdrm 2.4.114.
 const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
 
 #[cfg(test)]

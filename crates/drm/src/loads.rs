@@ -91,8 +91,8 @@ pub(crate) fn list() -> String {
     LOADS.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
-/// Draws frames of a load. Returns the processor time and the wall time of each frame, in seconds. The first frames are
-/// not included, because the driver compiles programs during these frames.
+/// Draws frames of a load. Returns the processor time and the wall time of each frame, in seconds. The result does not
+/// include the first frames, because the driver compiles programs during these frames.
 ///
 /// # Errors
 /// The load does not exist, or OpenGL reports an error.
@@ -194,7 +194,7 @@ macro_rules! gl {
 }
 
 impl Scene {
-    /// Creates the framebuffer object and makes it current.
+    /// Creates the framebuffer object and makes the framebuffer object current.
     fn new(gl: Functions) -> Result<Scene, String> {
         let scene = Scene { gl };
         let mut target = 0;
@@ -253,8 +253,8 @@ impl Scene {
     }
 
     /// Creates a buffer of floats and makes this buffer current. Each pair in `attributes` is the index of an attribute
-    /// and the index of the first float that the attribute reads. An attribute reads the first three of every `stride`
-    /// floats.
+    /// and the index of the first float that the attribute reads. For each vertex, an attribute reads three floats. The
+    /// floats of consecutive vertices are `stride` floats apart.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(
@@ -339,7 +339,8 @@ fn clear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     Ok(Box::new(move || {
         for number in 0..20 {
             gl!(scene, clear_color(number as f32 / 20., 0.5, 0.25, 1.); clear(COLOR_AND_DEPTH));
-            // A driver may drop a clear if another clear follows directly. The quad between the clears prevents this.
+            // A driver may drop a clear if another clear follows directly. The quad between the clears prevents the
+            // driver from dropping the first clear.
             quad.draw([0.; 2], [12. / WIDTH as f32, 12. / HEIGHT as f32], 0.);
         }
     }))

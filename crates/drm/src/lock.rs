@@ -1,9 +1,9 @@
 //! A lock that cannot block a signal handler or a forked process forever.
 //!
 //! The lock's word is the id of the thread that holds the lock. If a signal handler interrupts the holder and tries to
-//! take the lock, the handler finds the id of its own thread. If a process was forked while another thread held the
-//! lock, the word is the id of a thread that does not exist in the child. In both cases, the lock returns an error
-//! instead of waiting forever.
+//! take the lock, the handler finds the id of the handler's own thread. If a process was forked while another thread
+//! held the lock, the word is the id of a thread that does not exist in the child. In both cases, the lock returns an
+//! error instead of waiting forever.
 //!
 //! ```text
 //!  31      | 30                          0
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use crate::real;
 use crate::wiped;
 
-/// Set while a thread waits for the lock.
+/// This bit is set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
 /// Thread id that represents the holder of a lock if no thread of this process will release the lock. Linux uses thread
 /// ids up to 2^22, so no thread has this id.
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// The four rows of the test are: the lock was taken before the fork, the lock is free, the forking thread holds
-    /// the lock, another thread holds the lock.
+    /// Each row of the test is one case before the fork: `before` has taken the lock, the lock is free, the forking
+    /// thread holds the lock, or another thread holds the lock.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

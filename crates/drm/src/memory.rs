@@ -10,8 +10,8 @@
 //! buffer in the same range uses a different file.
 //!
 //! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
-//! (Linux 6.18, a virtual machine on an AMD EPYC). The file of a freed buffer is therefore kept. Once the program has
-//! no mapping of the file, a new buffer of the same size uses the file.
+//! (Linux 6.18, a virtual machine on an AMD EPYC). The library therefore keeps the file of a freed buffer. Once the
+//! program has no mapping of the file, a new buffer of the same size can use the file.
 //!
 //! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates the
 //! mapping of this memory. A program therefore cannot close or resize the file of a buffer, or open another file with
@@ -39,8 +39,8 @@ pub(crate) const BYTES: u64 = 1 << 40;
 /// Maximum size in bytes of one file without a buffer, and of all such files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Maximum number of consecutive submissions that add no fill. After more such submissions, all outstanding fills are
-/// stored, because each access near an outstanding fill must search the list of fills.
+/// Maximum number of consecutive submissions that add no fill. After more such submissions, the memory stores all
+/// outstanding fills. Otherwise, each access near an outstanding fill would have to search the list of fills.
 const MOST_PAUSES: u32 = 8;
 
 /// The mappings of the chip's memory. The mappings last until the process ends.
@@ -50,11 +50,11 @@ pub(crate) struct Memory {
     floor: *mut u8,
     /// The files of buffers. The key is the start of the buffer's range.
     placed: BTreeMap<u64, Placed>,
-    /// Files of freed buffers, which a new buffer may use. The newest file is the last.
+    /// Files of freed buffers. A new buffer may use one of these files. The newest file is the last.
     parked: Vec<Parked>,
     /// Number of files that were created so far. This is also the number of the newest file.
     files: u64,
-    /// Outstanding fills. The chip has executed these fills, but has not stored them.
+    /// Outstanding fills. The chip has executed these fills, but has not yet stored the values in the files.
     fills: Fills,
     /// The value of [`mapped::forks`] when this memory was created.
     forks: u32,
@@ -74,7 +74,7 @@ struct Placed {
     is_shared: bool,
 }
 
-/// A file of a freed buffer, which a new buffer may use.
+/// The file of a freed buffer. A new buffer may use this file.
 #[derive(Debug)]
 struct Parked {
     /// Start of a mapping of the file.
@@ -255,8 +255,9 @@ impl Memory {
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // SAFETY: both ranges are inside mappings of `BYTES` bytes. No view of the ranges is in use, because `self` is
-        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays mapped until
-        // the file of a later buffer replaces it. This is harmless, because no buffer is in this range.
+        // borrowed mutably. If the process has too many mappings, `mremap` fails. The old file then stays mapped until
+        // the file of a later buffer replaces the old file. The old file is harmless, because no buffer is in this
+        // range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);
@@ -266,15 +267,15 @@ impl Memory {
     /// Keeps the file of a freed buffer for a new buffer, unless the kept files would take too much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        // The file is not kept if a fork has followed the creation of the file, because the child has access to the
-        // file.
+        // The function does not keep the file if the process has forked since the creation of the file, because the
+        // child has access to the file.
         if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
         let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
         // SAFETY: the range is inside the mapping. No view of the range is in use, because `self` is borrowed mutably.
-        // The mapping of the chip stays, but loses its pages. Kernels before 5.13 do not support this.
+        // The mapping of the chip stays, but loses its pages. Kernels before 5.13 do not support such an `mremap`.
         let start = unsafe { real::mremap(chip, length as usize, length as usize, flags, null_mut()) };
         if start == libc::MAP_FAILED {
             return;
@@ -293,7 +294,7 @@ impl Memory {
     }
 
     /// Maps a kept file of the buffer's size into the range of the buffer, and fills the file with zeros. Returns the
-    /// number of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
+    /// number of the file. Returns `None` if every kept file has another size or may have another mapping.
     fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
         let length = range.end - range.start;
         let forks = mapped::forks();
@@ -344,17 +345,17 @@ impl Memory {
         access: c_int,
         flags: c_int,
     ) -> Result<*mut c_void, Errno> {
-        // All fills are stored, because `mremap` may later extend the mapping to the whole buffer.
+        // This call stores all fills, because `mremap` may later extend the mapping to the whole buffer.
         self.settle();
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());
-        // The addresses are reserved first, so that `mmap` chooses and checks the addresses.
+        // This call reserves the addresses before the file is mapped, so that `mmap` chooses and checks the addresses.
         let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
         let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: the addresses are new, or the program gave them up with `MAP_FIXED`. The part is inside the mapping
-        // of the chip. With an old length of zero, `mremap` keeps that mapping and creates another mapping of the same
-        // file.
+        // SAFETY: the addresses are new, or the program has given up these addresses with `MAP_FIXED`. The part is
+        // inside the mapping of the chip. With an old length of zero, `mremap` keeps the mapping of the chip and
+        // creates another mapping of the same file.
         unsafe {
             let start = real::mmap(address, length, libc::PROT_NONE, reserve, -1, 0);
             if start == libc::MAP_FAILED {
@@ -369,7 +370,8 @@ impl Memory {
             let of = self.placed.range(..=part.start).next_back();
             let (offset, file) = of.map_or((0, 0), |(begin, placed)| (part.start - begin, placed.file));
             mapped::add(Mapped { address: start.addr(), length, offset, access }, file);
-            // Both flags only affect speed, so errors are ignored. `mmap` also does not report these errors.
+            // `MAP_LOCKED` and `MAP_POPULATE` only affect speed, so this function ignores errors of these two calls.
+            // The system call `mmap` also does not report such errors.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {
@@ -454,7 +456,7 @@ mod tests {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let mapped = memory.map(&part, null_mut(), access, libc::MAP_SHARED).unwrap().cast::<u8>();
         let at = part.start as usize;
-        // SAFETY: the mapping is as long as the part, and the test does not unmap it.
+        // SAFETY: the mapping is as long as the part, and the test does not unmap the mapping.
         let read = || unsafe { mapped.read_volatile() };
         let byte = |memory: &Memory| memory.read(at..at + 1)[0];
         memory.write(at, &[3]);
@@ -464,7 +466,7 @@ mod tests {
         memory.place(&range).unwrap();
         memory.write(at, &[4]);
         assert_eq!(read(), 3);
-        // SAFETY: the mapping is as long as the part, and the test does not unmap it.
+        // SAFETY: the mapping is as long as the part, and the test does not unmap the mapping.
         unsafe { mapped.write_volatile(5) };
         assert_eq!((read(), byte(&memory)), (5, 4));
     }
@@ -487,7 +489,7 @@ mod tests {
         assert!(memory.parked.is_empty() && memory.read(at..at + length) == zeros);
         memory.write(at, &all);
         memory.discard(&other);
-        // A file with few pages is not kept, and a buffer of another size does not use a kept file.
+        // The memory does not keep a file with few pages. A new buffer does not use a kept file of another size.
         let half = range.start..range.start + (1 << 16);
         memory.place(&half).unwrap();
         memory.write(start, &[1]);
@@ -502,7 +504,7 @@ mod tests {
         // SAFETY: the mapping has `length` bytes.
         assert_eq!((memory.parked.len(), unsafe { mapped.cast::<u8>().read_volatile() }), (1, 7));
         memory.discard(&range);
-        // SAFETY: the test has created the mapping and does not use it again.
+        // SAFETY: the test has created the mapping and does not use the mapping again.
         assert_eq!(unsafe { crate::files::munmap(mapped, length) }, 0);
         memory.place(&range).unwrap();
         assert!(memory.parked.is_empty() && read(&memory) == zeros);
@@ -514,12 +516,12 @@ mod tests {
         memory.place(&(0..1 << 16)).unwrap();
         let mapped = memory.map(&(0..1 << 16), null_mut(), ACCESS, libc::MAP_SHARED).unwrap().cast::<u8>();
         let chip = memory.whole();
-        // SAFETY: the mapping has 64 KiB, and the test does not unmap it.
+        // SAFETY: the mapping has 64 KiB, and the test does not unmap the mapping.
         unsafe { mapped.add(9).write_volatile(7) };
         assert_eq!(chip.bytes(8..12), [0, 7, 0, 0]);
-        // The other bytes of the word keep the values of the program.
+        // The other bytes of the word keep the values that the program has written.
         assert!(chip.write(10, &[8]) && memory.read(8..12) == [0, 7, 8, 0]);
-        // SAFETY: the mapping has 64 KiB, and the test does not unmap it.
+        // SAFETY: the mapping has 64 KiB, and the test does not unmap the mapping.
         assert_eq!(unsafe { [mapped.add(9).read_volatile(), mapped.add(10).read_volatile()] }, [7, 8]);
     }
 

@@ -16,8 +16,8 @@ pub(crate) static SAID: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 /// Prints a message when the message occurs for the first time in this process.
 pub(crate) fn say_once(text: &str) {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    // The lock fails in a signal handler that interrupted this function, and in a process that was forked during this
-    // function. The message may then be printed again.
+    // In two cases, the lock cannot be taken: in a signal handler that interrupted this function, and in a process that
+    // was forked during this function. The message may then be printed again.
     let said = SAID.lock();
     let last = match said {
         Ok(mut said) => {

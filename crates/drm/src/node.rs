@@ -121,7 +121,8 @@ pub(crate) fn opened() -> Option<&'static Node> {
 /// Returns the error for a request if the lock was not taken for the reason `why`.
 fn refused(why: Refused) -> Errno {
     match why {
-        // EBUSY, EAGAIN and EINTR are not used, because libraries would repeat the request forever.
+        // The result is never EBUSY, EAGAIN or EINTR, because libraries would repeat the request forever after these
+        // errors.
         Refused::Held => Errno(libc::EDEADLK),
         Refused::Orphaned | Refused::Late => {
             say_unusable();
@@ -153,7 +154,8 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
-/// descriptors. A file that such a child closes is therefore still open in this process, and must not be ended.
+/// descriptors. If such a child closes a file, the file is still open in this process. The child must therefore not
+/// free the buffers of the file.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {
@@ -332,9 +334,9 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Files that the program has closed may still have buffers in memory that the new buffer needs. The list of
-        // open files contains the file of this request, which is open. If the list also contains a closed file, the
-        // list has at least two entries.
+        // The new buffer may need memory that still belongs to buffers of closed files. The list of open files contains
+        // the file of this request, which is open. If the list also contains a closed file, the list has at least two
+        // entries.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -387,7 +389,7 @@ impl State {
         self.shares |= self.buffers.set_mapped(range);
     }
 
-    /// Reports to the chip to which parts of memory the program or other processes may write. Called before each
+    /// Reports to the chip the parts of memory to which the program or other processes may write. Called before each
     /// submission.
     pub(crate) fn share(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };
@@ -674,7 +676,7 @@ mod tests {
             assert_eq!(read(left), value);
             next
         };
-        // The first buffer is mapped when it is closed. Only a part of the second buffer is mapped.
+        // The first buffer is mapped when the test closes the buffer. Only a part of the second buffer is mapped.
         let (whole, map) = filled(1);
         tested.closed(whole);
         let next = next_has_another(map, 1);
@@ -682,7 +684,7 @@ mod tests {
         unmapped(half, SIZE / 2);
         tested.closed(part);
         next_has_another(half.wrapping_add(SIZE as usize / 2), 2);
-        // A program may duplicate a mapping or move it.
+        // A program may duplicate a mapping or move a mapping.
         let (moved, first) = filled(3);
         // SAFETY: the test has created the mapping. With a length of zero, the call duplicates the mapping.
         let second =
@@ -733,7 +735,7 @@ mod tests {
             return;
         }
         let tested = Tested::new();
-        // SAFETY: callers pass a mapping of a whole buffer, and no thread writes to it during the read.
+        // SAFETY: callers pass a mapping of a whole buffer, and no thread writes to the buffer during the read.
         let bytes = |map: *mut u8| unsafe { std::slice::from_raw_parts(map, SIZE as usize) }.to_vec();
         let [one, two] = [(); 2].map(|()| tested.created(SIZE));
         tested.submitted(one, &[CLEAR | 1]);

@@ -1,8 +1,8 @@
 //! Answers the requests of the `nouveau` driver to a render node.
 //!
-//! The address of a buffer on the chip is its offset in the memory of all buffers. This address never changes, so an
-//! address that a driver presumes is always correct. Each submission is executed before its request returns, so no
-//! buffer is ever in use.
+//! The address of a buffer on the chip is the offset of the buffer in the memory of all buffers. This address never
+//! changes. If a driver presumes an address for a buffer, the presumed address is therefore always correct. Each
+//! submission is executed before its request returns, so no buffer is ever in use.
 //!
 //! The node reports interface version 1.3.1. Since version 24.3, Mesa contains the code of libdrm's nouveau library and
 //! requires at least this interface version. [`nvif`] creates the device and the objects of a channel. Channels and
@@ -151,7 +151,7 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
 /// the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if the submission is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
+/// `EINVAL` if the submission is malformed. `ENOENT` for an unknown handle. `EFAULT` if a list cannot be read.
 fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let buffers = list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?;
     let relocations =
@@ -215,7 +215,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
 /// Copies a list from the memory of the program.
 ///
 /// # Errors
-/// `EINVAL` if the list is too long, `EFAULT` if the list cannot be read.
+/// `EINVAL` if the list is too long. `EFAULT` if the list cannot be read.
 fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
     if count > most { Err(Errno(libc::EINVAL)) } else { user::read_list(address, count as usize) }
 }

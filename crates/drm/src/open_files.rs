@@ -1,8 +1,9 @@
 //! The open files of the node. This file stores the descriptors of the open files, and detects when an open file ends.
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
-//! end does not support other operations. The program cannot write to the read end, map it, resize it or seek in it.
-//! All duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
+//! end does not support other operations. For example, the program cannot write to the read end, map or resize the read
+//! end, or change its position. All duplicates of the read end have the inode of the pipe, and no other descriptors
+//! have this inode.
 //!
 //! This library holds the write end, which is called the *watch*. When this process and its children have closed all
 //! duplicates of the read end, the kernel reports an error condition on the watch. The kernel reports this condition no
@@ -93,8 +94,8 @@ pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
 /// The errors of the C function `pipe`.
 pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
-    // `exec` always closes the descriptor, even without `O_CLOEXEC`, because the next program has no node.
-    // SAFETY: the array has room for two descriptors.
+    // `exec` always closes the descriptor, even without `O_CLOEXEC`, because the program that `exec` starts has no
+    // node. SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }
@@ -123,8 +124,8 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
         let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
-        // This process opens its own watch. Without this watch, the pipe would have no write end after the process that
-        // opened the file has ended, and the pipe would report its end.
+        // This process opens its own watch. Without this watch, the pipe would have no write end once the process that
+        // opened the file has ended. A read of the pipe would then return the end of the file.
         places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
         real::set_errno(errno);
     }
@@ -198,7 +199,7 @@ impl FileSlot {
         }
         let made = moved_away(made);
         if self.watch.compare_exchange(lost, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // Another thread has stored its descriptor first.
+            // Another thread has stored its descriptor first, so this thread closes its own descriptor.
             real::close_own(made);
         }
         self.watch()

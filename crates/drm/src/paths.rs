@@ -3,7 +3,7 @@
 //! folders, `/dev/tty0` and `/dev/tty1`.
 //!
 //! For these paths, the functions in this file return the results that the kernel returns for a real device. For other
-//! paths, these functions call the C library.
+//! paths, the functions in this file call the functions of the C library.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ use crate::user;
 
 /// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path that programs use for the node if they use the screen of the node.
+/// The path by which programs open the node if the programs use the screen of the node.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.
@@ -82,7 +82,8 @@ impl NodePath {
         })
     }
 
-    /// Returns the object that a descriptor represents, if any. `status` is the kernel's status of the descriptor.
+    /// Returns the object that a descriptor represents. Returns `None` if the descriptor represents no object. `status`
+    /// is the kernel's status of the descriptor.
     pub(crate) fn of_descriptor(descriptor: c_int, status: &libc::stat) -> Option<NodePath> {
         match status.st_mode & libc::S_IFMT {
             libc::S_IFIFO if device::chosen().is_some() => {
@@ -144,7 +145,8 @@ pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
 /// folder need not check the descriptor of the folder.
 pub(crate) static FOLDER_SEEN: AtomicBool = AtomicBool::new(false);
 
-/// Returns the emulated folder that a descriptor represents, if any. Leaves `errno` unchanged.
+/// Returns the emulated folder that a descriptor represents. Returns `None` if the descriptor represents no emulated
+/// folder. Leaves `errno` unchanged.
 pub(crate) fn folder_of(descriptor: c_int) -> Option<NodePath> {
     if descriptor < 0 {
         return None;

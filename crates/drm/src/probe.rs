@@ -20,8 +20,8 @@ use crate::{cl, json, loads, report};
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
-    // SAFETY: the names are C strings. The code does not use the function of `std`, because that function allocates,
-    // and this code runs in every process.
+    // SAFETY: the names are C strings. The code does not use the corresponding function of `std`, because that function
+    // allocates, and this code runs in every process.
     let is_set = |name: &std::ffi::CStr| !unsafe { libc::getenv(name.as_ptr()) }.is_null();
     let loads = is_set(c"RECONVERGE_DRM_LOAD");
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {

@@ -2,9 +2,9 @@
 //!
 //! The node reports that hardware is absent if the hardware is not emulated. Hierarchical depth (HyperZ), CMASK, and
 //! all rings other than the graphics ring are not emulated. The node reports the same numbers of pipes and backends for
-//! every chip. A driver derives two layouts from these numbers. One is the layout of tiled surfaces, which programs do
-//! not see. The other is the layout of the results of an occlusion query, which has one result per backend
-//! ([`BACKENDS`]).
+//! every chip. A driver derives two layouts from these numbers. The first layout is the layout of tiled surfaces.
+//! Programs do not see this layout. The second layout is the layout of the results of an occlusion query. Such a query
+//! has one result per backend ([`BACKENDS`]).
 
 use std::ffi::c_void;
 
@@ -111,14 +111,14 @@ fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     let buffer = state.buffers.get_mut(operation.handle)?;
     match operation.operation {
         0 => operation.value = u64::from(buffer.domain),
-        // Like the kernel, only stores the three bits that are memory domains.
+        // Stores only the three bits that select memory domains, as the kernel does.
         1 => buffer.domain = operation.value as u32 & 7,
         _ => return Err(Errno(libc::EINVAL)),
     }
     Ok(())
 }
 
-/// A result of `INFO`. The size of the result is the size of the result that the kernel returns.
+/// A result of `INFO`. The result has the same size as the result that the kernel returns.
 enum Answer {
     Word(u32),
     Long(u64),

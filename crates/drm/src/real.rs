@@ -46,8 +46,8 @@ impl Symbol {
         found
     }
 
-    /// Returns the address of the function in libdrm. Also finds a libdrm that was loaded later and is visible to one
-    /// library only. [`Symbol::address`] does not find such a libdrm.
+    /// Returns the address of the function in libdrm. Also finds a libdrm that was loaded after this library and is
+    /// visible to one library only. [`Symbol::address`] does not find such a libdrm.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
@@ -87,15 +87,15 @@ macro_rules! call {
             $missing
         } else {
             type Function = unsafe extern "C-unwind" fn($($kind),* $(, $rest)?) -> $answer;
-            // SAFETY: the symbol has this type in the library that defines it. The caller ensures that the arguments
-            // are valid.
+            // SAFETY: the symbol has this type in the library that defines the symbol. The caller ensures that the
+            // arguments are valid.
             unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
         }
     }};
 }
 pub(crate) use call;
 
-/// Sets `errno` to `ENOSYS` and returns -1. This is the result of a function that no other library defines.
+/// Sets `errno` to `ENOSYS` and returns -1. A call of a function that no other library defines has this result.
 pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1

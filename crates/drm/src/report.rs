@@ -1,25 +1,25 @@
 //! The report on how a process has used the node. `reconverge drm` reads the report.
 //!
-//! The report is a list of lines that are appended to the file `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A
-//! line is written when the node is first opened, at the first reset of the chip, each time that the number of resets
-//! has doubled, and when the process ends. If a process is killed or calls `_exit`, the process does not write the last
-//! of these lines.
+//! The report is a list of lines. The process appends these lines to the file `RECONVERGE_DRM_REPORT`. Each line is a
+//! JSON object. The process appends a line when the node is first opened and when the process ends. The process also
+//! appends a line at the first reset of the chip, and each time that the number of resets has doubled. If a process is
+//! killed or calls `_exit`, the process does not append a line at its end.
 //!
 //! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
 //! forked process reports its own use, beginning with its first request.
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `pid`, `opened` | the process, and the time at which it opened the node, in nanoseconds since 1970 |
-//! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then empty |
+//! | `pid`, `opened` | the process, and the time at which the process opened the node, in nanoseconds since 1970 |
+//! | `complete` | `false` if the process ended in the middle of a request. The fields with counts by name are then empty |
 //! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
-//! | `submissions`, `resets` | number of submissions, and number of those that reset the chip |
-//! | `draws` | number of draws that were executed, which is also the number of the last draw |
+//! | `submissions`, `resets` | number of submissions, and number of submissions that reset the chip |
+//! | `draws` | number of draws that were executed. This is also the number of the last draw |
 //! | `unknown` | operations that the chip does not emulate, with their number of occurrences (`Gpu::unknown`) |
-//! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why others were not, with their number of occurrences |
+//! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why other launch files were not written. Each reason has its number of occurrences |
 //! | `patched` | number of positions in programs at which words were replaced, counted at each start of a program |
 //! | `frames`, `pictures` | number of frames that were shown, and number of frames that were written to files |
-//! | `lost` | numbers of frames, recorded frames, programs and surfaces that could not be written, and of captures that ended early |
+//! | `lost` | numbers of frames, recorded frames, programs and surfaces that could not be written, and number of captures that ended early |
 //! | `unanswered` | requests that the node does not answer, with their number of occurrences |
 //!
 //! A line has less than 1 MiB, because the number and the length of names are limited, see [`tally`](crate::tally). The
@@ -50,7 +50,7 @@ const LINE: usize = 64 << 10;
 /// Capacity in bytes of a line without counts by name.
 const SHORT_LINE: usize = 1024;
 
-/// Data for a process's report. They consist of a buffer for a line, and the counts that the process has inherited.
+/// Data for a process's report. The data consist of a buffer for a line, and the counts that the process has inherited.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,
@@ -276,7 +276,7 @@ fn append_short(device: &Device) {
     }
 }
 
-/// An array to which text is written. The slice is the unused rest of the array.
+/// An array to which text is written. The slice is the part of the array that is still unused.
 struct Room<'a>(&'a mut [u8]);
 
 impl std::fmt::Write for Room<'_> {

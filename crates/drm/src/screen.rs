@@ -5,15 +5,16 @@
 //! event of the flip is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not
 //! depend on the clock of the host.
 //!
-//! A frame is shown by a mode change, by a flip, by a report that the shown framebuffer has changed, and by every other
-//! request that changes the picture. These other requests concern the cursor, the gamma table, the power, and the
-//! removal of the framebuffer on the screen. If an open file ends, no frame is shown, and the last picture stays.
+//! The screen shows a frame after a mode change, after a flip, after a report that the shown framebuffer has changed,
+//! and after every other request that changes the picture. These other requests concern the cursor, the gamma table,
+//! the power, and the removal of the framebuffer on the screen. If an open file ends, the screen shows no new frame,
+//! and the last picture stays.
 //!
-//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to this folder as `frame-0001.ppm` and so on,
-//! beginning with the upper row. If another process has used these names, the files are named `frame-p2-0001.ppm` and
-//! so on. A file is either complete or absent, see [`whole`](crate::whole). The report counts the frames and the files.
-//! `RECONVERGE_DRM_RECORD` names a file that records the frames. `RECONVERGE_DRM_WINDOW` names the folder with the
-//! sockets of a window that shows the frames.
+//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to this folder. The files are named
+//! `frame-0001.ppm` and so on. The pixels in a file begin with the upper row. If another process has used these names,
+//! the files are named `frame-p2-0001.ppm` and so on. A file is either complete or absent, see [`whole`](crate::whole).
+//! The report counts the frames and the files. `RECONVERGE_DRM_RECORD` names a file that records the frames.
+//! `RECONVERGE_DRM_WINDOW` names the folder with the sockets of a window that shows the frames.
 //!
 //! | module | contents |
 //! |---|---|
@@ -25,8 +26,8 @@
 //! | `window` | the connection to the window that shows the frames |
 //! | `vblank` | the frame count, and events |
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Not supported: atomic requests, planes other than
-//! the plane of the screen, leases, and scaling.
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. The screen does not support atomic requests, planes
+//! other than the plane of the screen, leases, and scaling.
 
 mod frames;
 mod modes;
@@ -94,8 +95,9 @@ const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"]
 /// A framebuffer: a buffer that is interpreted as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    /// The open file that created the framebuffer. The framebuffer ends with this file. The value is `None` after
-    /// `CLOSEFB` of the framebuffer on the screen. Such a framebuffer ends when the screen shows another framebuffer.
+    /// The open file that created the framebuffer. When this file ends, the framebuffer is removed. The value is `None`
+    /// after `CLOSEFB` of the framebuffer on the screen. Such a framebuffer is removed when the screen shows another
+    /// framebuffer.
     file: Option<FileId>,
     /// The buffer with the pixels. The framebuffer holds a reference to the buffer.
     buffer: BufferId,
@@ -122,10 +124,10 @@ pub(crate) struct Screen {
     /// The power state of the screen. The state is a value of the property DPMS.
     power: u64,
     cursor: ScreenCursor,
-    /// The gamma table, if a program has set one.
+    /// The gamma table, if a program has set a gamma table.
     gamma: Option<Gamma>,
-    /// Data that programs have stored. The key is the identifier of the data. Each entry contains the open file that
-    /// stored the data.
+    /// Data that programs have stored. The key is the identifier of the data. Each value consists of the open file that
+    /// stored the data, and of the data.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
     /// The open files of programs that handle planes of all kinds. Only these programs get a list of planes.
     universal: BTreeSet<FileId>,
@@ -142,7 +144,7 @@ pub(crate) struct Screen {
     process: u32,
     /// Number of frames that the parent of this process had shown before the fork.
     others: u64,
-    /// Number of events for the open file of the current request that are still unread.
+    /// Number of unread events for the open file of the current request.
     unread: usize,
     /// Events that are not yet written to the pipe of their open file.
     events: Vec<(FileId, ScreenEvent)>,
@@ -242,7 +244,7 @@ impl Screen {
     }
 }
 
-/// Answers a request about the screen or about its control. Returns `None` for any other request.
+/// Answers a request about the screen or about the control of the screen. Returns `None` for any other request.
 pub(crate) fn answer(
     node: &Client<'_>,
     descriptor: c_int,
@@ -461,7 +463,7 @@ fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores as many values as the program has room for, and then the number of all values.
+/// Stores as many values as the program has room for. Then stores the number of all values.
 fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     user::write_list(address, &values[..values.len().min(*count as usize)])?;
     *count = values.len() as u32;
@@ -506,7 +508,7 @@ fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
 /// `SET_CLIENT_CAP`
 ///
 /// # Errors
-/// `EOPNOTSUPP` for atomic requests, `EINVAL` for an unknown capability.
+/// `EOPNOTSUPP` for atomic requests. `EINVAL` for an unknown capability.
 fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> {
     let file = state.buffers.file();
     match (asked.capability, asked.value) {
@@ -628,9 +630,9 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
 /// mode.
 ///
 /// # Errors
-/// `EINVAL` if the part of the framebuffer would be scaled or would not fill the screen, because the plane does not
-/// support this. On a Radeon, a request without a framebuffer also fails with `EINVAL` (the kernel's
-/// `drm_plane_helper.c`).
+/// `EINVAL` if the plane would scale the part of the framebuffer, or if the part would not fill the screen. The plane
+/// supports neither of these two cases. On a Radeon, a request without a framebuffer also fails with `EINVAL` (the
+/// kernel's `drm_plane_helper.c`).
 fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {
@@ -694,7 +696,7 @@ fn known_framebuffer(screen: &Screen, id: u32) -> Result<Framebuffer, Errno> {
 /// Returns the framebuffer of `shown`. Checks that the framebuffer contains the part that the screen shows.
 ///
 /// # Errors
-/// `ENOENT` if the framebuffer does not exist, `ENOSPC` if the framebuffer is too small.
+/// `ENOENT` if the framebuffer does not exist. `ENOSPC` if the framebuffer is too small.
 fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
     let framebuffer = known_framebuffer(screen, shown.framebuffer)?;
     let size = shown.size();
@@ -741,7 +743,7 @@ fn refresh(state: &mut State) {
     }
 }
 
-/// Counts a frame, and writes, records and displays its picture.
+/// Counts a frame. Writes, records and displays the picture of the frame.
 fn frame(state: &mut State, shown: Shown) {
     let framebuffer = known_framebuffer(&state.screen, shown.framebuffer).ok();
     state.screen.frames += 1;

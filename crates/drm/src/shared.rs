@@ -12,10 +12,10 @@
 //! process uses the buffer, and no fence is needed.
 //!
 //! Before an export, the file of a buffer has no descriptor, see [`memory`](crate::memory). The export copies the
-//! buffer into a file with a descriptor, and maps this file instead of the old file. The new file is mapped for the
-//! chip, and at each address at which the program has mapped the buffer. The name of the file contains the data that
-//! the driver stored with the buffer before the export: domain, tiling and pitch. The file cannot be resized, so no
-//! process can remove pages that another process uses.
+//! buffer into a new file with a descriptor, and maps the new file instead of the old file. The new file is mapped for
+//! the chip, and at each address at which the program has mapped the buffer. The name of the new file contains the
+//! domain, the tiling and the pitch. The driver stored these data with the buffer before the export. The file cannot be
+//! resized, so no process can remove pages that another process uses.
 //!
 //! When the last mapping and the last descriptor of the file have ended, the kernel frees the pages of the file, even
 //! if a process was killed.
@@ -172,7 +172,7 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
 /// open file of the node has one handle of that buffer.
 ///
 /// # Errors
-/// `EBADF` for an unknown descriptor, `EINVAL` if the file is not a buffer file, and the errors of creating a buffer.
+/// `EBADF` for an unknown descriptor. `EINVAL` if the file is not a buffer file. Also the errors of creating a buffer.
 pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     let status = real::status(asked.descriptor).ok_or(Errno(libc::EBADF))?;
     let key = (status.st_dev, status.st_ino);
@@ -283,7 +283,7 @@ mod tests {
         // than the export.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
-        // SAFETY: the mapping is larger than three bytes, and the test does not unmap it.
+        // SAFETY: the mapping is larger than three bytes, and the test does not unmap the mapping.
         unsafe {
             mapped.add(2).write_volatile(9);
             assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);

@@ -24,9 +24,9 @@ pub(crate) enum Mark {
     Terminal = 3,
 }
 
-/// Returns the mode of a socket with a mark. The sticky bit distinguishes this mode from other modes. The lowest bits
-/// are the access mode of the device. These bits are needed because the kernel opens every socket for reading and
-/// writing.
+/// Returns the mode of a socket with a mark. The sticky bit distinguishes this mode from the modes of other sockets.
+/// The lowest bits are the access mode of the device. These bits are needed because the kernel opens every socket for
+/// reading and writing.
 fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
     libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
 }
@@ -54,7 +54,7 @@ pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     created(libc::SOCK_DGRAM, mark, flags)
 }
 
-/// Creates a socket with a mark, and connects it to a listening socket. `flags` are the flags of `open`.
+/// Creates a socket with a mark, and connects the socket to a listening socket. `flags` are the flags of `open`.
 ///
 /// # Errors
 /// The errors of the C functions `socket` and `connect`, and `ENAMETOOLONG` if the path does not fit in an address.

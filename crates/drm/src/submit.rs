@@ -37,7 +37,7 @@ const USE_VM: u32 = 2;
 /// so the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if the submission is malformed, `EFAULT` if a part of the submission cannot be read.
+/// `EINVAL` if the submission is malformed. `EFAULT` if a part of the submission cannot be read.
 pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     let chunks = chunks(submit);
     let state = &mut *node.lock();
@@ -107,7 +107,8 @@ fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }
 
-/// The words of the chunks of a submission, by kind. A chunk that is absent is empty.
+/// The words of the chunks of a submission, by kind. If the submission lacks a chunk, the list of the words of this
+/// chunk is empty.
 #[derive(Debug, Default)]
 struct Chunks {
     commands: Vec<u32>,

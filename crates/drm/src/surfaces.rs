@@ -1,11 +1,11 @@
 //! For `reconverge piglit --compare`, records the contents of surfaces after each draw that stores into the surfaces.
 //!
-//! The folder contains `surfaces.jsonl`, which has a JSON object for each draw that stores into a surface, in the order
-//! of the draws:
+//! The folder contains the file `surfaces.jsonl`. This file has a JSON object for each draw that stores into a surface.
+//! The objects are in the order of the draws and have these fields:
 //!
 //! | field | contents |
 //! |---|---|
-//! | `draw` | number of the draw; the first draw is 1 |
+//! | `draw` | number of the draw. The first draw has the number 1 |
 //! | `targets` | `name`, `format`, `bytes` of an element, `pitch`, `rows`, and a digest of the content |
 //! | `programs` | for each stage, the words of its current program |
 //!

@@ -58,7 +58,8 @@ pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
-/// Accepts text and discards the text, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
+/// Accepts text and discards the text, because no text is drawn. Returns the number of accepted bytes, or -1 with
+/// `errno`.
 pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
     let errno = match access {
         libc::O_RDONLY => libc::EBADF,
@@ -77,7 +78,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to the terminal.
 ///
 /// # Errors
-/// `EFAULT` if the argument cannot be read or written, `ENXIO` for another terminal, `ENOTTY` for any other request.
+/// `EFAULT` if the argument cannot be read or written. `ENXIO` for another terminal. `ENOTTY` for any other request.
 pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, Errno> {
     let address = argument.expose_provenance() as u64;
     match request {
@@ -103,7 +104,7 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
             if !matches!(mode.to_ne_bytes()[0], AUTO | PROCESS) {
                 return Err(Errno(libc::EINVAL));
             }
-            // Like the kernel, does not store the last signal, `frsig`, which is unused.
+            // The kernel does not store `frsig`, the last and unused signal. This code does not store `frsig` either.
             let mut kept = mode.to_ne_bytes();
             kept[6..].fill(0);
             SWITCH.store(u64::from_ne_bytes(kept), Ordering::Relaxed);
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(answer(0x56ff, std::ptr::null_mut()), Err(Errno(libc::ENOTTY)));
     }
 
-    /// As in the kernel's `drivers/tty/vt/vt_ioctl.c`, `vt_kdsetmode` and `VT_SETMODE` reject unknown modes, and
+    /// As in the kernel's `drivers/tty/vt/vt_ioctl.c`, `vt_kdsetmode` and `VT_SETMODE` reject unknown modes.
     /// `VT_GETMODE` returns the mode that was stored last.
     #[test]
     fn modes_are_kept_and_unknown_ones_refused() {

@@ -1,8 +1,8 @@
 //! The functions of libudev, for programs that use libudev to search for devices.
 //!
-//! If a chip is selected, this library implements all functions of libudev, so that an object of one library never
-//! reaches the other library. `udev/tree.rs` defines the devices. Devices are not added or removed later. If no chip is
-//! selected, all calls are passed to libudev.
+//! If a chip is selected, this library implements all functions of libudev. A program therefore never passes an object
+//! of this library to libudev, or an object of libudev to this library. `udev/tree.rs` defines the devices. Devices are
+//! not added or removed later. If no chip is selected, all calls are passed to libudev.
 //!
 //! A program calls the functions of this library instead of the functions of libudev in two cases. In the first case,
 //! the program is linked with libudev. In the second case, the program looks up the functions in all libraries
@@ -128,7 +128,7 @@ unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
     object
 }
 
-/// Drops a reference to an object. Frees the object if that was the last reference. Returns null.
+/// Drops a reference to an object. Frees the object if this reference was the last reference. Returns null.
 ///
 /// # Safety
 /// The caller must meet the requirements of [`refer`].
@@ -271,8 +271,8 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
 /// Returns whether an entry matches all rules. If there are several rules for subsystems, the entry need only match one
 /// of these rules. The same applies to several rules for properties, and to several rules for names.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // Two flags each for subsystems, properties and names. The first flag is set if such a rule exists. The second flag
-    // is set if one of these rules matches.
+    // For subsystems, properties and names, there are two flags each. The first flag is set if a rule of this kind
+    // exists. The second flag is set if one of the rules of this kind matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -322,8 +322,8 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
     }
 }
 
-/// Adds the rule that only devices below a parent are found. The new rule replaces an earlier rule of this kind.
-/// (`sd_device_enumerator_add_match_parent`)
+/// Adds a rule with which the search finds only devices below a parent. The new rule replaces an earlier rule of this
+/// kind. (`sd_device_enumerator_add_match_parent`)
 ///
 /// # Safety
 /// The caller must meet the requirements of [`add`].
@@ -379,7 +379,7 @@ fn encoded(text: &[u8]) -> Vec<u8> {
         |letter: char| letter.is_ascii_alphanumeric() || !letter.is_ascii() || "#+-.:=@_".contains(letter);
     let hex = |byte: u8| format!("\\x{byte:02x}");
     let chunk = |chunk: Utf8Chunk<'_>| -> String {
-        // In a valid chunk, only ASCII characters need to be encoded.
+        // In a chunk of valid UTF-8, only ASCII characters need to be encoded.
         let valid = chunk.valid().chars();
         let valid = valid.map(|letter| if is_kept(letter) { letter.to_string() } else { hex(letter as u8) });
         valid.chain(chunk.invalid().iter().copied().map(hex)).collect()
@@ -714,7 +714,8 @@ mod tests {
         // Xorg searches for several subsystems at once.
         assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
         let property = SearchRule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
-        // As with the rules of systemd, the parent device also has the property.
+        // The device `event1` and its parent device `input1` both have the property, because systemd's rules set the
+        // property for both devices.
         assert_eq!(found(&[property]), ["input1", "event1"]);
         let attribute = SearchRule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
         assert_eq!(found(&[attribute]), ["0000:01:00.0"]);

@@ -6,8 +6,8 @@
 //! | bytes | method |
 //! |---|---|
 //! | few | the kernel checks each page, and then this library copies the bytes |
-//! | many | `process_vm_readv` and `process_vm_writev` on this process, which check addresses |
-//! | many, if a sandbox forbids these calls | a pipe, whose `read` and `write` check addresses |
+//! | many | `process_vm_readv` and `process_vm_writev` on this process. These calls check addresses |
+//! | many, if a sandbox forbids these calls | a pipe. `read` and `write` on the pipe check addresses |
 //!
 //! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. These copies take 5.6
 //! us with the second method, and a tenth of this time with the first method (an AMD EPYC).
@@ -121,8 +121,8 @@ const PARTS: usize = 8;
 /// Maximum number of bytes that are copied with the first method. This method checks the pages of the bytes.
 const FEW: usize = PAGE as usize;
 
-/// Copies parts of the program's memory to `ours`, or in the other direction. `ours` must have room for all parts in
-/// order. Only [`Way::FromProgram`] writes to `ours`.
+/// Copies parts of the program's memory to `ours`, or copies `ours` to these parts. `ours` must have room for all parts
+/// in order. Only [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut at = 0;
     for parts in parts.chunks(PARTS) {
@@ -152,8 +152,8 @@ const SET: u64 = 8;
 /// Copies parts after the kernel has checked the pages of the parts. Returns `ENOSYS` if the kernel cannot check a
 /// page.
 ///
-/// Another thread of the program may remove a page after the check. The copy then raises a signal, like an access of
-/// the program itself.
+/// Another thread of the program may remove a page after the check. The copy then raises a signal, as an access by the
+/// program itself would.
 fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let errno = real::errno();
     let checked = parts.iter().try_for_each(|part| check(way, part));
@@ -177,7 +177,8 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 }
 
 thread_local! {
-    /// While the program calls this library, the address of a variable of the called function. Otherwise 0.
+    /// While a call of the program to this library runs, this value is the address of a variable of the called
+    /// function. At other times, this value is 0.
     static CALLED: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -230,9 +231,9 @@ fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
         };
         unknown |= matches!(way, Way::ToProgram) && !writes;
         let (none, set) = (std::ptr::null_mut::<u8>(), pointer(set));
-        // SAFETY: the kernel checks the address. The kernel writes the set of blocked signals to the address, or reads
-        // a set from the address and rejects the call, because -1 is not a valid operation. The blocked signals do not
-        // change in either case.
+        // SAFETY: the kernel checks the address. If `writes` is true, the kernel writes the set of blocked signals to
+        // the address. Otherwise, the kernel reads a set from the address and rejects the call, because -1 is not a
+        // valid operation. The blocked signals do not change in either case.
         let result = unsafe {
             match writes {
                 true => libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, set, SET),
@@ -335,7 +336,7 @@ mod tests {
     /// Returns the address of a page with this protection. The page after the returned page does not exist.
     fn page(protection: c_int) -> u64 {
         let length = 2 * PAGE as usize;
-        // SAFETY: the kernel chooses new addresses, and no other code uses them.
+        // SAFETY: the kernel chooses new addresses, and no other code uses these addresses.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let start = libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0);
@@ -387,8 +388,8 @@ mod tests {
             assert_eq!(stack.start, here);
             assert!(stack.end <= end, "{:#x}..{end:#x}", stack.end);
             assert_eq!(read::<u32>(page(libc::PROT_NONE)), Err(FAULT));
-            // The new thread has another stack, and no request runs on this stack. Therefore, no address is certainly
-            // on this stack.
+            // The new thread has another stack, and no request runs on this stack. Therefore, `stack` returns an empty
+            // range.
             assert_eq!(std::thread::spawn(|| super::stack(&0).count()).join().unwrap(), 0);
         });
         assert!(stack(&0).is_empty());

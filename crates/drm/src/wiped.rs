@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// The words of the page. In a copy of the process, all words are zero until the copy stores other values.
 pub(crate) struct Wiped {
-    /// 1 in a process that uses the node, see [`copied`](crate::fork::copied).
+    /// The value is 1 in a process that uses the node, see [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,
-    /// 1 in the process that created the page, if the kernel clears the page in copies.
+    /// The value is 1 in the process that created the page, if the kernel clears the page in copies.
     pub(crate) is_original: AtomicU32,
 }
 
 static PAGE: AtomicPtr<Wiped> = AtomicPtr::new(null_mut());
 
-/// Returns the page, if [`begin`] has created it.
+/// Returns the page, if [`begin`] has created the page.
 pub(crate) fn page() -> Option<&'static Wiped> {
     // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }

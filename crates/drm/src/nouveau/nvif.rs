@@ -1,5 +1,5 @@
-//! Calls of objects, which are the part of `nouveau`'s interface that is named NVIF. All calls use the same request.
-//! The argument of the request names an object and an operation.
+//! Calls of objects. These calls are the part of `nouveau`'s interface that is named NVIF. All calls use the same
+//! request. The argument of the request names an object and an operation.
 //!
 //! ```text
 //! | version, kind, owner, route | token | object |   data of the kind   |
@@ -8,8 +8,8 @@
 //!
 //! Calls create and delete the device and the objects of a channel, and describe the device. The node does not store
 //! objects, because the handle by which commands refer to an object contains the class of the object. The list of a
-//! channel's classes is empty. Drivers choose the Tesla classes by the number of the chip, and read the list only to
-//! find video units, which are not emulated.
+//! channel's classes is empty. Drivers choose the Tesla classes by the number of the chip. Drivers read the list only
+//! to find video units, and video units are not emulated.
 //!
 //! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
 
@@ -36,7 +36,7 @@ const TESLA: u8 = 6;
 /// Answers an NVIF call.
 ///
 /// # Errors
-/// `ENOSYS` for another version of the interface, and `EINVAL` for a kind of call that this node does not answer.
+/// `ENOSYS` for another version of the interface. `EINVAL` for a kind of call that this node does not answer.
 pub(super) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     let mut call = NvifCall::default();
     request.exchange(argument, |found: &mut NvifCall| {

@@ -78,8 +78,8 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
                 return written;
             }
         }
-        // A link is replaced, because this library does not write frames as links. A file that exists belongs to
-        // another process, so the loop tries the next process number.
+        // If the path is a link, the frame replaces the link, because this library does not write frames as links. If
+        // the path is a file, the file belongs to another process, so the loop tries the next process number.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {

@@ -36,7 +36,7 @@ const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses:
         vertical: [v[0], v[1], v[2], v[3], 0],
         refresh: 60,
         flags: pulses,
-        // The second flag means that the driver created the mode. (`DRM_MODE_TYPE_DRIVER`)
+        // The flag with the value `1 << 6` means that the driver created the mode. (`DRM_MODE_TYPE_DRIVER`)
         kind: kind | 1 << 6,
         name: text,
     }
@@ -57,7 +57,8 @@ pub(super) fn is_valid(mode: &ModeInfo) -> bool {
 pub(super) fn edid() -> [u8; 128] {
     let mut edid = [0_u8; 128];
     edid[..8].copy_from_slice(&[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0]);
-    // The maker is RCV: three letters of five bits each. The product number is 1. The year of manufacture is 2006.
+    // The code of the maker is RCV. Each of the three letters takes five bits. The product number is 1. The year of
+    // manufacture is 2006.
     let maker =
         [b'R', b'C', b'V'].iter().fold(0_u16, |word, letter| word << 5 | u16::from(letter - b'A' + 1));
     edid[8..10].copy_from_slice(&maker.to_be_bytes());
@@ -77,7 +78,7 @@ pub(super) fn edid() -> [u8; 128] {
     edid[38..54].fill(1);
     edid[54..72].copy_from_slice(&timing(&MODES[0]));
     edid[72..90].copy_from_slice(&text(0xfc, b"Reconverge"));
-    // The range limits are 59 to 61 Hz, 30 to 50 kHz, and 70 MHz.
+    // The range limits are 59 to 61 Hz for frames, 30 to 50 kHz for lines, and 70 MHz for pixels.
     edid[90..108].copy_from_slice(&[0, 0, 0, 0xfd, 0, 59, 61, 30, 50, 7, 0, 0x0a, 32, 32, 32, 32, 32, 32]);
     edid[108..126].copy_from_slice(&text(0xff, b"1"));
     edid[127] = edid.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
@@ -135,7 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// The layout is that of E-EDID, sections 3.2, 3.10.2 and 3.12. The timing of 640x480 is that of VESA's document.
+    /// The expected layout is the layout in E-EDID, sections 3.2, 3.10.2 and 3.12. The expected timing of 640x480 is
+    /// the timing in VESA's document.
     #[test]
     fn the_description_has_a_sum_of_zero_and_the_timing_of_the_first_mode() {
         let edid = edid();
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(edid[77..88], *b"Reconverge\n");
     }
 
-    /// The coordinates of the window's pointer range over this size, see `reconverge_board::screen`.
+    /// The coordinates of the window's pointer cover exactly this size, see `reconverge_board::screen`.
     #[test]
     fn the_preferred_mode_has_the_preferred_size() {
         assert_eq!([MODES[0].horizontal[0], MODES[0].vertical[0]], PREFERRED_SIZE);

@@ -24,8 +24,8 @@ const OBJECT_ANY: u32 = 0;
 
 /// Identifier of the data with the description of the monitor (EDID).
 const EDID_BLOB: u32 = 31;
-/// Maximum size in bytes of the data that programs store, and maximum number of entries of such data. The kernel is
-/// limited only by its memory and by the range of a signed length.
+/// Maximum size in bytes of the data that programs store, and maximum number of entries of such data. The kernel limits
+/// such data only by its memory and by the range of a signed length.
 const MOST_DATA: usize = 64 << 20;
 const MOST_BLOBS: usize = 256;
 
@@ -79,7 +79,7 @@ fn property(id: u32) -> Result<&'static Property, Errno> {
 /// Returns the properties of an object and their values.
 ///
 /// # Errors
-/// `ENOENT` if the object does not exist or is of another kind, `EINVAL` if objects of this kind have no properties.
+/// `ENOENT` if the object does not exist or is of another kind. `EINVAL` if objects of this kind have no properties.
 fn properties(screen: &Screen, kind: u32, id: u32) -> Result<Vec<(u32, u64)>, Errno> {
     let (found, properties) = match id {
         CRTC => (OBJECT_CRTC, vec![]),
@@ -143,7 +143,7 @@ fn letters(name: &str) -> [u8; 32] {
 /// for the connector.
 ///
 /// # Errors
-/// `ENOENT` if the object is unknown or does not have the property, `EINVAL` if the property is fixed or does not have
+/// `ENOENT` if the object is unknown or does not have the property. `EINVAL` if the property is fixed or does not have
 /// the value.
 pub(super) fn set(state: &mut State, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
     let known = properties(&state.screen, kind, object)?;
@@ -181,10 +181,10 @@ pub(super) fn data(screen: &Screen, asked: &mut ModeBlob) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CREATEPROPBLOB`: stores data until the program deletes them.
+/// `CREATEPROPBLOB`: stores data until the program deletes the data.
 ///
 /// # Errors
-/// `EINVAL` if the length is zero or negative, `ENOMEM` if there are too many data, `EFAULT` if the data cannot be
+/// `EINVAL` if the length is zero or negative. `ENOMEM` if there are too many data. `EFAULT` if the data cannot be
 /// read.
 pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Errno> {
     let length = usize::try_from(asked.length as i32).ok().filter(|length| *length > 0);
@@ -202,7 +202,7 @@ pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Err
 /// `DESTROYPROPBLOB`
 ///
 /// # Errors
-/// `ENOENT` if the data do not exist, `EPERM` if another open file has stored the data.
+/// `ENOENT` if the data do not exist. `EPERM` if another open file has stored the data.
 pub(super) fn drop_data(screen: &mut Screen, file: FileId, blob: u32) -> Result<(), Errno> {
     match screen.blobs.get(&blob) {
         None if blob == EDID_BLOB => Err(Errno(libc::EPERM)),

@@ -1,5 +1,5 @@
-//! The picture on the screen. It consists of the framebuffer and the cursor above the framebuffer, after the gamma
-//! table is applied. This file also answers the requests for the cursor and the gamma table.
+//! The picture on the screen. It consists of the framebuffer and the cursor above the framebuffer. The gamma table is
+//! applied to the framebuffer and the cursor. This file also answers the requests for the cursor and the gamma table.
 
 use std::io;
 
@@ -81,7 +81,7 @@ pub(super) const CURSOR: u32 = 64;
 /// The cursor: a small picture above the framebuffer. A pixel has four bytes: blue, green, red and alpha.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScreenCursor {
-    /// The open file that set the cursor. The cursor ends with this file.
+    /// The open file that set the cursor. When this file ends, the cursor is removed.
     pub(super) file: FileId,
     /// The buffer with the pixels. The cursor holds a reference to the buffer.
     pub(super) buffer: Option<BufferId>,
@@ -152,7 +152,7 @@ fn lay_cursor(state: &State, picture: &mut [u8], [width, height]: [u32; 2]) {
 /// Sets or moves the cursor.
 ///
 /// # Errors
-/// `EINVAL` for unknown flags or an unsupported size, `ENOENT` for an unknown handle.
+/// `EINVAL` for unknown flags or an unsupported size. `ENOENT` for an unknown handle.
 pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     if asked.flags == 0 || asked.flags & !(CURSOR_PICTURE | CURSOR_MOVE) != 0 {
@@ -168,7 +168,8 @@ pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Er
     if asked.flags & CURSOR_MOVE != 0 {
         state.screen.cursor.place = asked.place.map(|at| at as i32);
     }
-    // A new picture is a change even if the buffer is the same, because the program may have drawn into the buffer.
+    // A new picture counts as a change even if the buffer is the same as before, because the program may have drawn
+    // into the buffer.
     let is_changed = asked.flags & CURSOR_PICTURE != 0 || state.screen.cursor.place != was_at;
     if is_changed && (was_seen || is_cursor_seen(&state.screen)) {
         refresh(state);

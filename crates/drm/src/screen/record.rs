@@ -103,8 +103,8 @@ fn frame(picture: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Factors of red, green and blue, and a constant term, all in units of 1/65536. The rows are luma, blue chroma and red
-/// chroma.
+/// Factors of red, green and blue, and a constant term, all in units of 1/65536. The first row is for luma, the second
+/// row is for blue chroma, and the third row is for red chroma.
 ///
 /// Source: BT.601-7, 2.5.1 and 2.5.3. Luma is 0.299 R + 0.587 G + 0.114 B, scaled to 219 steps above 16. The chromas
 /// are (B - luma) / 1.772 and (R - luma) / 1.402, scaled to 224 steps around 128.
@@ -124,8 +124,8 @@ mod tests {
         PLANES.map(|plane| sample(plane, pixel))
     }
 
-    /// The expected values of black and white are from BT.601-7, table 3. The values of colours
-    /// are from EBU Tech 3280, the bars of 100 %.
+    /// The expected values of black and white are from BT.601-7, table 3. The expected values of colours are the values
+    /// of the 100 % colour bars in EBU Tech 3280.
     #[test]
     fn colours_are_those_of_bt_601_in_the_limited_range() {
         for (pixel, expected) in [

@@ -160,7 +160,7 @@ fn frames_of_a_second_process_have_names_of_their_own_and_links_are_replaced() {
     saved(&mut second, b"2");
     saved(&mut second, b"2");
     saved(&mut first, b"1");
-    // The first process is now treated as a forked copy.
+    // From here on, the test treats the first process as a forked copy.
     first.copied();
     let names = saved(&mut first, b"3");
     let expected =
@@ -600,8 +600,8 @@ fn lists_are_given_in_part_where_the_kernel_does_so() {
     assert_eq!((ask(&node, MODE_GETPLANE, &mut asked), asked.format_count), (Ok(()), 5));
 }
 
-/// On a Radeon, the expected error is that of the kernel's `drm_plane_helper.c`. On a GeForce, the driver only switches
-/// the plane off.
+/// On a Radeon, the expected error is the error of the kernel's `drm_plane_helper.c`. On a GeForce, the driver only
+/// switches the plane off.
 #[test]
 fn a_screen_without_a_plane_keeps_its_size() {
     for (chip, answer) in [("rv770", Err(Errno(libc::EINVAL))), ("gt215", Ok(()))] {

@@ -42,7 +42,7 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        // The product is computed in 128 bits, because the product exceeds 64 bits for a count of 9 years.
+        // The product is computed in 128 bits, because the product exceeds 64 bits for the frame count of 9 years.
         let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
         (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
@@ -96,7 +96,8 @@ impl Screen {
 /// would wait.
 const LONGEST: u64 = 1 << 33;
 
-/// Returns the count at which a wait ends. If the count `until` has passed, the wait ends now, or at the next count.
+/// Returns the count at which a wait ends. If the count `until` has passed, the wait ends at the next count if
+/// `next_on_miss` is set. Otherwise, the wait for a passed count ends at once.
 ///
 /// Counts wrap. Here, a count has passed if the count is in the half of all counts that precedes the current count. In
 /// the kernel (`drm_vblank_passed`), a count has passed if the count is one of the last 2^23 counts.
@@ -111,7 +112,7 @@ fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
 /// `WAIT_VBLANK`
 ///
 /// # Errors
-/// `EINVAL` if the screen is off or a flag is not supported, `ENOMEM` if too many events are queued.
+/// `EINVAL` if the screen is off or a flag is not supported. `ENOMEM` if too many events are queued.
 pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errno> {
     let screen = &mut state.screen;
     if asked.kind & WHICH != 0 || asked.kind & !WAIT_FLAGS != 0 || screen.shown.is_none() {

@@ -1,7 +1,7 @@
 //! Sends frames to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
 //!
-//! The window reads all frames and draws the newest one. A program waits up to [`LONGEST`] for the window. If the
-//! window does not respond or is closed, the program continues without the window.
+//! The window reads all frames and draws only the newest frame. A program waits up to [`LONGEST`] for the window. If
+//! the window does not respond or is closed, the program continues without the window.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -57,7 +57,8 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
         stream.set_write_timeout(Some(left().ok_or(ErrorKind::TimedOut)?))?;
         // SAFETY: the address and the length belong to a slice.
         let sent = unsafe {
-            // If the window is closed during the call, `write` would end the program with a signal.
+            // The code does not call `write`, because `write` would end the program with a signal if the window is
+            // closed during the call.
             libc::send(stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
         };
         match usize::try_from(sent) {
@@ -83,7 +84,7 @@ fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<U
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and no other value owns it.
+    // SAFETY: the descriptor is new, and no other value owns the descriptor.
     let stream = unsafe { UnixStream::from_raw_fd(socket) };
     loop {
         // The time limit for writes also applies to `connect` (`socket(7)`, `SO_SNDTIMEO`).

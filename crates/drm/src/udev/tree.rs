@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::input::{self, InputDevice};
 use crate::paths::{self, CARD, CARD_NUMBER, NUMBER, PATH};
 
-/// An entry of a list that libudev returns. The strings of the entry exist as long as the list.
+/// An entry of a list that libudev returns. The strings of the entry exist as long as the list exists.
 #[derive(Debug)]
 pub struct UdevList {
     next: *const UdevList,
