@@ -154,8 +154,8 @@ pub enum ArrayError {
     NoRoom(#[from] NoRoom),
 }
 
-/// Maximum number of copies of an array in memory: the loaded array, the converted array, the array in the launch, and
-/// the array in an output.
+/// Maximum number of copies of an array in memory. The copies are the loaded array, the converted array, the array in
+/// the launch, and the array in an output.
 const COPIES: u64 = 4;
 
 /// Estimate of the memory that parsing a JSON text needs, as a multiple of the text's length.
@@ -228,7 +228,7 @@ impl Array {
     ///
     /// # Errors
     /// Returns an error for the first element that the new type cannot hold exactly. Conversion to `f32` does not
-    /// return an error. It rounds the elements, and a NaN stays a NaN.
+    /// return an error. This conversion rounds the elements. A NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -295,7 +295,7 @@ impl Array {
         self.element(index).as_f64()
     }
 
-    /// Returns an element as text. A float has a decimal point, as in JSON.
+    /// Returns an element as text. The text of a floating-point number has a decimal point, as in JSON.
     pub fn text(&self, index: usize) -> String {
         match self.element(index) {
             Element::Integer(value) => value.to_string(),
@@ -305,7 +305,8 @@ impl Array {
     }
 
     /// Returns the elements as nested JSON lists of numbers. JSON cannot represent NaN and infinity, so these elements
-    /// become strings. For a large array, serialise the `Array` directly, which does not need extra memory.
+    /// become strings. For a large array, serialise the `Array` directly. Direct serialisation does not need extra
+    /// memory.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -379,7 +380,7 @@ impl Array {
         Ok(if value_of("fortran_order")?.starts_with("True") { array.to_rows() } else { array })
     }
 
-    /// Converts an array whose bytes are in column-major order to row-major order.
+    /// Converts an array from column-major order to row-major order.
     fn to_rows(&self) -> Array {
         let (size, count) = (self.dtype.bytes(), self.len());
         let mut bytes = Vec::with_capacity(self.bytes.len());
@@ -472,10 +473,10 @@ impl Array {
 
     /// Parses an array literal of the command line. The literal is a list `1,2.5,-3`, rows `(1,2),(3,4)`, or a range
     /// `0..64` or `0..1..0.125`. A range does not include its end. A type with a size, such as `f32[64]` or `u32[8,4]`,
-    /// is an array of zeros.
+    /// stands for an array of zeros.
     ///
     /// # Errors
-    /// Returns an error if the text is not such a literal, or if the array needs more memory than is available.
+    /// Returns an error if the text is not an array literal, or if the array needs more memory than is available.
     pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
         let unknown = || ArrayError::Literal(text.to_owned());
         if let Some((name, sizes)) = text.split_once('[') {
@@ -529,8 +530,8 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Serialises the array as nested lists of numbers. The result is the same as that of [`Array::to_json`], but only one
-/// element at a time is converted.
+/// Serialises the array as nested lists of numbers. The output equals the output of [`Array::to_json`], but the
+/// serialiser converts only one element at a time.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)

@@ -1,4 +1,4 @@
-//! Counts of a run, which the conditions of a launch file check.
+//! Computes the counts of a run. The conditions of a launch file check these counts.
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Options, Statistics};

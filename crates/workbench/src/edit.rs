@@ -33,7 +33,7 @@ pub enum EditError {
     /// The text does not assemble. The positions of the errors refer to the text.
     #[error("the text does not assemble: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Text(Vec<Diagnostic>),
-    /// The new instruction has a different length than the old one.
+    /// The length of the new instruction differs from the length of the old instruction.
     #[error("expected {wanted}, as in the old instruction `{old}`; found {found} in `{text}`{help}")]
     Length {
         /// Text of the new instruction.
@@ -112,8 +112,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // No line of the listing contains the literals of an ALU group. The literals may change with the operation that
-    // reads them.
+    // No line of the listing contains the literals of an ALU group. A literal may change together with the operation
+    // that reads the literal.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
@@ -136,7 +136,7 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
 }
 
 /// Returns the range of an instruction's text in a listing. The range does not contain the labels and directives before
-/// the instruction, the comment after it, or the line end.
+/// the instruction, the comment after the instruction, or the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;

@@ -145,7 +145,7 @@ pub trait Cause: fmt::Display + fmt::Debug {
         None
     }
 
-    /// If the cause is a race, returns the address of the other instruction.
+    /// If the cause is a race between two instructions, returns the address of the instruction that did not trap.
     fn other(&self) -> Option<u32> {
         None
     }
@@ -178,7 +178,7 @@ pub struct Trapped {
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
-    /// Address and text of the other instruction, if the cause is a race.
+    /// If the cause is a race between two instructions, the address and text of the instruction that did not trap.
     pub other: Option<(u32, Option<String>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Words of a group's flow state, which fault injection and the debugger read and change.
+//! The words of a group's flow state. Fault injection and the debugger read and change these words.
 //!
 //! [`Inspect::words`] lists the words of flow state that exist at present, and [`Inspect::word`] reads a word. A word
 //! has up to 64 bits. [`Word::bits`] states which bits the word has. A mask has one bit per lane, and a counter is a
@@ -17,7 +17,7 @@ reconverge_isa::choices! {
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Kind {
         /// Predicate bits. R500 has four predicate bits per lane and the ALU result. R700 has predicate bits inside an
-        /// ALU clause. On Tesla, the predicate bits are `$c`.
+        /// ALU clause. On Tesla, the predicate bits are the bits of the registers `$c`.
         Predicate = "predicate",
         /// The active lanes of the next instruction.
         ActiveMask = "active-mask",

@@ -21,7 +21,7 @@ pub fn formats(isa: Isa) -> Vec<&'static str> {
     [HEX, HEX32, BIN].iter().chain(machine(isa).containers()).copied().collect()
 }
 
-/// Words as hexadecimal text, after a comment with the machine and the chip.
+/// The words of the program as hexadecimal text. A comment with the machine and the chip precedes the words.
 pub const HEX: &str = "hex";
 /// Words as hexadecimal text without a comment, one per line, as in collections of shaders.
 pub const HEX32: &str = "hex32";
@@ -105,7 +105,7 @@ fn few(lines: &[String]) -> String {
 
 /// Returns the bytes of a file of this format. If the format cannot hold a part of the program that affects results,
 /// returns an error unless `drop_state` is set. Names and declarations do not affect results. If the format cannot hold
-/// some of them, a note lists these names and declarations.
+/// a name or declaration, a note lists this name or declaration.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -125,7 +125,7 @@ pub fn write(
         let fits = formats(target.isa).into_iter().filter(holds).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
-    // A container that has notes has already reported these losses in the notes.
+    // If the container has notes, the notes already name the parts that the container cannot hold.
     if written.notes.is_empty() || !kept.same {
         written.notes.push(format!("{format} cannot hold {}", few(&kept.lines)));
     }
@@ -134,7 +134,7 @@ pub fn write(
 
 /// Result of the comparison of a program with the file to which the program was written.
 struct Kept {
-    /// Whether the program in the file has the same results.
+    /// Whether the program in the file has the same results as the original program.
     same: bool,
     /// Lines of the program's text that the file does not hold.
     lines: Vec<String>,

@@ -9,8 +9,9 @@
 //! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1, up to 255.
 //!   R500 does not have integers, so R500 does not have this kernel.
 //!
-//! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles it and prepares its launch. [`Kernel::counts`] reads
-//! the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal [`Kernel::golden`].
+//! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles the kernel and prepares the kernel's launch.
+//! [`Kernel::counts`] reads the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal
+//! [`Kernel::golden`].
 
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
 /// How a machine runs a kernel. The parts are the machine, the function that returns the machine's part of the launch,
-/// the output with the counts, and the unit: the number of lanes must be a multiple of the unit.
+/// the output with the counts, and the unit. The number of lanes must be a multiple of the unit.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(

@@ -10,8 +10,8 @@ use reconverge_isa::source::closest;
 /// Rewrites a deserializer's message about an unknown field. The new message has the unknown key, the most similar
 /// legal key, and all legal keys.
 ///
-/// `more` has legal keys that the original message does not list. If the message is about another problem than an
-/// unknown field, the function returns the message unchanged.
+/// `more` has legal keys that the original message does not list. If the message is not about an unknown field, the
+/// function returns the message unchanged.
 pub fn complaint(message: &str, more: &[&str]) -> String {
     let message = message.trim_end();
     let Some((found, mut known, rest)) = unknown_field(message) else { return message.to_owned() };

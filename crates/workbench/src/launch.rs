@@ -114,7 +114,7 @@ fn of_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the number of the line with a byte position in a text. Lines count from 1.
+/// Returns the number of the line that contains the byte position `at` of a text. Lines count from 1.
 fn line_in(text: &str, at: usize) -> Option<usize> {
     text.get(..at).map(|before| before.matches('\n').count() + 1)
 }
@@ -383,8 +383,8 @@ impl LaunchFile {
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
         let session = self.prepare(image, program, files)?;
-        // `session.run` consumes the session, so the conditions need a copy. They may require a second run, which is
-        // observed.
+        // `session.run` consumes the session, so the check of the conditions needs a copy of the session. The check may
+        // run and observe this copy.
         let again = (!self.common.expect.holds.is_empty()).then(|| session.copy());
         let outcome = session.run(&options)?;
         let mut result = self.result(&*outcome, files)?;
@@ -419,7 +419,7 @@ impl LaunchFile {
                 Ok(text) => result.held.push(text),
                 Err(text) if is_right => {
                     result.mismatches.push(format!("the results are correct, but {text}"));
-                    // Only the first failed condition mentions that the results are correct.
+                    // Only the message about the first failed condition states that the results are correct.
                     is_right = false;
                 }
                 Err(text) => result.mismatches.push(text),
@@ -487,7 +487,7 @@ mod tests {
         assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown key `grid`"));
     }
 
-    /// The message states the line, suggests the intended key, and lists the common keys and the machine's keys.
+    /// The message states the line, suggests the most similar key, and lists the common keys and the machine's keys.
     #[test]
     fn an_unknown_key_has_its_line_a_suggestion_and_the_whole_list() {
         let error = LaunchFile::parse("isa = \"tesla\"\nblcok = [1]\n").unwrap_err();

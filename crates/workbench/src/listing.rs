@@ -25,7 +25,7 @@ pub struct Style {
 pub struct Listing {
     /// The text, which the assembler accepts.
     pub text: String,
-    /// For each instruction, its words and the end of its text.
+    /// For each instruction, the words of the instruction and the end of the instruction's text.
     pub(crate) marks: Vec<Mark>,
 }
 
@@ -40,12 +40,13 @@ pub struct Line {
     pub label: Option<String>,
     /// Text of the instruction or directive, without comments and indentation. Some R500 instructions take two lines.
     pub text: String,
-    /// Number of flow constructs that contain the instruction. It is known only if the listing has
+    /// Number of flow constructs that contain the instruction. The listing has this number only with
     /// [`Style::structure`].
     pub depth: usize,
     /// The comments after the instruction.
     pub notes: Vec<String>,
-    /// Line number in the listing, from 1. If the text takes several lines, the number of the first of these lines.
+    /// Line number in the listing, from 1. If the text takes several lines, `source_line` is the number of the first of
+    /// these lines.
     pub source_line: usize,
 }
 

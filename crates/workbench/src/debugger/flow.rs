@@ -49,7 +49,7 @@ pub(super) fn meant(word: &str) -> Option<&'static str> {
 }
 
 /// Returns R500's branch counters as text. Each line has a counter value and the lanes whose counter has this value.
-/// The smallest value comes first, because it belongs to the innermost branch.
+/// The smallest value comes first, because the smallest value belongs to the innermost branch.
 pub(super) fn branch_counters(debugger: &Debugger) -> String {
     if debugger.stepping().current() != Some(debugger.group()) {
         return String::new();

@@ -1,8 +1,9 @@
 //! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
 //!
 //! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. A memory space that is
-//! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register is an
-//! unsigned integer unless the other operand is a float (`1.5`) or negative (`-1`).
+//! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register in an
+//! operation is a float if the other operand is a float (`1.5`), and a signed integer if the other operand is negative
+//! (`-1`). In all other cases, the register is an unsigned integer.
 
 use std::fmt;
 
@@ -40,8 +41,8 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// A binary operator. The parser takes the first operator in this list that matches the text, so a longer operator
-    /// comes before an operator that is its prefix.
+    /// A binary operator. The parser takes the first operator in this list that matches the text. So an operator that
+    /// is the start of a longer operator comes after the longer operator.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -65,8 +66,8 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is that of C, except
-    /// that comparisons bind looser than bit operators.
+    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is the order in C
+    /// with one exception: bit operators bind tighter than comparisons.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -229,7 +230,8 @@ impl Formula {
     /// the formula is true, or `Some(None)` if the formula does not depend on the lane.
     ///
     /// # Errors
-    /// Returns an error if the formula cannot be evaluated for an active lane and is not true for any active lane.
+    /// Returns an error if the formula is not true for any active lane, and its evaluation fails for at least one
+    /// active lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -245,8 +247,8 @@ impl Formula {
         failed.map_or(Ok(None), Err)
     }
 
-    /// Returns the left operand if the formula is a comparison, and otherwise the formula. A message about a failed
-    /// comparison shows the value of the left operand.
+    /// If the formula is a comparison, returns the left operand. Otherwise, returns the whole formula. A message about
+    /// a failed comparison shows the value of the left operand.
     pub(super) fn compared(&self) -> Formula {
         let root = match &self.root {
             Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,
@@ -567,7 +569,7 @@ impl<'a> Parser<'a> {
             let all: Vec<&str> = spaces.iter().map(|space| space.name).collect();
             return Err(format!("unknown memory `{name}`; expected one of {}", all.join(", ")));
         }
-        // The name may continue with an index or a channel: `temp[3].r`, `R1.x`.
+        // The name of a register may continue with an index or a channel: `temp[3].r`, `R1.x`.
         if self.rest.starts_with('[') {
             self.word(|letter| letter.is_ascii_digit() || letter == '[' || letter == ']');
         }

@@ -1,4 +1,5 @@
-//! Texts of log stops. A log stop prints its text instead of stopping the debugger: `n is {$r3@5}, lanes {lanes}`.
+//! Texts of log stops. A log stop prints its text instead of stopping the debugger. An example of a text is `n is
+//! {$r3@5}, lanes {lanes}`.
 
 use reconverge_simt::Lane;
 

@@ -76,8 +76,8 @@ pub enum Halt {
     Interrupted,
 }
 
-/// A manual change of state. The debugger stores the change with its step. If the debugger goes back before that step
-/// and then forward again, it repeats the change.
+/// A manual change of state. The debugger stores the change with the step at which the user made the change. If the
+/// debugger goes back before that step and then forward again, the debugger repeats the change at that step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A change of a register.
@@ -157,7 +157,7 @@ pub struct Debugger {
 }
 
 impl Debugger {
-    /// Creates a debugger for a launch before its first instruction.
+    /// Creates a debugger for a launch. The debugger stands before the first instruction of the launch.
     ///
     /// # Errors
     /// Returns an error if the launch cannot be stepped, or if the program does not have a listing.
@@ -321,7 +321,7 @@ impl Debugger {
         self.stepping.lanes(0).len().max(self.stepping.lanes(self.group).len())
     }
 
-    /// Returns the next instruction of the selected group, and its lanes.
+    /// Returns the next instruction of the selected group, and the lanes that execute this instruction.
     pub fn issue(&self) -> Option<Issue> {
         match self.stepping.state(self.group) {
             GroupState::Running => self.stepping.issue(self.group),
@@ -445,7 +445,7 @@ impl Debugger {
         }
     }
 
-    /// Returns all bytes of a memory space. If the space consists of buffers, returns their bytes.
+    /// Returns all bytes of a memory space. If the space consists of buffers, returns the bytes of the buffers.
     fn contents(&self, space: &str, group: usize, lane: Lane) -> Vec<u8> {
         let buffers = self.stepping.buffers(space, group, lane);
         let read = |address: u64, count: usize| {
@@ -506,7 +506,7 @@ impl Debugger {
         None
     }
 
-    /// If a manual change has left the group that runs next without active lanes, ends this group. No instruction runs,
+    /// Ends the group that runs next if a manual change has left this group without active lanes. No instruction runs,
     /// so the step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
@@ -716,7 +716,7 @@ impl Debugger {
 
     // ---- Backward
 
-    /// Goes forward or backward to a step. The instruction of this step has not run yet in the new state.
+    /// Goes forward or backward to a step. The debugger stops before the instruction of this step runs.
     pub fn go_to(&mut self, position: u64) -> Halt {
         let from = self.snapshots.partition_point(|(at, _)| *at <= position).saturating_sub(1);
         if position < self.position {
@@ -809,18 +809,18 @@ impl Debugger {
         Halt::There
     }
 
-    /// Returns in a few words why a lane of the group runs or does not run: `parked at 0x48: branch`.
+    /// Returns a short reason why a lane of the group runs or does not run, for example `parked at 0x48: branch`.
     pub fn why_short(&self, lane: Lane) -> String {
         self.reason(lane).0
     }
 
-    /// Returns in a sentence why a lane of the group runs or does not run.
+    /// Returns a sentence that states why a lane of the group runs or does not run.
     pub fn why(&self, lane: Lane) -> String {
         self.reason(lane).1
     }
 
     /// Returns the reason why a lane of the group runs or does not run. The first text states the reason in a few
-    /// words, and the second text in a sentence.
+    /// words. The second text states the reason in a sentence.
     fn reason(&self, lane: Lane) -> (String, String) {
         let both = |few: &str, more: &str| (few.to_owned(), more.to_owned());
         match self.stepping.state(self.group) {
@@ -864,7 +864,7 @@ impl Debugger {
         self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
-    /// Returns the innermost row of the group's stack that contains `lane` and from which the lanes continue at `pc`.
+    /// Returns the innermost row of the group's stack that contains `lane` and whose lanes continue at `pc`.
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))

@@ -133,7 +133,8 @@ pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> St
     }
 }
 
-/// Parses a register, and a lane after `@` if present. `@any` has the same meaning as no lane.
+/// Parses a register. If `@` follows the register, also parses the lane after `@`. `@any` has the same meaning as no
+/// lane.
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
@@ -177,8 +178,9 @@ const MOST_REPEATED: usize = 100;
 /// Shortens every text between backticks in a message.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // Parts with odd numbers are between backticks, so they quote the user. If the user's text contains a backtick,
-        // parts with even numbers may quote the user instead. So parts with even numbers also have a limit.
+        // A part with an odd number is text between backticks, so this part quotes the user's text. If the user's text
+        // itself contains a backtick, a part with an even number may also quote the user's text. So the parts with even
+        // numbers also have a limit.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),

@@ -12,8 +12,8 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. The parser takes the first sign in this list that matches the text, so a longer sign
-    /// comes before a sign that is its prefix.
+    /// A comparison of two values. The parser takes the first sign in this list that matches the text. So a sign that
+    /// is the start of a longer sign comes after the longer sign.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -165,8 +165,8 @@ pub struct Stop {
     pub only: Only,
     /// The text of the command that set the stop.
     pub text: String,
-    /// Steps at which the stop was reached so far, including the steps whose hits [`Only::hits`] excludes. Because the
-    /// steps are stored, a hit has the same number when the launch is replayed.
+    /// Steps at which the stop was reached so far, including the steps whose hits [`Only::hits`] excludes. The number
+    /// of a hit follows from the stored steps. So when the launch is replayed, each hit gets the same number again.
     reached: BTreeSet<u64>,
     /// First step at which the condition could not be evaluated. The debugger reports the failure only at this step,
     /// not at later steps.
@@ -292,7 +292,7 @@ impl Stops {
     }
 }
 
-/// A stop that is reached, before its hits are counted.
+/// A reached stop whose hits are not counted yet.
 struct Reached {
     group: usize,
     /// The lane for which the condition is true, if the condition depends on a lane.

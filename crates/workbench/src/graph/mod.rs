@@ -53,7 +53,8 @@ pub struct Row {
     pub text: String,
     /// Whether lanes may diverge at the instruction.
     pub diverges: bool,
-    /// If lanes reconverge at the instruction, the manual's name of the flow construct that ends there.
+    /// The manual's name of the flow construct that ends at the instruction. `None` if lanes do not reconverge at the
+    /// instruction.
     pub reconverges: Option<&'static str>,
 }
 
@@ -66,9 +67,9 @@ pub struct Way {
     pub to: usize,
     /// Kind of the edge, such as a jump or a call.
     pub kind: EdgeKind,
-    /// Number of lanes that took the edge. A lane takes the edge if it executes the last instruction of `from` and then
-    /// the first instruction of `to`, or if it passes along the edge while it waits. So the sum over all edges into a
-    /// block is the number of lanes that execute or pass the block.
+    /// Number of lanes that took the edge. A lane takes the edge if the lane executes the last instruction of `from`
+    /// and then the first instruction of `to`. A waiting lane takes the edge if the lane passes along the edge while
+    /// the lane waits. So the sum over all edges into a block is the number of lanes that execute or pass the block.
     pub lanes: Option<u64>,
 }
 
@@ -188,7 +189,8 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // If several edges have the same source and target, the first of these edges gets all of the lanes.
+                // If several edges have the same source and target, the first of these edges gets all lanes that went
+                // from this source to this target.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
@@ -246,8 +248,7 @@ impl Passages {
         Passages { profile: Profile::new(width), ways: HashMap::new(), last: HashMap::new() }
     }
 
-    /// Returns the number of lanes that executed the instruction at `from` and, as the next instruction, the
-    /// instruction at `to`.
+    /// Returns the number of lanes that executed the instruction at `to` directly after the instruction at `from`.
     pub fn lanes(&self, from: u32, to: u32) -> u64 {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }

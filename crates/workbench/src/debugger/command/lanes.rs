@@ -58,7 +58,7 @@ pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<Str
     [Some(row.kind.to_owned()), pc, mask, count].into_iter().flatten().collect()
 }
 
-/// Lists the running groups and the next instruction of each.
+/// Lists the running groups and the next instruction of each group.
 pub(super) fn groups(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let stepping = debugger.stepping();

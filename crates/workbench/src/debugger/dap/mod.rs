@@ -208,8 +208,8 @@ const REQUESTS: [&str; 35] = [
 ];
 
 impl Adapter {
-    /// Handles a request from the client: sends the response, and then sends events. If the request starts a movement,
-    /// the movement runs between the response and the events.
+    /// Handles a request from the client. The adapter first sends the response and then sends the events. If the
+    /// request starts a movement, the movement runs between the response and the events.
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {
@@ -373,7 +373,7 @@ impl Adapter {
             "completions" => self.completions(arguments)?,
             "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
-            // Requests are read only between movements, so the movement that the client meant to pause has
+            // The adapter reads requests only between movements. So the movement that the client wanted to pause has
             // already ended.
             "pause" => Value::Null,
             _ => {
@@ -414,7 +414,8 @@ impl Adapter {
 
     /// Returns two targets for the instruction of a line: one for running forward to the instruction, and one for
     /// running backward. In the protocol, a jump may skip the code before the target. The machines cannot skip code, so
-    /// the launch runs all code up to the target. The labels of the targets state this.
+    /// the launch runs all code up to the target. The labels of the targets state that the launch runs forward or
+    /// backward.
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];

@@ -230,8 +230,8 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // A number of instructions that is larger than the length of any program. It is so small that adding other
-        // numbers to it does not overflow.
+        // A number of instructions that is larger than the length of any program. This number is small enough that a
+        // sum of this number and another number does not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -262,7 +262,7 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Clients require that each entry has its own address, also for entries outside the program. Entries
+                // Clients require a distinct address for each entry, even for entries outside the program. Entries
                 // before the program get negative addresses.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
