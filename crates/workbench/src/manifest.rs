@@ -326,7 +326,8 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
-            // If the length is not a multiple of the element size, the comparison is of bytes instead of elements.
+            // If the length of the buffer is not a multiple of the element size, the function compares bytes instead of
+            // elements.
             let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
             let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
             let (wanted, found) = (array(wanted.to_vec()), array(found));

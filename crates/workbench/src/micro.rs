@@ -1,9 +1,9 @@
 //! Programs that repeat a single instruction in a loop. The command `bench --micro` uses the programs to measure the
 //! cost of instructions. Each [`Row`] is an instruction with a pattern of addresses and active lanes.
 //!
-//! The program of a row first sets up registers. Its loop then contains [`COPIES`] copies of the instruction. `bench`
-//! measures the same program with an empty loop, and subtracts the cost of the empty loop. The programs are assembler
-//! sources and run like any other program.
+//! The program of a row first sets up registers, and then runs a loop. The body of the loop contains [`COPIES`] copies
+//! of the instruction. `bench` measures the same program with an empty loop, and subtracts the cost of the empty loop.
+//! The programs are assembler sources and run like any other program.
 
 mod r500;
 mod r700;
@@ -58,7 +58,7 @@ pub struct Row {
     pub isa: Isa,
     /// Description of the instruction and of its pattern of addresses and active lanes.
     pub name: &'static str,
-    /// Upper limit that the cost should meet, as a multiple of the cost of [`unit()`].
+    /// Upper limit for the cost of the instruction, as a multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
     /// The line that begins the clause with the copies of the instruction. Empty if the machine does not have clauses.
@@ -66,7 +66,8 @@ pub struct Row {
     /// Text of the instruction. `{n}` stands for the index of the copy. `{d}` stands for the number of a register that
     /// only this copy writes. `{q}` stands for one of four register numbers.
     body: &'static str,
-    /// Instructions that must precede the measured instruction in each copy. The empty loop also contains them.
+    /// Instructions that must precede the measured instruction in each copy. The empty loop also contains these
+    /// instructions.
     ahead: &'static str,
 }
 
@@ -112,7 +113,8 @@ impl Row {
     /// Returns a session that is ready to run the program of [`Row::source`] with [`GROUPS`] groups.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Both errors are defects of this
+    /// crate.
     pub fn prepare(&self, rounds: u32, alone: bool) -> Result<Session, KernelError> {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;

@@ -27,8 +27,8 @@ use mechanism::{ReportRow, heading};
 use record::Recorder;
 use written::Written;
 
-/// Maximum number of rows that a report shows of an output. It is also the maximum number of columns, and the maximum
-/// number of outputs.
+/// Maximum number of rows that a report shows of an output. A report also shows at most this number of columns of an
+/// output, and at most this number of outputs.
 const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
@@ -43,8 +43,8 @@ pub struct Bounds {
     pub steps: usize,
     /// Maximum number of recorded register values. A write to a register counts as one value per lane.
     pub values: usize,
-    /// Maximum number of bytes of the report in a page. If a report is larger, registers are omitted first. If the
-    /// report is still larger, steps are omitted too.
+    /// Maximum number of bytes of the report in a page. If a report is larger, the recorder first omits registers. If
+    /// the report is still larger, the recorder also omits steps.
     pub bytes: usize,
 }
 
@@ -127,8 +127,8 @@ struct ReportOutput {
     left_columns: usize,
 }
 
-/// A grade of exactness. It has a list of the operations with this grade, and states how often each operation was
-/// issued.
+/// A grade of exactness. `ReportGrade` has a list of the operations with this grade, and states how often each
+/// operation was issued.
 #[derive(Clone, Debug, Serialize)]
 struct ReportGrade {
     grade: &'static str,
@@ -168,7 +168,8 @@ pub struct Report {
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
-    /// The registers of each group when the group starts. They are stored as writes at the group's first step.
+    /// The registers of each group when the group starts. The report stores these registers as writes at the group's
+    /// first step.
     initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
@@ -186,7 +187,7 @@ pub struct Subject<'a> {
     pub opened: &'a Opened,
     /// The program.
     pub program: &'a Program,
-    /// The text of the file, if it is a source.
+    /// The text of the file, if the file is a source.
     pub source: Option<&'a str>,
 }
 
@@ -206,7 +207,7 @@ impl Report {
         self.outcome.mismatches.extend_from_slice(mismatches);
     }
 
-    /// Runs a launch and records it. If the program traps, the report ends with the trap.
+    /// Runs a launch and records the run. If the program traps, the report ends with the trap.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine, or if the program cannot be disassembled. Also

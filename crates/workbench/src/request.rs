@@ -28,9 +28,9 @@ use crate::values::{Files, Loaded, Values};
 pub struct Common {
     /// Path of the program's file.
     pub program: Option<String>,
-    /// Name of the program to use if the file contains several programs.
+    /// Name of the program that runs if the file contains several programs.
     pub kernel: Option<String>,
-    /// The chip. It replaces the chip that the program's file states.
+    /// The chip. This chip replaces the chip that the program's file states.
     pub chip: Option<String>,
     /// The program type, if the program's file does not state the program type.
     pub stage: Option<String>,
@@ -69,8 +69,8 @@ pub struct Request<'a> {
     pub image: &'a File,
     /// The program.
     pub program: &'a Program,
-    /// The machine and the chip. If the launch states a chip, this is the launch's chip. Otherwise, it is the chip of
-    /// the program's file.
+    /// The machine and the chip. If the launch states a chip, the target has the launch's chip. Otherwise, the target
+    /// has the chip of the program's file.
     pub target: &'a Target,
     /// Reads the files that the launch names.
     pub files: &'a dyn Files,
@@ -149,7 +149,7 @@ pub struct TextureValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerValues {
-    /// Number of the sampler. On R500, this is the unit of the sampler's texture.
+    /// Number of the sampler. On R500, this number is the texture unit of the sampler's texture.
     pub number: u8,
     /// Wrap modes for s, t and r, each one of [`WRAPS`].
     pub wrap: Option<[String; 3]>,
@@ -181,11 +181,12 @@ pub struct SamplerValues {
 }
 
 impl SamplerValues {
-    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode for s, t and r, or three
-    /// modes separated by `/`. `border` takes four numbers separated by `/`.
+    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode that applies to s, t and
+    /// r, or three modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
     /// # Errors
-    /// Returns an error if the text does not have this form, if a field is unknown, or if a value is invalid.
+    /// Returns an error if the text does not have the form `NUMBER=FIELD=VALUE`, if a field is unknown, or if a value
+    /// is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
         let form = || wrong("expected 0=mag=linear,wrap=repeat, with the fields of [[sampler]]");
@@ -509,7 +510,7 @@ pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'
 /// Parses a size such as `8x8`.
 ///
 /// # Errors
-/// Returns an error if the text does not have this form.
+/// Returns an error if the text does not have the form of a size.
 pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
     sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; expected 64 or 8x8")))

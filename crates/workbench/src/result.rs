@@ -31,7 +31,7 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// Report of the executed instructions and their exactness.
     pub report: Report,
-    /// After a run in lockstep, the number of instructions that the fast engine ran on each of its paths.
+    /// After a run in lockstep, the number of instructions that the fast engine ran on each path of this engine.
     pub shares: Shares,
     /// Problems that strict mode finds in the state at the program's end.
     pub findings: Vec<String>,
@@ -198,7 +198,7 @@ pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<S
     Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
 }
 
-/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element; the
+/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element. The
 /// description uses this offset.
 pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
     let size = found.dtype.bytes();

@@ -32,19 +32,20 @@ use crate::trace::{self, Recorded, Sink};
 
 /// The results of a run. Arrays are created only when they are requested.
 pub trait Outcome: Send {
-    /// Returns the counts, as the machine's documentation defines them.
+    /// Returns the counts that the machine's documentation defines.
     fn statistics(&self) -> Statistics;
 
     /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each of its paths.
+    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each path of this
+    /// engine.
     fn shares(&self) -> Shares {
         Shares::default()
     }
 
-    /// Returns the problem that strict mode finds in the state at the program's end, if there is one. The results are
-    /// valid even if there is a problem.
+    /// Returns the problem that strict mode finds in the state at the program's end. Returns `None` if strict mode does
+    /// not find a problem. The results are valid even if strict mode finds a problem.
     fn finding(&self) -> Option<String> {
         None
     }
@@ -59,7 +60,7 @@ pub trait Outcome: Send {
     }
 }
 
-/// A launch of one machine that is ready to run. [`Session`] wraps it.
+/// A launch of one machine that is ready to run. [`Session`] wraps this launch.
 pub trait Ready: Any + Send + Sync {
     /// Returns a copy of the launch.
     fn copy(&self) -> Box<dyn Ready>;
@@ -143,7 +144,8 @@ pub trait Inspect {
 
 /// A launch of one machine that is executed step by step. The default methods assume that groups run one after another.
 pub trait Steps: Inspect + Send + Sync {
-    /// Returns a copy, which can serve as a snapshot. The copy and the original share the state that does not change.
+    /// Returns a copy of the launch. The copy can serve as a snapshot. The copy and the original share the parts of the
+    /// state that do not change.
     fn copy(&self) -> Box<dyn Steps>;
 
     /// Returns the number of lanes of the launch, and the number of lanes of a group.
@@ -183,8 +185,9 @@ pub trait Steps: Inspect + Send + Sync {
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
-    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
+    /// engine that the options state, the method uses this engine. Otherwise, the method steps one instruction at a
+    /// time.
     ///
     /// # Errors
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
@@ -216,8 +219,8 @@ pub trait Steps: Inspect + Send + Sync {
         None
     }
 
-    /// Exchanges the program. The next instruction is the first instruction of the new program that runs. The new
-    /// program must have the same number of words as the old program. Returns `false` if the program cannot be
+    /// Exchanges the program. The next instruction that the launch executes is an instruction of the new program. The
+    /// new program must have the same number of words as the old program. Returns `false` if the program cannot be
     /// exchanged.
     fn set_program(&mut self, _program: &Program) -> bool {
         false
@@ -339,7 +342,7 @@ pub struct RegisterClass {
     /// Names of the channels; empty if a register is a single word.
     pub channels: &'static str,
     /// The number that [`Event::Write`] uses for the first register of the class. If registers have channels, each
-    /// channel has its own number, and this number is that of the first channel.
+    /// channel has its own number, and `first` is the number of the first channel.
     pub first: u32,
 }
 
@@ -414,8 +417,8 @@ pub enum GroupState {
 pub enum Stride {
     /// One instruction.
     Instruction,
-    /// At least one instruction. If this lane is inactive in the next instruction, further instructions until this lane
-    /// is active.
+    /// At least one instruction. If this lane is inactive in the next instruction, the step includes further
+    /// instructions until this lane is active.
     Lane(Lane),
 }
 
@@ -496,8 +499,8 @@ impl Session {
     }
 }
 
-/// A launch that is executed step by step. It has the methods of [`Steps`], and methods that execute a group or follow
-/// a lane.
+/// A launch that is executed step by step. `Stepping` has the methods of [`Steps`], and methods that execute a group or
+/// follow a lane.
 pub struct Stepping(Box<dyn Steps>);
 
 impl Deref for Stepping {
@@ -546,8 +549,9 @@ impl Stepping {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
-    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
+    /// engine that the options state, the method uses this engine. Otherwise, the method steps one instruction at a
+    /// time.
     ///
     /// # Errors
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction. After

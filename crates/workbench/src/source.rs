@@ -1,4 +1,4 @@
-//! The user's source of a program: its text, the line of each instruction, and its labels.
+//! The user's source of a program. The source has the text, the line of each instruction, and the labels.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -85,8 +85,7 @@ impl UserSource {
         self.labels.iter().find(|(_, line)| is_of(*line)).map(|(label, _)| label.as_str())
     }
 
-    /// Returns the address and the line number of an instruction: the first instruction in this line or in a later
-    /// line.
+    /// Returns the address and the line number of the first instruction in this line or in a later line.
     pub fn instruction_at(&self, line: usize) -> Option<(u32, usize)> {
         let at = self.places.partition_point(|(known, _)| *known < line);
         self.places.get(at).map(|(line, address)| (*address, *line))

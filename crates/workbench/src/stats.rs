@@ -32,22 +32,22 @@ reconverge_isa::choices! {
         Memory = "memory",
         /// Writes a result of the program: a pixel, a vertex or a parameter.
         Output = "output",
-        /// Determines which lanes run next, and at which instruction.
+        /// Determines which lanes run next, and at which instruction these lanes continue.
         Flow = "flow",
         /// Any other instruction.
         Other = "other",
     }
 }
 
-/// Properties of a program's instructions that statistics need for counting. They come from the machine's tables and
-/// manual.
+/// Properties of a program's instructions that statistics need for counting. The properties come from the machine's
+/// tables and manual.
 #[derive(Clone, Debug)]
 pub struct Conventions {
     /// Class of each instruction, indexed by address.
     pub classes: LiteMap<u32, Class>,
     /// Instructions whose memory accesses are coalesced, indexed by address.
     pub accesses: LiteMap<u32, Access>,
-    /// The rule for coalescing. If the manual does not define such a rule, a message that says so.
+    /// The rule for coalescing. If the manual does not define such a rule, a message that the rule is missing.
     pub coalescing: Result<Coalescing, &'static str>,
     /// Instructions that access the banks of shared memory, indexed by address.
     pub banked: LiteMap<u32, BankedAccess>,
@@ -102,8 +102,8 @@ pub struct InstructionCounts {
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Sum over all divergences at this instruction. For each divergence, the number of instructions that were issued
-    /// to the group between the divergence and its reconvergence is added.
+    /// Sum over all divergences at this instruction. The sum adds, for each divergence, the number of instructions that
+    /// were issued to the group between the divergence and its reconvergence.
     pub distance: u64,
     /// Maximum number of instructions that were issued to the group between one divergence at this instruction and its
     /// reconvergence.
@@ -192,8 +192,8 @@ pub struct Profile {
     totals: Totals,
     classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
-    /// Whether the machine reports the depths of its stacks. If the machine does not, the profile counts push and pop
-    /// events.
+    /// Whether the machine reports the depths of its stacks. If the machine does not report the depths, the profile
+    /// counts push and pop events.
     announced: bool,
     accesses: Option<Accesses>,
     banks: Banks,
@@ -217,8 +217,8 @@ impl Profile {
         self
     }
 
-    /// Counts the memory accesses that are still pending. Must be called at the end of the run. During the run, the
-    /// accesses of an instruction are counted when the group issues its next instruction.
+    /// Counts the memory accesses that are still pending. The caller must call this method at the end of the run.
+    /// During the run, the profile counts the accesses of an instruction when the group issues its next instruction.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {
@@ -512,7 +512,7 @@ mod tests {
         assert_eq!((branch.reconverged, branch.not_cost, branch.taken_cost), (0, 1, 0));
     }
 
-    /// Conventions for the program of [`profile`], with memory accesses at 8 and 16.
+    /// Conventions for the program of [`profile`]. The instructions at 8 and 16 access memory.
     fn conventions() -> Conventions {
         let access = |store| Access { store, bytes: 4 };
         Conventions {

@@ -90,7 +90,7 @@ pub enum TargetError {
     /// The program exceeds a limit.
     #[error(transparent)]
     Exceeded(Exceeded),
-    /// The machine is unknown. Contains another way to state the machine, for the message.
+    /// The machine is unknown. The field describes another way to state the machine, for the message.
     #[error("unknown machine; state it with --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
     /// The chip belongs to another machine.
@@ -136,7 +136,7 @@ impl Target {
         Target { isa, chip: None, stage: None }
     }
 
-    /// Returns a target. The target has a chip if `chip` names one.
+    /// Returns a target. The target has a chip if `chip` names a chip.
     ///
     /// # Errors
     /// Returns an error if the chip belongs to another machine or is unknown.
@@ -175,7 +175,7 @@ impl Target {
         [first, other].iter().map(|target| target.chip_name().map(str::to_owned)).collect()
     }
 
-    /// Returns the name by which the chip was stated.
+    /// Returns the chip's name as the file or the user states this name.
     pub fn chip_name(&self) -> Option<&str> {
         self.chip.as_ref().map(|chip| chip.name.as_str())
     }

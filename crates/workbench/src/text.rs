@@ -41,7 +41,8 @@ impl<'a> Source<'a> {
     /// Assembles the source for the machine of `target`.
     ///
     /// # Errors
-    /// Returns every error in the source. If the source states another machine than `target`, this is also an error.
+    /// Returns every error in the source. A source that states another machine than the machine of `target` is also an
+    /// error.
     pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
         let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
             let one = |diagnostic| match &self.expanded {
@@ -84,7 +85,8 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
 /// Assembles a source text for the machine of `target`. The text cannot include files.
 ///
 /// # Errors
-/// Returns every error in the source. If the source states another machine than `target`, this is also an error.
+/// Returns every error in the source. A source that states another machine than the machine of `target` is also an
+/// error.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     Source::new(source, &Given::default())?.assemble(target)
 }
@@ -150,8 +152,8 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 }
 
 /// Converts an image to text and back, once in the default style and once with all additions. The programs must be
-/// equal. The shared data must also be equal, and the data of the container that the machine's texts contain (on Tesla,
-/// all of this data).
+/// equal. The shared data must also be equal. The container's data must be equal as far as the machine's texts contain
+/// this data. Tesla's texts contain all data of the container.
 ///
 /// # Errors
 /// Returns a description of the first difference, or an error if the machine does not have a program's type.

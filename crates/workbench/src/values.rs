@@ -193,7 +193,7 @@ impl Values {
     /// Loads the numbers and converts them to `dtype`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. If `dtype` cannot hold one of the numbers, this is also an error.
+    /// See [`ValuesError`]. A number that `dtype` cannot hold is also an error.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, .. } = self.load(place, files)?;
         if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
@@ -205,9 +205,9 @@ impl Values {
         array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
 
-    /// Loads the numbers for an input of 32-bit floats. If the numbers do not have a stated type, they become `f32`.
-    /// Numbers of 64 bits, and numbers of less than 32 bits from files, also become `f32`. If `integers` is set, `i32`
-    /// and `u32` from files keep their bits.
+    /// Loads the numbers for an input of 32-bit floats. Numbers without a stated type become `f32`. Numbers of 64 bits,
+    /// and numbers of less than 32 bits from files, also become `f32`. If `integers` is set, `i32` and `u32` from files
+    /// keep their bits.
     ///
     /// # Errors
     /// See [`ValuesError`]. Raw bytes without a type are also an error.
@@ -233,11 +233,11 @@ impl Values {
         Ok(Loaded { array, ..loaded })
     }
 
-    /// Loads the numbers as the bytes that a program's memory holds. If the numbers have a stated type, they keep this
-    /// type. Otherwise, the type is `i32`, `u32` or `f32`.
+    /// Loads the numbers as the bytes that a program's memory holds. If the numbers have a stated type, the numbers
+    /// keep this type. Otherwise, the type is `i32`, `u32` or `f32`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
+    /// See [`ValuesError`]. A number without a stated type that does not fit into 32 bits is also an error.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
         // Raw bytes without a type remain bytes.
@@ -298,7 +298,7 @@ impl Wanted {
 
 enum Kind<'a> {
     Npy(&'a str),
-    /// A `.npz` file, and the name of an array in it.
+    /// A `.npz` file, and the name of an array in this file.
     Npz(&'a str, Option<&'a str>),
     Json(&'a str),
     /// A file of raw numbers.
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// A [`Files`] with one file. It records each type that was chosen for numbers without a stated type.
+    /// A [`Files`] with one file. `One` records each type that was chosen for numbers without a stated type.
     struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
 
     impl Files for One {

@@ -1,8 +1,8 @@
 //! Launches of R500: the fields of a launch file, and the sessions that run launches.
 //!
-//! If a launch does not have the table `[ctm]`, lanes are pixels. Its inputs are initial values of temporaries, and its
-//! outputs are the render targets. If a launch has the table `[ctm]`, the program runs over a domain of index pairs and
-//! accesses typed buffers. [`super::vertex`] has the launches of vertex programs.
+//! If a launch does not have the table `[ctm]`, lanes are pixels. The inputs of the launch are initial values of
+//! temporaries, and the outputs of the launch are the render targets. If a launch has the table `[ctm]`, the program
+//! runs over a domain of index pairs and accesses typed buffers. [`super::vertex`] has the launches of vertex programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -137,13 +137,14 @@ pub struct BufferValues {
     pub values: Option<Values>,
 }
 
-/// Parameters of conditional execution. It depends on a comparison whether the program runs.
+/// Parameters of conditional execution. The result of a comparison decides whether the program runs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionalValues {
     /// The comparison: `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL` or `ALWAYS`.
     pub test: String,
-    /// When the comparison takes place: when the program ends (`DPP`), or before the program is scheduled (`PE`).
+    /// When the comparison takes place. With `DPP`, the comparison takes place when the program ends. With `PE`, the
+    /// comparison takes place before the program is scheduled.
     pub location: String,
     /// The value that is compared if `location` is `PE`.
     #[serde(default)]

@@ -63,8 +63,8 @@ pub struct Launch {
     /// SQ_VTX_SEMANTIC registers, starting with register 0.
     #[serde(default)]
     pub semantics: Vec<u8>,
-    /// The value 1 for each lane inside the primitive, and the value 0 for each lane outside (default: all lanes are
-    /// inside).
+    /// The value 1 for each lane inside the primitive, and the value 0 for each lane outside the primitive (default:
+    /// all lanes are inside).
     pub covered: Option<Values>,
     /// Initial contents of the scatter buffer.
     pub scatter: Option<Values>,
@@ -297,7 +297,7 @@ impl Launch {
 }
 
 /// Returns the stage of the program. If the launch states a stage, returns this stage. Otherwise, returns the stage
-/// that the program's file states, or the pixel stage if the file states none.
+/// that the program's file states. If the file does not state a stage, returns the pixel stage.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let stages = [("pixel", Stage::Pixel), ("vertex", Stage::Vertex), ("geometry", Stage::Geometry)];
     if let Some(name) = &request.common.stage {

@@ -128,7 +128,7 @@ impl Machine for R700 {
         all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
     }
 
-    /// The address determines what the words are: control flow, a slot of an ALU group, or a fetch.
+    /// The address determines whether the words are control flow, a slot of an ALU group, or a fetch.
     fn explain_at(
         &self,
         target: &Target,
@@ -179,8 +179,8 @@ impl Machine for R700 {
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Words that are not a program often decode as instructions. So the words count as a program only if they
-        // export something, have no malformed parts, and have no findings for a control-flow word.
+        // Words that are not a program often decode as instructions. So the words count as a program only if the words
+        // contain an export, have no malformed parts, and have no findings for a control-flow word.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {

@@ -67,7 +67,7 @@ impl<T: Eq + Hash + Clone> Numbers<T> {
     }
 }
 
-/// Returns the number of elements of `list` that these indices need: the highest index plus one.
+/// Returns the number of elements of `list` that these indices need. This number is the highest index plus one.
 fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
@@ -130,7 +130,8 @@ pub(super) struct Recorder {
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// The registers of each group before the group's first step. They are stored as writes at that step.
+    /// The registers of each group before the group's first step. The recorder stores these registers as writes at that
+    /// step.
     initial: RegisterWrites,
     writes: RegisterWrites,
     registers_until: Option<usize>,
@@ -263,7 +264,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with as much of the recorded data as the limit on its size allows.
+    /// Returns the report. The report has as much of the recorded data as the limit on the report's size allows.
     ///
     /// # Errors
     /// Returns an error if the report exceeds the limit on its size even without any steps.

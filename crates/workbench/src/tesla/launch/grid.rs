@@ -1,4 +1,4 @@
-//! Sessions of Tesla launches. This file runs launches, steps launches, and creates their results.
+//! Sessions of Tesla launches. This file runs launches, steps launches, and creates the results of launches.
 
 use std::ops::Range;
 use std::sync::Arc;
