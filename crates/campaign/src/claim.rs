@@ -36,7 +36,7 @@ struct Owner {
     /// namespace of one boot. Containers on the same host have different namespaces. `None` if the system does not
     /// provide this information.
     space: Option<String>,
-    /// Start time of the process. It distinguishes the process from a later process with the same number.
+    /// Start time of the process. The start time distinguishes the process from a later process with the same number.
     started: Option<String>,
     /// Text that distinguishes this claim from other claims of the process.
     token: String,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     /// A process in another container may have the same number as a process that has ended here. So only the age of the
-    /// other container's claim counts.
+    /// other container's claim decides whether this claim is stale.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {

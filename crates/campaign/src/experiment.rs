@@ -22,9 +22,9 @@ reconverge_isa::choices! {
     pub enum Outcome {
         /// The instructions, active lanes and outputs are the same as in the golden run.
         Masked = "masked",
-        /// The instructions or active lanes differ from those of the golden run. The outputs do not differ.
+        /// The instructions or active lanes differ from the golden run. The outputs do not differ.
         Diverged = "diverged",
-        /// The outputs differ from those of the golden run: silent data corruption.
+        /// The outputs differ from the outputs of the golden run. This is silent data corruption.
         Sdc = "sdc",
         /// The program trapped.
         Trap = "trap",
@@ -64,8 +64,8 @@ pub struct Record {
     pub trap: Option<String>,
     /// The first step at which the issued instruction or its active lanes differ from the run without the fault.
     pub flow_step: Option<u64>,
-    /// For an SDC, the largest difference between an output and its expected value. It is infinity if one of the two
-    /// values is not a number.
+    /// For an SDC, the largest difference between an output and its expected value. The difference is infinity if the
+    /// output or the expected value is not a number.
     pub error: Option<f64>,
     /// For an SDC, the number of output rows that differ from the golden run. A row is a lane, or an element of a
     /// buffer.
@@ -88,10 +88,10 @@ pub struct EndedExperiment<'a> {
 /// Returns the name of an experiment's outcome.
 ///
 /// # Errors
-/// If the function returns an error, the campaign ends.
+/// If the outcome function returns an error, the campaign ends.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
-/// Number of instructions between two comparisons of the control flow with that of the golden run.
+/// The campaign compares the control flow with the golden run after each interval of this number of instructions.
 const LOOK: u64 = 256;
 
 /// Number of instructions per call of the engine if the control flow is not compared.

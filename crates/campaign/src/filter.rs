@@ -1,4 +1,5 @@
-//! The table `[filter]` of a campaign file. It restricts the faults to some instructions, registers, lanes and groups.
+//! The table `[filter]` of a campaign file. The table restricts the faults to some instructions, registers, lanes and
+//! groups.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -51,7 +52,7 @@ pub struct FaultFilter {
 /// An instruction of the program, with all names that a filter can use for this instruction.
 pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
-    /// Operations of the instruction. The names are those in reports, and the mnemonic.
+    /// Operations of the instruction. The list has the names of the operations in reports, and the mnemonic.
     pub(crate) operations: Vec<String>,
 }
 

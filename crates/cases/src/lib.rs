@@ -71,13 +71,13 @@ impl Verdict {
 /// Settings for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The mode in which cases run. If it is `None`, cases run in both modes. In this case, a trap in strict mode is a
-    /// finding if lenient mode returns the expected result.
+    /// The mode in which cases run. If the mode is `None`, cases run in both modes. In this case, a trap in strict mode
+    /// is a finding if lenient mode returns the expected result.
     pub mode: Option<Mode>,
     /// Options of the runs. The field `options.mode` has no effect.
     pub options: Options,
-    /// Number of instructions that the fast engine ran on each of its paths. The numbers are sums over all lockstep
-    /// runs.
+    /// Number of instructions that the fast engine ran on each path of this engine. The numbers are sums over all
+    /// lockstep runs.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -121,7 +121,7 @@ pub enum CaseKind {
     Skip(String),
     /// A case that needs a feature that is not implemented.
     Unsupported(String),
-    /// A file that does not contain a readable case. Contains the reason.
+    /// A file that does not contain a readable case. The field is the reason.
     Broken(String),
 }
 
@@ -133,8 +133,8 @@ impl Case {
         Case { file: file.to_owned(), name, kind: CaseKind::Broken(why) }
     }
 
-    /// Returns a name that is unique among all files. Baselines use this name. It is `FILE:NAME`, or `FILE` if the case
-    /// has the name of its file.
+    /// Returns a name that is unique among all files. Baselines use this name. The name is `FILE:NAME`, or `FILE` if
+    /// the case has the name of its file.
     pub fn id(&self) -> String {
         id(&self.file, &self.name)
     }
@@ -223,7 +223,7 @@ pub enum ReadError {
 }
 
 /// Returns the cases of a file. Each case has a unique name. `path` is the path of the file for messages. `isa` is the
-/// machine of bare words, if it is known.
+/// machine of bare words, if the caller knows this machine.
 ///
 /// # Errors
 /// See [`ReadError`].

@@ -1,4 +1,4 @@
-//! One case of a file, with its program and launches. The commands `run`, `dis` and `explain` use it.
+//! One case of a file, with its program and launches. The commands `run`, `dis` and `explain` use this module.
 //!
 //! [`crate::read()`] lists the cases of a file. [`find`] returns a case by name. [`Case::open`] returns the program and
 //! the launches of a case.

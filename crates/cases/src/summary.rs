@@ -21,7 +21,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the name of the case that is unique among all files. It is the same name as that of [`Case::id`].
+    /// Returns the name of the case that is unique among all files. [`Case::id`] returns the same name.
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }
@@ -99,7 +99,7 @@ pub struct Summary {
     pub unsupported: usize,
     /// Number of cases with nothing to compare.
     pub skipped: usize,
-    /// Number of cases that failed and are known to be flaky. `failed` does not include them.
+    /// Number of cases that failed and are known to be flaky. `failed` does not include these cases.
     pub flaky: usize,
     /// Number of failed and unsupported cases that the baseline lists.
     pub expected_failures: usize,
@@ -117,7 +117,7 @@ pub struct Summary {
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
-    /// After a check in lockstep, the number of instructions that the fast engine ran on each of its paths.
+    /// After a check in lockstep, the number of instructions that the fast engine ran on each path of this engine.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
     /// Ids of the failures that the baseline lists.
@@ -206,8 +206,8 @@ impl Summary {
         self.known.contains(&outcome.id())
     }
 
-    /// Returns whether the results match the baseline. They match if the baseline lists every failure, and if no case
-    /// that the baseline lists passes.
+    /// Returns whether the results match the baseline. The results match if the baseline lists every failure, and if no
+    /// case that the baseline lists passes.
     pub fn is_good(&self) -> bool {
         self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
     }

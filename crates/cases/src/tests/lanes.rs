@@ -139,7 +139,8 @@ impl Lanes for TeslaCase {
     }
 }
 
-/// Results of an R700 lane. They state whether the lane was killed, and contain the lane's exports with their targets.
+/// Results of an R700 lane. The results state whether the lane was killed, and contain the lane's exports with their
+/// targets.
 type Exports = (bool, Vec<(ExportKind, u16, [u32; 4], u8)>);
 
 fn exports(outcome: &Outcome) -> Vec<Exports> {
@@ -218,8 +219,8 @@ impl Lanes for LlvmCase {
     }
 }
 
-/// Runs all lanes together, and then runs each of the sets of lanes. Fails if the results of a lane in the two runs
-/// differ.
+/// Runs all lanes together, and then runs each of the sets of lanes. Fails if a lane has different results in the run
+/// of all lanes and in the run of a set.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {
@@ -239,7 +240,7 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
 }
 
 /// Returns three sets of lanes: one lane, a quarter of the lanes, and half of the lanes. The number of the case
-/// determines which lanes these are.
+/// determines the lanes of each set.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
