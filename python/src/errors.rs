@@ -98,7 +98,8 @@ pub(crate) fn run(error: Error) -> PyErr {
 }
 
 /// Returns the error for a launch that cannot be prepared. If the message names options of the command line, Python
-/// keywords replace these options. If the launch comes from a launch file, names of fields replace them instead.
+/// keywords replace these options. If the launch comes from a launch file, names of fields replace these options
+/// instead of keywords.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),

@@ -50,7 +50,7 @@ type LaunchState<'py> = (
     Option<String>,
 );
 
-/// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns them.
+/// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns these names.
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
 /// The description from which a launch was created. If a launch is sent to another process, that process creates the
@@ -104,7 +104,8 @@ pub(crate) fn relaunch(
 }
 
 /// Returns the launch that a launch file describes, and the program of the launch. `changes` are fields as JSON that
-/// replace fields of the launch file. If one of their values is the name of an array, the array replaces the value.
+/// replace fields of the launch file. If the value of a field in `changes` is the name of an array, the array replaces
+/// the value.
 ///
 /// # Errors
 /// Fails if the file is not a launch file, or if a file that the launch file names cannot be read.
@@ -429,7 +430,7 @@ impl Launch {
         }
     }
 
-    /// Returns the launch as plain values for [`relaunch`]. Returns `None` if the launch is that of a built-in kernel.
+    /// Returns the launch as plain values for [`relaunch`]. Returns `None` if the launch runs a built-in kernel.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Option<LaunchState<'py>>> {
         let Recipe::Stated(text, options, beside) = &self.recipe else { return Ok(None) };
         let array = |(name, (array, stated)): (&String, &(Array, Stated))| {

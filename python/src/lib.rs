@@ -1,8 +1,10 @@
-//! The Rust part of the Python package `reconverge`. It is the workbench with numpy arrays as inputs and outputs.
+//! The Rust part of the Python package `reconverge`. This part is the workbench with numpy arrays as inputs and
+//! outputs.
 //!
 //! The Python part (`reconverge/*.py`) has the classes that users see. The Rust part does the work that needs the
-//! machines. It passes data that users only read (explanations, counts, findings) as JSON text. It passes numbers
-//! without a copy, as numpy arrays whose buffers Rust allocated. Python's interpreter lock is released during runs.
+//! machines. The Rust part passes data that users only read (explanations, counts, findings) as JSON text. The Rust
+//! part passes numbers without a copy, as numpy arrays whose buffers Rust allocated. Python's interpreter lock is
+//! released during runs.
 //!
 //! * [`mod@program`] opens files as programs. It also has listings, explanations, findings and graphs.
 //! * [`mod@launch`] has a program with its initial state, and runs, counts and reports.

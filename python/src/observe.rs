@@ -36,7 +36,7 @@ const RESUME: u8 = 10;
 /// The kinds of events that only the reference interpreter sends: writes to registers and accesses to memory.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
-/// Number of events between two checks for signals. It applies if hooks receive one event at a time.
+/// Number of events between two checks for signals. This number applies if hooks receive one event at a time.
 const LOOK: u64 = 1 << 10;
 
 /// Names of registers and memories in the events of a launch.
@@ -45,9 +45,9 @@ pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
     /// Names of memories. The first memory has the number 1 in events.
     spaces: Vec<String>,
-    /// The numbers of the memories that the instruction at each address accesses. The first list has one number for all
-    /// loads, or one number for each load of a lane. The second number is that of the memory to which the instruction
-    /// stores.
+    /// The numbers of the memories that the instruction at each address accesses. The list has one number for all
+    /// loads, or one number for each load of a lane. The number after the list is the number of the memory to which the
+    /// instruction stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Happened {
     pub(crate) other: u64,
     pub(crate) lane: u8,
     pub(crate) value: u32,
-    /// The number of the memory that a load or store accesses. It is 0 if the memory is not known.
+    /// The number of the memory that a load or store accesses. The number is 0 if the memory is not known.
     pub(crate) space: u8,
 }
 
@@ -180,7 +180,8 @@ impl Happened {
 enum EventNaming {
     /// The names with their numbers, for an event that belongs to a launch.
     Numbered(Arc<EventNames>),
-    /// The name of the event's register and the name of the event's memory, if the event has them.
+    /// The name of the event's register and the name of the event's memory. A name is `None` if the event does not have
+    /// a register or a memory.
     Named(Option<String>, Option<String>),
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Origin {
     pub(crate) title: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_source: bool,
-    /// The properties that the user has stated about the file, and the files that it includes.
+    /// The properties that the user has stated about the file, and the files that this file includes.
     pub(crate) known: Known,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Program {
     pub(crate) origin: Arc<Origin>,
 }
 
-/// An included file. It has its name, and its text or the reason why it cannot be read.
+/// An included file. The parts are the file's name, and the file's text or the reason why the file cannot be read.
 type IncludedFile = (String, Option<String>, Option<String>);
 
 /// A program as plain Python values. [`reopen`] converts these values to a program.
@@ -77,8 +77,8 @@ fn stage_named(name: Option<&str>) -> PyResult<Option<program::Stage>> {
     name.map(|name| named("stage", name, &program::Stage::ALL.map(|stage| (stage.name(), stage)))).transpose()
 }
 
-/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. If a source includes files,
-/// they are in the folder of the file `title`.
+/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. Files that a source
+/// includes are in the folder of the file `title`.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -144,7 +144,7 @@ fn no_chip(name: &str) -> PyErr {
 /// Returns the program for the values that [`Program::state`] returned. Does not read files.
 ///
 /// # Errors
-/// Fails if the values are not those of a program.
+/// Fails if the values are not the values of a program.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the fields of a state")]
 pub(crate) fn reopen(

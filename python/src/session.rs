@@ -26,8 +26,8 @@ pub(crate) struct Session {
     /// Whether a hook of the session runs at present. A hook may read and change the state, but may not step the
     /// session.
     observed: AtomicBool,
-    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. It does not
-    /// call the hooks again for the issue of this step.
+    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. The next run
+    /// does not call the hooks again for the issue of this step.
     stopped: AtomicU64,
     /// Number of instructions that trapped. The machine counts such an instruction each time that it is executed,
     /// although it remains the next instruction.
@@ -283,7 +283,7 @@ impl Session {
         Ok((lanes.start, lanes.end))
     }
 
-    /// Returns the address of a group's next instruction, and the lanes that execute it.
+    /// Returns the address of a group's next instruction, and the lanes that execute this instruction.
     fn issue(&self, group: usize) -> Option<(u32, u64)> {
         self.lock().issue(group).map(|issue| (issue.pc, issue.mask.0))
     }
@@ -445,7 +445,7 @@ impl Session {
 
     /// Runs the launch to its end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of
     /// events that each hook received. For the issue of an instruction, hooks are called before the instruction. For
-    /// all other events, hooks are called after the instruction that causes them.
+    /// any other event, hooks are called after the instruction that causes the event.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
         let mut watched = HookedRun::new(hooks, self.launch.names()?);
@@ -483,9 +483,9 @@ impl Session {
         }
     }
 
-    /// Runs until the next instruction meets all conditions. Its address must be in the list, unless the list is empty.
-    /// It must belong to the group, if a group is given. If `parted` is set, it must be issued for only a part of its
-    /// group's lanes. Returns the reason for the stop.
+    /// Runs until the next instruction meets all conditions. The address of the instruction must be in the list, unless
+    /// the list is empty. The instruction must belong to the group, if a group is given. If `parted` is set, the
+    /// instruction must be issued for only a part of its group's lanes. Returns the reason for the stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(
         &self,

@@ -82,8 +82,8 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results. It consists of the version of the package, and of the version of the procedure that derives
-/// faults from a seed. Results can be compared if their versions are equal.
+/// Version of results. This version consists of the version of the package, and of the version of the procedure that
+/// derives faults from a seed. Results can be compared if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.
@@ -94,7 +94,7 @@ pub enum Error {
     Campaign {
         /// The file.
         file: String,
-        /// The message. It states the line, the key, the problem, and the values that are allowed.
+        /// The message. The message states the line, the key, the problem, and the values that are allowed.
         message: String,
     },
     /// A file cannot be read or written. Finished shards remain in the folder.
@@ -191,7 +191,7 @@ pub struct PointDescription {
     pub parameters: BTreeMap<String, String>,
     /// The machine.
     pub isa: String,
-    /// The chip, if the campaign, the launch or the program states one.
+    /// The chip, if the campaign, the launch or the program states a chip.
     pub chip: Option<String>,
     /// `strict` or `lenient`.
     pub mode: String,
@@ -230,7 +230,7 @@ pub struct Description {
     pub size_of_site: Option<u64>,
     /// Probability that a measured rate is within the margin of the true rate.
     pub confidence: f64,
-    /// Maximum error of the rates, if the campaign file states it.
+    /// Maximum error of the rates, if the campaign file states a margin.
     pub margin: Option<f64>,
     /// The sites of faults.
     pub sites: Vec<Site>,
@@ -328,7 +328,8 @@ impl Campaign {
         Ok(self)
     }
 
-    /// Returns the description of the campaign. It has the golden runs, the profiles of the sites, and the sample size.
+    /// Returns the description of the campaign. The description has the golden runs, the profiles of the sites, and the
+    /// sample size.
     pub fn describe(&self) -> &Description {
         &self.description
     }
@@ -338,7 +339,7 @@ impl Campaign {
         (0..self.description.shards).map(|index| self.shard(index)).collect()
     }
 
-    /// Returns the shards that have no file in a folder, or a damaged file. The folder does not need to exist.
+    /// Returns the shards whose file is damaged or does not exist in a folder. The folder does not need to exist.
     ///
     /// # Errors
     /// Fails if the folder cannot be read, or if it has results of another campaign or version.
@@ -437,8 +438,8 @@ impl Campaign {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
-            // The shard was not finished when this function checked it first. Since then, the process that had claimed
-            // the shard has finished the shard.
+            // At the first check of this function, the shard was not finished. Since this check, the process that had
+            // claimed the shard has finished the shard.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -446,7 +447,7 @@ impl Campaign {
         }
     }
 
-    /// Returns the experiments of a shard. They are read from the shard's file in a folder.
+    /// Returns the experiments of a shard. The function reads the experiments from the shard's file in a folder.
     ///
     /// # Errors
     /// Fails if the file does not exist or is damaged.
@@ -544,7 +545,7 @@ impl Campaign {
         Ok(Replay { record, golden, faulty, program: program.clone(), options: point.options })
     }
 
-    /// Returns the file of the program as it was when the campaign was opened.
+    /// Returns the program's file. The contents of this file were read when the campaign was opened.
     pub fn opened(&self) -> &Opened {
         &self.sources.opened
     }
@@ -613,7 +614,7 @@ impl Campaign {
         }
     }
 
-    /// Returns the sites that the campaign file names, if it names any.
+    /// Returns the sites that the campaign file names. Returns `None` if the campaign file does not name sites.
     fn stated_sites(&self) -> Option<Vec<Site>> {
         if self.sources.faults.is_empty() {
             return self.file.sites.clone();
@@ -809,7 +810,7 @@ impl Campaign {
         records.map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Returns the bytes of a shard's file if they pass all checks. Every read of a shard uses this function.
+    /// Returns the bytes of a shard's file if these bytes pass all checks. Every read of a shard uses this function.
     fn checked(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Damage> {
         let bytes = table::read(&folder.join(&shard.name))?;
         let is_ours = table::note(&bytes, CAMPAIGN) == Some(&self.description.campaign)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault in a list. If a field is absent, the seed determines its value.
+/// A fault in a list. If a field is absent, the seed determines the value of the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
@@ -101,8 +101,9 @@ impl ListedFault {
     }
 
     /// Returns the bits of a word that must flip to make the stated change. Returns `None` if the fault does not state
-    /// a change, so that the model chooses the bits. `name` is the name of the word, `before` is its value, and `exist`
-    /// is the mask of its bits. `count` is the number of bits that [`Model::Bits`] flips, and 0 for other models.
+    /// a change. In this case, the model chooses the bits. `name` is the name of the word, `before` is the value of the
+    /// word, and `exist` is the mask of the word's bits. `count` is the number of bits that [`Model::Bits`] flips, and
+    /// 0 for other models.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

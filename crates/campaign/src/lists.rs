@@ -18,7 +18,7 @@ use crate::table;
 /// in the list that the campaign file names.
 ///
 /// # Errors
-/// Returns the name of the file, and the problem with it.
+/// Returns the name of the file, and the problem with the file.
 pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFault>, (String, String)> {
     let own = plain(path).display().to_string();
     let entry = |(number, fault): (usize, &ListedFault)| PlacedFault {

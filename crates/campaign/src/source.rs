@@ -1,5 +1,5 @@
-//! The files of a campaign. This file has the contents of these files, the launches that they describe, and one hash of
-//! all contents.
+//! The files of a campaign. This module has the contents of these files, the launches that these files describe, and
+//! one hash of all contents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Sources {
     /// Reads the files that a campaign file names.
     ///
     /// # Errors
-    /// Returns the name of the file, and the problem with it.
+    /// Returns the name of the file, and the problem with the file.
     pub(crate) fn read(path: &Path, file: &CampaignFile) -> Result<Sources, (String, String)> {
         let name = keys::plain(path).display().to_string();
         if let Some(launch) = &file.launch {
@@ -264,7 +264,7 @@ impl Sources {
     }
 }
 
-/// Returns the launch of a kernel. The campaign file and the point of the sweep set some of its values.
+/// Returns the launch of a kernel. The campaign file and the point of the sweep set some values of the launch.
 fn of_kernel(
     mut launch: LaunchFile,
     file: &CampaignFile,

@@ -23,7 +23,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// Returns the lane to which the word belongs, if it belongs to a lane.
+    /// Returns the lane to which the word belongs. Returns `None` if the word does not belong to a lane.
     pub(crate) fn lane(&self) -> Option<u32> {
         match self {
             Spot::Register { lane, .. } | Spot::Memory { private: true, lane, .. } => Some((*lane).into()),
@@ -141,7 +141,7 @@ fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
 
-/// Returns whether `one` and `other` are the same word of flow state. They may have been read at different steps.
+/// Returns whether `one` and `other` are the same word of flow state. The two words may come from different steps.
 fn same_word(one: &Word, other: &Word) -> bool {
     (one.kind, one.number, one.part, one.lane) == (other.kind, other.number, other.part, other.lane)
 }

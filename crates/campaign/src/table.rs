@@ -92,7 +92,7 @@ pub(crate) enum Damage {
     /// The bytes of the file differ from the bytes that were written.
     #[error("the checksum differs")]
     Checksum,
-    /// The file is complete, but its experiments are not those of the shard.
+    /// The file is complete, but its experiments are not the experiments of the shard.
     #[error("the file does not contain the shard's experiments")]
     Experiments,
     /// The checksum is valid, but the file is not a table of records.
@@ -154,8 +154,8 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
 
 /// Returns the value of a note in the bytes of a file. The file may be any file, even a file that is not a shard.
 ///
-/// The footer uses Thrift's compact protocol. After the key follows the header of the next field, which is the value.
-/// The value is a string: its length, and then its bytes.
+/// The footer uses Thrift's compact protocol. The header of the next field follows the key. The next field is the
+/// value. The value is a string, which consists of its length and then its bytes.
 pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
     let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;

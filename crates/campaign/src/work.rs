@@ -21,8 +21,8 @@ pub struct Progress {
     pub of: u64,
     /// Number of experiments that ran in this process.
     pub ran: u64,
-    /// This field is present while this process waits for other processes. It has the number of shards that other
-    /// processes run, and the names of these processes.
+    /// This field is present while this process waits for other processes. The field has the number of shards that
+    /// other processes run, and the names of these processes.
     pub waiting: Option<(usize, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds the instruction to which each record of a trace belongs, and the memory that each access refers to. The
-//! records themselves do not state this.
+//! Finds the instruction to which each record of a trace belongs, and the memory to which each access refers. The
+//! records themselves do not state the instruction and the memory.
 
 use std::io::{Read, Seek};
 
@@ -9,7 +9,8 @@ use crate::record::{Line, Record, What};
 /// The instruction to which a record belongs, and the memory that an access refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// Address of the instruction. If the record is a run of instructions, address of the first instruction.
+    /// Address of the instruction. If the record is a run of instructions, the address of the first instruction of this
+    /// run.
     pub pc: u32,
     /// The memory that a load or store accesses, if the machine has a name for the memory: `g14[]`, `LDS`.
     pub space: Option<&'a str>,

@@ -57,8 +57,8 @@ pub use write::{Limits, Recording, Writer};
 /// The version of the file format. The writer writes this version, and the reader accepts no other version.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. They include line endings. If a transfer changes the line endings in the file, the reader
-/// can detect this.
+/// The first bytes of a file. These bytes include line endings, so that the reader can detect a transfer that has
+/// changed the line endings of the file.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
 /// The last bytes of a complete file. The eight bytes before these bytes are the offset of the [`End`] section.

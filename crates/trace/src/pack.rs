@@ -58,8 +58,8 @@ const BEFORE: u8 = 3;
 /// record in a few nanoseconds: with one comparison between the record and the expected symbol, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols of the block so far, and [`Symbol::NONE`] after them. An array of this size does not need a bounds
-    /// check for a 16-bit index.
+    /// The symbols of the block so far, and [`Symbol::NONE`] after these symbols. An array of this size does not need a
+    /// bounds check for a 16-bit index.
     symbols: Box<[Symbol; 1 << 16]>,
     len: u16,
     /// Index of an earlier symbol. The next symbol is expected to be the same as this earlier symbol. The index is
@@ -187,7 +187,7 @@ impl Packer {
             false => self.issued.get(&group).copied(),
         };
         // The distance to the group's last instruction. The distance is 1 if the group's last instruction directly
-        // precedes these records. It is 0 if the group has not issued an instruction.
+        // precedes these records. The distance is 0 if the group has not issued an instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));

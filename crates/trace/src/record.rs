@@ -28,7 +28,7 @@ pub struct Header {
     pub data: bool,
     /// The program's instructions in the order of their addresses.
     pub listing: Vec<Line>,
-    /// The machine's registers. They determine the name for each number in [`What::Write`].
+    /// The machine's registers. These registers determine the name for each number in [`What::Write`].
     #[serde(default)]
     pub registers: Vec<RegisterNames>,
 }
@@ -73,7 +73,7 @@ pub struct Line {
     pub address: u32,
     /// Text of the instruction.
     pub text: String,
-    /// The label directly before the instruction, if there is one.
+    /// The label directly before the instruction, if the instruction has a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Number of flow constructs that contain the instruction.

@@ -14,7 +14,7 @@ use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of the file in bytes. When the file has reached this size, the writer sets [`End::bound_at`]. From
-    /// then on, it updates only the totals.
+    /// then on, the writer updates only the totals.
     pub bytes: u64,
 }
 
@@ -138,7 +138,7 @@ impl<W: Write> Writer<W> {
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
-    /// Writes the records of the incomplete block to the output, so that readers can read them.
+    /// Writes the records of the incomplete block to the output, so that readers can read these records.
     ///
     /// # Errors
     /// Fails if the output fails, or if a recorded instruction is not in the listing.
@@ -206,8 +206,8 @@ impl<W: Write> Blocks<W> {
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are packed only because packing counts them. They are not written to the
-        // output.
+        // After the size limit, records are packed only because packing counts the records. The writer does not write
+        // these records to the output.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
