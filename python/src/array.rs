@@ -29,8 +29,8 @@ pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) ->
     Ok(column)
 }
 
-/// An array from numpy: its name, the name of its type, whether the user chose the type, its shape, and its bytes in
-/// row-major order.
+/// An array from numpy. The fields are the array's name, the name of the array's type, whether the user chose the type,
+/// the shape, and the bytes in row-major order.
 #[derive(FromPyObject)]
 pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
 

@@ -33,7 +33,7 @@ use crate::session::Session;
 /// The template of report pages.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
 
-/// A program with its initial state. It can run any number of times.
+/// A program with its initial state. The launch can run any number of times.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Launch {
     core: Arc<Core>,

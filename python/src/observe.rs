@@ -112,7 +112,8 @@ impl EventNames {
     }
 }
 
-/// The last instruction of a group: its address, its step, and the number of loads by each lane.
+/// The last instruction of a group. The fields are the instruction's address, the instruction's step, and the number of
+/// loads by each lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastIssue {
     pc: u32,
@@ -323,8 +324,8 @@ impl OneEvent {
     }
 }
 
-/// A hook as Python passes it. Its parts are the function, a bit for each kind of event, ranges of addresses (first,
-/// last), and lists with the numbers of groups, registers and memories.
+/// A hook as Python passes this hook. The parts are the function, a bit for each kind of event, ranges of addresses
+/// (first, last), and lists with the numbers of groups, registers and memories.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,

@@ -21,8 +21,8 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs, as the package opened it. If a program is sent to another process, that process creates the
-/// program from this value without reading the file.
+/// A file of programs, as the package opened this file. If a program is sent to another process, the other process
+/// creates the program from this value without reading the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
@@ -247,8 +247,9 @@ pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)
 /// A line of a listing. Its parts are the address, words, label, text, depth, notes and line number.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
 
-/// An operation. Its parts are its name, its reads with their purposes, its writes, the memories that it reads, the
-/// memories that it writes, and whether a lane may keep the old value of a written register.
+/// An operation. The parts are the operation's name, its reads with their purposes, its writes, the memories that the
+/// operation reads, the memories that the operation writes, and whether a lane may keep the old value of a written
+/// register.
 type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 

@@ -29,8 +29,8 @@ pub(crate) struct Session {
     /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. The next run
     /// does not call the hooks again for the issue of this step.
     stopped: AtomicU64,
-    /// Number of instructions that trapped. The machine counts such an instruction each time that it is executed,
-    /// although it remains the next instruction.
+    /// Number of instructions that trapped. The machine counts such an instruction each time that the instruction is
+    /// executed, although the instruction remains the next instruction.
     trapped: AtomicU64,
 }
 
@@ -274,8 +274,8 @@ impl Session {
         })
     }
 
-    /// Returns the range of a group's lanes in the launch: the index of its first lane, and the index after its last
-    /// lane.
+    /// Returns the range of a group's lanes in the launch. The range consists of the index of the first lane, and the
+    /// index after the last lane.
     fn lanes(&self, group: usize) -> PyResult<(usize, usize)> {
         let stepping = self.lock();
         self.group(&stepping, group)?;
@@ -362,8 +362,8 @@ impl Session {
         Ok(kept)
     }
 
-    /// Returns the names of the memory spaces. For each space, also returns which unit has its own memory: `launch`,
-    /// `group` or `lane`.
+    /// Returns the names of the memory spaces. For each space, also returns the unit that has its own memory. The unit
+    /// is `launch`, `group` or `lane`.
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {

@@ -1,5 +1,5 @@
-//! One experiment: the choice of a fault, the run with this fault, and the outcome of the run. The choice of the fault
-//! depends only on the seed and on the number of the experiment.
+//! One experiment. An experiment has the choice of a fault, the run with this fault, and the outcome of the run. The
+//! choice of the fault depends only on the seed and on the number of the experiment.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ reconverge_isa::choices! {
     }
 }
 
-/// The fault and the outcome of an experiment: a row of the results.
+/// The fault and the outcome of an experiment. A record is a row of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Number of the experiment.
@@ -74,7 +74,7 @@ pub struct Record {
     pub class: Option<String>,
 }
 
-/// An experiment that has ended: the argument of an outcome function.
+/// An experiment that has ended. This value is the argument of an outcome function.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedExperiment<'a> {
     /// The experiment. Its class is not set yet.
@@ -97,7 +97,7 @@ const LOOK: u64 = 256;
 /// Number of instructions per call of the engine if the control flow is not compared.
 const STRETCH: u64 = 4096;
 
-/// An experiment at a point: its site, its fault model, and its number in the campaign.
+/// An experiment at a point. An experiment has a site, a fault model, and a number in the campaign.
 #[derive(Clone, Copy)]
 pub(crate) struct Experiment<'a> {
     pub(crate) index: u64,
@@ -120,8 +120,8 @@ pub(crate) struct ChosenFault {
     pub(crate) flaw: Flaw,
     /// Number of instructions that the launch issues before the instruction of the fault.
     pub(crate) step: u64,
-    /// Whether the fault changes the state after its instruction. If this is false, the fault changes the state before
-    /// its instruction.
+    /// Whether the fault changes the state after its instruction. If `late` is false, the fault changes the state
+    /// before its instruction.
     pub(crate) late: bool,
     pub(crate) pc: u32,
     place: String,
@@ -303,7 +303,7 @@ impl Experiment<'_> {
 }
 
 /// Chooses the faults of all experiments of a point in one run of the launch. Returns the index of each impossible
-/// fault, with the reason why it is impossible.
+/// fault, with the reason why the fault is impossible.
 pub(crate) fn impossible(
     experiments: &[Experiment<'_>],
     point: &Point,

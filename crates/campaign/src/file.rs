@@ -21,7 +21,7 @@ pub struct CampaignFile {
     pub lanes: Option<u32>,
     /// The chip. This chip replaces the chip that the launch or the program states.
     pub chip: Option<String>,
-    /// The mode, `strict` or `lenient`. It replaces the mode that the launch states.
+    /// The mode, `strict` or `lenient`. This mode replaces the mode that the launch states.
     pub mode: Option<String>,
     /// Seed for the choice of steps, words and bits.
     #[serde(default)]

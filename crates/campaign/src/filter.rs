@@ -41,7 +41,7 @@ pub struct FaultFilter {
     pub pc: Option<OneOrMore>,
     /// The operations of the instructions at which faults may occur: `mul`, `MULADD`.
     pub opcode: Option<OneOrMore>,
-    /// The registers that faults may change. The names are those in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
+    /// The registers that faults may change. The names are the same as in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
     pub register: Option<OneOrMore>,
     /// The lanes of a group that faults may change: `0-3,8`.
     pub lane: Option<OneOrMore>,

@@ -1,8 +1,8 @@
 //! Fault injection and sweeps. Both run one launch many times. Each run has one change to the machine's state.
 //!
 //! A [`Campaign`] is a file that names a launch, the faults, and the number of faults. A campaign is divided into
-//! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. They
-//! do not depend on the processes, on the number of threads, or on the order in which shards run.
+//! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. The
+//! bytes do not depend on the processes, on the number of threads, or on the order in which shards run.
 //!
 //! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file, and [`listed`] has the faults
 //!   that a campaign file lists one by one. `source` has the files that a campaign file names, and the hash of these
@@ -240,7 +240,7 @@ pub struct Description {
     pub shard_size: u64,
     /// Number of shards.
     pub shards: usize,
-    /// The launches of the campaign: a single launch, or all launches of the sweep.
+    /// The launches of the campaign. The campaign has a single launch, or all launches of the sweep.
     pub points: Vec<PointDescription>,
 }
 
@@ -287,11 +287,12 @@ const MOST_SHARDS: u64 = 1_000_000;
 const READY: usize = 4;
 
 impl Campaign {
-    /// Reads a campaign file and the files that it names, runs the launches without a fault, and finds the sites.
+    /// Reads a campaign file and the files that the campaign file names. Then runs the launches without a fault, and
+    /// finds the sites.
     ///
     /// # Errors
-    /// Fails if a file is invalid or does not exist, if no site exists during the golden run, or if a launch does not
-    /// run.
+    /// Fails if a file is invalid or does not exist. Also fails if no site exists during the golden run, or if a launch
+    /// does not run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = plain(path).display().to_string();
         let wrong = |message: String| placed(&name, message);
@@ -342,7 +343,7 @@ impl Campaign {
     /// Returns the shards whose file is damaged or does not exist in a folder. The folder does not need to exist.
     ///
     /// # Errors
-    /// Fails if the folder cannot be read, or if it has results of another campaign or version.
+    /// Fails if the folder cannot be read, or if the folder has results of another campaign or version.
     pub fn missing(&self, folder: &Path) -> Result<Vec<Shard>, Error> {
         Ok(self.state(folder)?.missing)
     }
@@ -847,8 +848,8 @@ impl Campaign {
     }
 }
 
-/// Returns an error about a file. If the message starts with a line number, the function removes the number from the
-/// message and appends it to the name of the file.
+/// Returns an error about a file. If the message starts with a line number, the function moves this number to the end
+/// of the file's name.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },

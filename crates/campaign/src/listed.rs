@@ -84,7 +84,7 @@ impl ListedFault {
         }
     }
 
-    /// Returns the fault model. If the fault does not state its model, the other fields determine the model.
+    /// Returns the fault model. If the fault does not state a model, the fields of the fault determine the model.
     pub(crate) fn model(&self) -> Model {
         self.model.unwrap_or(match (self.value, self.xor) {
             (Some(_), _) => Model::Random,

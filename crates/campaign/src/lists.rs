@@ -1,4 +1,4 @@
-//! Files with lists of faults: CSV, and Parquet files of results.
+//! Files with lists of faults. A list is a CSV file, or a Parquet file of results.
 
 use std::path::Path;
 

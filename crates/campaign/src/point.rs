@@ -389,7 +389,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         reads.chain(uses.writes.iter().map(move |slot| (*slot, Some(pc))))
     });
     for (slot, writer) in slots {
-        // Tesla numbers all its registers consecutively: $a follows $r.
+        // Tesla numbers all its registers consecutively. The numbers of $a follow the numbers of $r.
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
             let channels = class.channels.len().max(1);

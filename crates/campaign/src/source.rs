@@ -78,7 +78,7 @@ pub(crate) struct Sources {
     pub(crate) program: String,
     /// The path of the program's file. A kernel does not have a path.
     pub(crate) path: Option<PathBuf>,
-    /// The program's source, if it has one.
+    /// The program's source, if the program has a source.
     pub(crate) text: Option<String>,
 }
 

@@ -203,8 +203,8 @@ impl Flaw {
         }
     }
 
-    /// Returns whether the word cannot change any more. This is the case if the group of the word has ended, or if the
-    /// word belongs to the program.
+    /// Returns whether the word cannot change any more. The word cannot change if the group of the word has ended, or
+    /// if the word belongs to the program.
     pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
         matches!(self.spot, Spot::Program(_))
             || self.is_of_group() && stepping.state(self.group) == GroupState::Ended

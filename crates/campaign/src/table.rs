@@ -9,9 +9,9 @@
 //! | `class` | the name from an outcome function |
 //!
 //! The footer of a file has notes. One note is a checksum of all bytes except the checksum itself. [`read`] searches
-//! the bytes for this note, and compares the checksum before it calls Parquet's reader. Parquet's reader trusts lengths
-//! and offsets in the file, and panics if some of these numbers are wrong. A change of a single byte always changes the
-//! checksum, because FNV-1a maps different states to different states.
+//! the bytes for this note, and compares the checksum before [`read`] calls Parquet's reader. Parquet's reader trusts
+//! lengths and offsets in the file, and panics if some of these numbers are wrong. A change of a single byte always
+//! changes the checksum, because FNV-1a maps different states to different states.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

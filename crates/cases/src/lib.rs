@@ -115,7 +115,7 @@ pub enum CaseKind {
     Manifest(Box<manifest::ManifestCase>),
     /// A launch file with its program.
     Launch(Box<launch::LaunchCase>),
-    /// Words that must not change when they are converted to text and back.
+    /// Words that must not change in the conversion to text and back.
     RoundTrip(Box<binary::RoundTrip>),
     /// A case that has nothing to compare. Contains the reason.
     Skip(String),
@@ -254,7 +254,7 @@ fn name_apart(path: &str, cases: &mut [Case]) {
     }
 }
 
-/// Returns the cases of a file with the names that the file gives them.
+/// Returns the cases of a file. The cases have the names that the file states.
 fn recognise(
     path: &str,
     bytes: &[u8],

@@ -45,12 +45,12 @@ reconverge_isa::choices! {
         Timeout = "Timeout",
         /// The case has nothing to compare.
         Skip = "Skip",
-        /// The case fails, and the baseline lists it.
+        /// The case fails, and the baseline lists the case.
         ExpectedFail = "ExpectedFail",
-        /// The case passes, although the baseline lists it as failing.
+        /// The case passes, although the baseline lists the case as failing.
         #[serde(rename = "UnexpectedImprovement(Pass)")]
         UnexpectedPass = "UnexpectedImprovement(Pass)",
-        /// The case fails, and the baseline lists it as flaky.
+        /// The case fails, and the baseline lists the case as flaky.
         Flake = "Flake",
     }
 }
@@ -89,7 +89,7 @@ pub struct Known {
 /// All verdicts of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Number of all cases, including skipped ones.
+    /// Number of all cases, including skipped cases.
     pub cases: usize,
     /// Number of cases with the expected result.
     pub passed: usize,
@@ -107,7 +107,7 @@ pub struct Summary {
     pub failures: Vec<Outcome>,
     /// The failures grouped by reason. The most frequent reason comes first.
     pub reasons: Vec<Reason>,
-    /// Cases that pass although the baseline lists them.
+    /// Cases that pass, although the baseline lists these cases.
     pub unexpected_passes: Vec<Outcome>,
     /// The flaky cases that failed.
     pub flakes: Vec<Outcome>,

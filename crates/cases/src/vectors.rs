@@ -107,7 +107,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct VectorCase {
     table: Table,
-    /// The rows of the case: one row, or the four rows of a quad.
+    /// The rows of the case. A case has one row, or the four rows of a quad.
     rows: Arc<[Row]>,
     /// Index of the case's own row in `rows`.
     lane: usize,

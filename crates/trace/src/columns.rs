@@ -10,8 +10,8 @@ pub(crate) enum Column {
     /// Sequences of symbols that occur several times. A phrase is stored as its number of symbols, followed by the
     /// symbols in the form of literals.
     Phrase,
-    /// Copies of earlier records. A copy is stored as three numbers: the number of literals before the copy, the
-    /// distance back to the repeated records, and the number of repeated records.
+    /// Copies of earlier records. A copy is stored as three numbers. The numbers are the number of literals before the
+    /// copy, the distance back to the repeated records, and the number of repeated records.
     Copy,
     /// One byte per literal. The byte has the tag of the literal, and the relation between the literal's mask and the
     /// previous masks.
@@ -67,7 +67,7 @@ pub(crate) struct Order {
 const MOST_SPAN: u32 = 1 << 24;
 
 impl Order {
-    /// Returns `None` if the addresses are not in ascending order, or if they span more than [`MOST_SPAN`].
+    /// Returns `None` if the addresses are not in ascending order, or if the addresses span more than [`MOST_SPAN`].
     pub(crate) fn new(addresses: Vec<u32>) -> Option<Order> {
         let (first, last) = (addresses.first().copied().unwrap_or(0), addresses.last().copied().unwrap_or(0));
         if !addresses.is_sorted_by(|a, b| a < b) || last - first > MOST_SPAN {

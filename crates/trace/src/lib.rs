@@ -1,9 +1,9 @@
 //! Recordings of runs (traces). A trace has the instructions of each group with their active lanes, and the events
 //! between the instructions.
 //!
-//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. After the header come blocks of
-//! [`Record`]s, whose data is stored in columns. The file ends with an [`End`], which has totals and the offsets of the
-//! blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read any block without the other blocks.
+//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. Blocks of [`Record`]s follow the
+//! header. The data of a block is stored in columns. The file ends with an [`End`], which has totals and the offsets of
+//! the blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read any block without the other blocks.
 //! [`Reader`] can also read the complete blocks of a truncated file. docs/trace-format.md describes the bytes of a
 //! file.
 //!

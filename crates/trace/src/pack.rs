@@ -51,11 +51,12 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, the records take
-/// no bytes. Only masks that cannot be derived from the previous masks take bytes.
+/// Packs the records of a block as the records arrive. If a sequence of records repeats an earlier sequence, the
+/// records take no bytes. Only masks that cannot be derived from the previous masks take bytes.
 ///
 /// If lanes diverge at every step, a trace has more records than the run has instructions. So the packer must pack a
-/// record in a few nanoseconds: with one comparison between the record and the expected symbol, and one store.
+/// record in a few nanoseconds. To pack a record takes one comparison between the record and the expected symbol, and
+/// one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
     /// The symbols of the block so far, and [`Symbol::NONE`] after these symbols. An array of this size does not need a
@@ -146,7 +147,7 @@ impl Packer {
         self.len
     }
 
-    /// Returns whether the block is full. The writer writes a full block before it appends the next record.
+    /// Returns whether the block is full. The writer writes a full block before the writer appends the next record.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.len == BLOCK_RECORDS
@@ -299,8 +300,8 @@ impl Packer {
         Some(parts)
     }
 
-    /// Stores the records of a key: all records since the call of [`Packer::again`]. Does nothing if the masks of these
-    /// records cannot be derived from the masks of the key.
+    /// Stores the records of a key. These are all records since the call of [`Packer::again`]. Does nothing if the
+    /// masks of these records cannot be derived from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);

@@ -3,7 +3,7 @@
 use reconverge_simt::{Event, Lane, Mask};
 use serde::{Deserialize, Serialize};
 
-/// Data at the start of a trace: the machine, the launch, and the program's listing.
+/// Data at the start of a trace. The header has the machine, the launch, and the program's listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The machine's name.
@@ -11,7 +11,7 @@ pub struct Header {
     /// The chip, if it is known.
     #[serde(default)]
     pub chip: Option<String>,
-    /// The program's name, if it has one.
+    /// The program's name, if the program has a name.
     #[serde(default)]
     pub program: Option<String>,
     /// The unit of addresses: `instructions`, `64-bit words` or `bytes`.
@@ -46,8 +46,8 @@ impl Header {
 pub struct RegisterNames {
     /// The manual's name for this kind of register: `temp`, `R`, `$r`.
     pub name: String,
-    /// The number that [`What::Write`] uses for the first register. If registers have channels, this is the number of
-    /// the first channel of the first register.
+    /// The number that [`What::Write`] uses for the first register. If registers have channels, `first` is the number
+    /// of the first channel of the first register.
     pub first: u32,
     /// Number of registers.
     pub count: u32,
@@ -100,8 +100,8 @@ pub struct Kind(pub u8);
 /// A run of consecutive instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The step of the instruction: the number of instructions that the launch issued before this instruction. An event
-    /// has the step of the last instruction of its group.
+    /// The step of the instruction. The step is the number of instructions that the launch issued before this
+    /// instruction. An event has the step of the last instruction of its group.
     pub step: u64,
     /// The group.
     pub group: u32,
@@ -224,13 +224,13 @@ pub struct Outcome {
 pub struct Totals {
     /// Number of instructions issued to groups.
     pub instructions: u64,
-    /// Number of instructions executed by lanes: the sum of the active lanes of all instructions.
+    /// Number of instructions that lanes executed. This number is the sum of the active lanes of all instructions.
     pub lane_instructions: u64,
     /// Number of branch decisions that split the lanes of a group.
     pub divergences: u64,
 }
 
-/// Data after the last block. It has the outcome, the totals, and an index of the blocks.
+/// Data after the last block. The data has the outcome, the totals, and an index of the blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// How the run ended.
@@ -240,7 +240,7 @@ pub struct End {
     /// The step at which the file reached its size limit. Records from this step on are not in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
-    /// For each block, three numbers: the offset of the block in the file, the step of its first record, and its number
-    /// of entries.
+    /// Three numbers for each block. The numbers are the offset of the block in the file, the step of the block's first
+    /// record, and the number of entries in the block.
     pub blocks: Vec<(u64, u64, u32)>,
 }

@@ -131,8 +131,8 @@ impl<W: Write> Writer<W> {
 
     /// Returns an observer for one run. The first events of the run belong to the group that was recorded last.
     ///
-    /// The observer itself does not return errors. If the observer has an error, for example because an instruction is
-    /// not in the listing, the next call of [`Writer::flush`] or [`Writer::finish`] returns this error.
+    /// The observer itself does not return errors. For example, an instruction may not be in the listing. The next call
+    /// of [`Writer::flush`] or [`Writer::finish`] returns the error of the observer.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }

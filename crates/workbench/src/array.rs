@@ -279,7 +279,7 @@ impl Array {
         }
     }
 
-    /// Returns the number of rows: the length of the outermost dimension.
+    /// Returns the number of rows, which is the length of the outermost dimension.
     pub fn rows(&self) -> usize {
         self.shape.first().copied().unwrap_or(1)
     }
@@ -400,7 +400,7 @@ impl Array {
         Array { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 
-    /// Reads an array of a `.npz` file: the array `name`, or the only array if `name` is `None`.
+    /// Reads the array `name` of a `.npz` file. If `name` is `None`, the function reads the only array of the file.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -511,7 +511,7 @@ impl Array {
     }
 }
 
-/// Parses rows of equal length, each in parentheses: `(1,2),(3,4)`.
+/// Parses rows of equal length. Each row is in parentheses, as in `(1,2),(3,4)`.
 fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     let rows: Vec<Vec<Element>> = inside
@@ -538,7 +538,7 @@ impl serde::Serialize for Array {
     }
 }
 
-/// A part of an array: the elements with these indices, in this shape.
+/// A part of an array. The part has the elements with these indices, in this shape.
 struct Level<'a> {
     array: &'a Array,
     shape: &'a [usize],
@@ -586,7 +586,7 @@ fn range(text: &str) -> Result<Array, ArrayError> {
     if !count.is_finite() || step == 0.0 {
         return Err(unknown());
     }
-    // The conversion saturates: a count beyond 2^64 becomes the largest `usize`.
+    // The conversion saturates. A count beyond 2^64 becomes the largest `usize`.
     let count = count.max(0.0) as usize;
     room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);

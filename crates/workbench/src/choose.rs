@@ -35,7 +35,7 @@ pub enum Asked {
 pub struct Piece {
     /// The lane's index in the whole launch.
     pub lane: usize,
-    /// The lanes that remain in the reduced launch: a quad of pixels, or one vertex.
+    /// The lanes that remain in the reduced launch. These lanes are a quad of pixels, or one vertex.
     pub lanes: Range<usize>,
     /// Number of lanes of the whole launch.
     pub of: usize,

@@ -60,7 +60,7 @@ pub enum EditError {
 /// Returns the words that change if `text` replaces the instruction at `address`.
 ///
 /// The function inserts `text` into the program's listing and assembles the listing. So `text` can be everything that a
-/// listing may contain at this position: an instruction, an operation of an ALU group, or a fetch.
+/// listing may contain at this position. Examples are an instruction, an operation of an ALU group, and a fetch.
 ///
 /// # Errors
 /// See [`EditError`].
@@ -77,7 +77,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
     // In a listing, each control-flow instruction and the first operation of each ALU group begin with a number. If the
-    // new text does not begin with a number, the number of the old text is added to the new text.
+    // new text does not begin with a number, the function adds the number of the old text to the new text.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -100,8 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // If the new text has another length than the old text, the rest of the listing becomes invalid. A message
-            // about the length is then more helpful than the errors in the listing.
+            // If the length of the new text differs from the length of the old text, the listing after the new text
+            // becomes invalid. A message about the length is then more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -205,8 +205,8 @@ mod tests {
                       @e: EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
         let (target, program) = program(Isa::R700, source);
         let change = |address, text| replace(&target, &program, address, text);
-        // The first operation of a group keeps the number that precedes it. Later operations of the group do not have a
-        // number.
+        // The first operation of a group keeps the number that precedes the operation. Later operations of the group do
+        // not have a number.
         assert_eq!(change(6, "x: ADD R1.x, R2.x, 3.5f").unwrap().words.len(), 1);
         assert_eq!(change(7, "y: ADD R1.y, R2.x, 2.5f").unwrap().words.len(), 1);
         let literal = change(6, "x: MUL R1.x, R2.x, 7.5f").unwrap();

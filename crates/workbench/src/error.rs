@@ -45,8 +45,8 @@ pub enum Error {
     /// The launch needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// The number of lanes is unknown, because the launch does not state the number of lanes and the numbers of the
-    /// input are not divided into rows.
+    /// The number of lanes is unknown. The launch does not state the number of lanes, and the numbers of the input are
+    /// not divided into rows.
     #[error(
         "{place}: unknown number of lanes for a file of {count} numbers without rows; state --lanes (lanes = in a launch \
          file){}", splits(*.count)
@@ -84,7 +84,7 @@ pub enum Error {
     /// Generated code accessed invalid memory. This is a defect of the compiled engine, not of the program.
     #[error("{0}")]
     Fault(CodeFault),
-    /// The program trapped because it did something forbidden or undefined.
+    /// The program trapped because the program did something forbidden or undefined.
     #[error("{0}")]
     Trap(Box<Trapped>),
 }

@@ -50,11 +50,11 @@ impl Kind {
 pub struct Word {
     /// The kind of state.
     pub kind: Kind,
-    /// The position of the word among the words of this kind: a channel number, a stack entry (counted from the outermost
-    /// entry), or a loop number.
+    /// The position of the word among the words of this kind. The position is a channel number, a stack entry (counted
+    /// from the outermost entry), or a loop number.
     pub number: usize,
-    /// Part of a stack entry: 0 for the entry's mask, 1 for the entry's address or second mask, or [`Word::TYPE`] for
-    /// the type. Lists of words do not include the type.
+    /// Part of a stack entry. The part is 0 for the entry's mask, 1 for the entry's address or second mask, and
+    /// [`Word::TYPE`] for the type. Lists of words do not include the type.
     pub part: u8,
     /// The lane, if each lane has its own word.
     pub lane: Option<Lane>,

@@ -196,8 +196,8 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 /// The bytes of constants, indexed by bank and offset.
 type Constants = LiteMap<(u32, u32), u8>;
 
-/// The data that determine the results of a program: its words, base address, state registers and constants, and the
-/// names of its module's variables.
+/// The data that determine the results of a program. These data are the words, the base address, the state registers,
+/// the constants, and the names of the module's variables.
 type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 
 /// Returns the data that determine the results of each program.

@@ -169,7 +169,7 @@ fn shown(number: f64) -> String {
     if number.fract() == 0. { number.to_string() } else { format!("{number:.4}") }
 }
 
-/// All `[[expect]]` tables of a launch file: expected outputs, and conditions on counts.
+/// All `[[expect]]` tables of a launch file. The tables have expected outputs and conditions on counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Vec<OneExpect>")]
 pub struct Expectations {

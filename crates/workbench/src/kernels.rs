@@ -1,5 +1,5 @@
-//! Two kernels with divergent control flow. Each kernel exists for every machine that can run it. The command `bench`
-//! measures the kernels. The kernels are also examples of each machine's flow control.
+//! Two kernels with divergent control flow. Each kernel exists for every machine that can run the kernel. The command
+//! `bench` measures the kernels. The kernels are also examples of each machine's flow control.
 //!
 //! The sources are in `kernels/`, in the assembly language of this project. Each kernel computes one count per lane.
 //! The lanes form rows of [`ROW`] lanes:

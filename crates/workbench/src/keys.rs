@@ -1,4 +1,4 @@
-//! Messages about unknown keys in files: launch files, campaign files, run manifests.
+//! Messages about unknown keys in launch files, campaign files and run manifests.
 //!
 //! Serde's message for an unknown field lists the known fields. [`complaint`] also suggests the known field with the
 //! most similar name.
@@ -61,7 +61,8 @@ pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
 }
 
-/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the text after it.
+/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the text after the
+/// line number.
 pub fn line_of(message: &str) -> Option<(usize, &str)> {
     let rest = message.strip_prefix("line ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;

@@ -149,7 +149,8 @@ pub struct LaunchFile {
 }
 
 impl LaunchFile {
-    /// Parses a launch file. The text is JSON if it begins with a brace, and TOML otherwise. Both have the same fields.
+    /// Parses a launch file. The text is JSON if the text begins with a brace. Otherwise, the text is TOML. Both
+    /// formats have the same fields.
     ///
     /// # Errors
     /// See [`LaunchFileError`].

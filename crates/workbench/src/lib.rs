@@ -1,4 +1,4 @@
-//! The interface that every front end uses. It provides machines, programs from files, launches and runs.
+//! The interface that every front end uses. The interface provides machines, programs from files, launches and runs.
 //!
 //! * [`machine()`] returns a [`Machine`], which disassembles, assembles, explains and checks programs. A [`target`] is
 //!   a machine with a chip and a program type.
@@ -232,7 +232,8 @@
 //! ## Debug
 //!
 //! A [`debugger::Debugger`] steps forward and backward. [`debugger::command::run`] executes the commands of `reconverge
-//! debug`. [`session::Stepping`] is simpler: it does not have stops, and goes back only to snapshots.
+//! debug`. [`session::Stepping`] is simpler. [`session::Stepping`] does not have stops, and goes back only to
+//! snapshots.
 //!
 //! ```
 //! # let source = "

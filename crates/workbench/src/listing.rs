@@ -10,13 +10,14 @@ use crate::target::TargetError;
 pub struct Style {
     /// Prints the address and the words of each instruction.
     pub hex: bool,
-    /// Indents flow constructs, and prints labels for them.
+    /// Indents flow constructs, and prints labels for flow constructs.
     pub structure: bool,
     /// Prints special forms of an operation under their own names. (R500)
     pub idioms: bool,
     /// Prints the syntax of AMD's assembler. (R700)
     pub amd: bool,
-    /// Adds comments after instructions: names of their operands, values of constants, built-ins. (Tesla)
+    /// Adds comments after instructions. The comments have the names of operands, the values of constants, and
+    /// built-ins. (Tesla)
     pub notes: bool,
 }
 
@@ -29,7 +30,7 @@ pub struct Listing {
     pub(crate) marks: Vec<Mark>,
 }
 
-/// A line of a listing: a directive, or an instruction with the label that precedes it.
+/// A line of a listing. The line is a directive, or an instruction with the label that precedes the instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Address in the machine's address unit; `None` for directives.

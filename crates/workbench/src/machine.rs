@@ -182,7 +182,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Parses the fields of a launch file that belong to the machine.
     ///
     /// # Errors
-    /// Returns an error that names the field if a field is unknown or the value of a field has the wrong type.
+    /// If a field is unknown or the value of a field has the wrong type, returns an error that names this field.
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
@@ -209,7 +209,7 @@ pub struct Needs {
 pub struct Assembled {
     /// The machine with the chip, if the source states a chip.
     pub target: Target,
-    /// The programs and the data that they share.
+    /// The programs, and the data that the programs share.
     pub image: Image,
     /// Warnings about legal text that is probably a mistake.
     pub warnings: Vec<Diagnostic>,

@@ -23,10 +23,10 @@ use crate::values::NoFiles;
 pub const COPIES: u32 = 8;
 /// Number of groups of a launch.
 pub const GROUPS: u32 = 64;
-/// Maximum number of iterations of a launch: R500's loop counter has eight bits.
+/// Maximum number of iterations of a launch. R500's loop counter has eight bits.
 pub const MOST_ROUNDS: u32 = 255;
 
-/// One image as two textures. One texture uses nearest filtering, and the other uses linear filtering.
+/// One image as two textures. One texture uses nearest filtering, and the other texture uses linear filtering.
 const TEXTURES: &str = r#"
 [[texture]]
 unit = 0
@@ -135,7 +135,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     tesla::ROWS.iter().chain(r700::ROWS).chain(r500::ROWS)
 }
 
-/// Returns the row whose cost is the unit of cost: an addition by a Tesla warp.
+/// Returns the row whose cost is the unit of cost. The instruction of this row is an addition by a Tesla warp.
 pub fn unit() -> &'static Row {
     &tesla::UNIT
 }

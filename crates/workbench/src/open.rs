@@ -59,7 +59,7 @@ pub struct Known {
     pub stage: Option<Stage>,
     /// The byte order of raw words.
     pub endian: Option<Endian>,
-    /// The container format of the file. It replaces the format that would be detected.
+    /// The container format of the file. This format replaces the format that would be detected.
     pub format: Option<Format>,
     /// Macros for a C source, or constants for an assembler source, as `NAME` or `NAME=VALUE`. A C source also allows
     /// `NAME(x)=VALUE`.

@@ -135,8 +135,8 @@ struct ReportGrade {
     operations: Vec<(&'static str, u64)>,
 }
 
-/// The results of a run for the page: the trap, failed expectations, the first rows of the outputs, and the exactness
-/// of operations.
+/// The results of a run for the page. The results are the trap, failed expectations, the first rows of the outputs, and
+/// the exactness of operations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReportOutcome {
     trap: Option<ReportTrap>,
@@ -192,7 +192,7 @@ pub struct Subject<'a> {
 }
 
 impl Report {
-    /// Returns the message of the trap that ended the run, if any.
+    /// Returns the message of the trap that ended the run. Returns `None` if no trap ended the run.
     pub fn trap(&self) -> Option<&str> {
         self.outcome.trap.as_ref().map(|trap| trap.message.as_str())
     }
@@ -338,8 +338,8 @@ fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
 }
 
 /// Formats an instruction for the page. R500's ALU instructions always encode three sources. An unused source encodes
-/// the inline constant 0, which the disassembler prints as `#0.0078125`. The function omits sources that no operand
-/// reads, because a reader could think that the number is a constant of the program.
+/// the inline constant 0. The disassembler prints this constant as `#0.0078125`. The function omits sources that no
+/// operand reads, because a reader could think that the number is a constant of the program.
 fn shown(isa: Isa, line: &Line) -> String {
     if isa == Isa::R700 {
         let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -461,8 +461,8 @@ fn left(isa: Isa) -> &'static str {
     }
 }
 
-/// Returns a sentence about a lane that skips the rest of an iteration. The sentence names the part of the machine that
-/// stores this state, if such a part exists.
+/// Returns a sentence about a lane that skips the rest of an iteration. If a part of the machine stores this state, the
+/// sentence names this part.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it waits for the next iteration: the loop's frame marks it as continued",

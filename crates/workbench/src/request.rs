@@ -1,6 +1,6 @@
-//! Parts of launches that all machines share. They are the common fields of a launch file ([`Common`]), the interface
-//! for the fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and the values of
-//! options.
+//! Parts of launches that all machines share. These parts are the common fields of a launch file ([`Common`]), the
+//! interface for the fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and the
+//! values of options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -50,10 +50,10 @@ pub struct Common {
     pub expect: Expectations,
     /// If present, the program must trap, and the message of the trap must contain this text.
     pub trap: Option<String>,
-    /// Three numbers for each lane: the x and y coordinates of the lane's pixel, and 1 if the primitive covers this
-    /// pixel.
+    /// Three numbers for each lane. The numbers are the x and y coordinates of the lane's pixel, and 1 if the primitive
+    /// covers this pixel.
     pub pixels: Option<Values>,
-    /// Two numbers for each lane: the index of the lane's vertex, and the instance.
+    /// Two numbers for each lane. The numbers are the index of the lane's vertex, and the instance.
     pub vertices: Option<Values>,
     /// If present, the range of lanes to which the launch is reduced; see `LaunchFile::choose`.
     #[serde(skip)]
@@ -114,7 +114,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
 pub struct TextureValues {
     /// Texture unit, 0 to 15. On R700, the number of the resource.
     pub unit: u8,
-    /// Number of the sampler, if it differs from `unit` (R700).
+    /// Number of the sampler, if this number differs from `unit` (R700).
     pub sampler: Option<u8>,
     /// One to three sizes: width, height and depth.
     pub size: Vec<u32>,
@@ -271,8 +271,8 @@ impl TextureValues {
     /// Returns the image, and a sampler with the texture's filter and wrap mode.
     ///
     /// # Errors
-    /// Returns an error if the numbers cannot be loaded or do not match the size, if a name is unknown, or if `isa`
-    /// does not support a field.
+    /// Returns an error if the numbers cannot be loaded or do not match the size. Also returns an error if a name is
+    /// unknown, or if `isa` does not support a field.
     pub(crate) fn image(&self, isa: Isa, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
         let place = format!("texture {}", self.unit);
         let typed =
@@ -311,7 +311,7 @@ impl TextureValues {
             let wanted = format!("{count} texels of 1 to 4");
             return Err(Error::Count { place, found, wanted });
         }
-        // The numbers are in memory twice: as words, and as four channels per texel.
+        // The numbers are in memory twice, as words and as four channels per texel.
         room((4 * found as u64).saturating_add(16 * count), 1)?;
         let words: Vec<u32> = array.words().collect();
         let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
@@ -354,7 +354,7 @@ impl TextureValues {
 }
 
 /// Estimate of the size of one lane's results in bytes. A lane has four render targets and a depth. The results are in
-/// memory twice: in the engine, and as arrays.
+/// memory twice, in the engine and as arrays.
 const LANE_BYTES: u64 = 2 * 17 * 4;
 
 /// Checks that enough memory is available for the results of `lanes` lanes.
@@ -396,10 +396,10 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// Returns up to four numbers for each lane. If an array has several rows, it has one row per lane. If an array has a
-/// single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has lanes,
-/// each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of these
-/// numbers. The numbers of a file without rows are divided evenly among the lanes.
+/// Returns up to four numbers for each lane. If an array has several rows, the array has one row per lane. If an array
+/// has a single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has
+/// lanes, each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of
+/// these numbers. The numbers of a file without rows are divided evenly among the lanes.
 ///
 /// # Errors
 /// Returns an error if the number of values is wrong, or if elements do not have 32 bits.
@@ -407,7 +407,7 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
-    // The numbers are in memory twice: as words, and as four channels per lane.
+    // The numbers are in memory twice, as words and as four channels per lane.
     room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
         return refused(format!("numbers of 32 bits instead of {}", array.dtype));
@@ -465,8 +465,8 @@ pub(crate) fn by_lane<'a, T>(
 }
 
 /// Returns a note if an input is ambiguous. An input is ambiguous if it has two to four numbers without rows, and the
-/// launch has as many lanes as the input has numbers. In this case, the user may mean one number per lane, or all
-/// numbers for each lane.
+/// launch has the same number of lanes. In this case, the user may mean one number per lane, or all numbers for each
+/// lane.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
     let listed = matches!(values, Values::Text(text) if text.contains(','));

@@ -42,7 +42,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Returns the results of a run. They have not been compared with expected results.
+    /// Returns the results of a run. These results have not been compared with expected results.
     pub fn of(outcome: &dyn Outcome) -> RunResult {
         let (statistics, report) = (outcome.statistics(), outcome.report().clone());
         let findings = outcome.finding().into_iter().collect();
@@ -98,7 +98,8 @@ impl RunResult {
     }
 }
 
-/// The differences between two sets of numbers: the number of differences, and descriptions of the first differences.
+/// The differences between two sets of numbers. `Differences` has the number of differences, and descriptions of the
+/// first differences.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     count: usize,

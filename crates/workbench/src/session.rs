@@ -1,11 +1,11 @@
-//! Sessions. A session is a launch that is ready to run to its end on any engine, or to be inspected and executed step
-//! by step.
+//! Sessions. A session is a launch that is ready to run to its end on any engine. A session can also be inspected and
+//! executed step by step.
 //!
-//! A launch is divided into *groups*. A group consists of the lanes that share a program counter: a thread on R500, a
-//! wavefront on R700, a warp on Tesla. Groups run in a fixed order, and this order determines the results. On R500 and
-//! R700, the groups run one after another. On Tesla, blocks run one after another, and the warps of a block alternate
-//! as `reconverge_tesla::block` defines. A step of a group keeps the order: groups that come earlier in the order run
-//! first. So any sequence of steps to the end has the same results as [`Session::run`].
+//! A launch is divided into *groups*. A group consists of the lanes that share a program counter. A group is a thread
+//! on R500, a wavefront on R700, and a warp on Tesla. Groups run in a fixed order, and this order determines the
+//! results. On R500 and R700, the groups run one after another. On Tesla, blocks run one after another, and the warps
+//! of a block alternate as `reconverge_tesla::block` defines. A step of a group keeps the order, because groups that
+//! come earlier in the order run first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
 //! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
 //! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::faults::{Kind, Word};
 use crate::trace::{self, Recorded, Sink};
 
-/// The results of a run. Arrays are created only when they are requested.
+/// The results of a run. Arrays are created only when a caller requests the arrays.
 pub trait Outcome: Send {
     /// Returns the counts that the machine's documentation defines.
     fn statistics(&self) -> Statistics;
@@ -241,8 +241,8 @@ pub trait Steps: Inspect + Send + Sync {
 /// Maximum number of ended groups whose final states are stored.
 const MOST_ENDED: usize = 256;
 
-/// The final states of the groups (on Tesla: blocks) that ended most recently, with their numbers. Copies of this value
-/// share the states.
+/// The final states of the groups that ended most recently, with the numbers of the groups. On Tesla, the states are
+/// the states of blocks. Copies of this value share the states.
 #[derive(Clone)]
 pub(crate) struct EndedGroups<T>(Arc<VecDeque<(usize, Arc<T>)>>);
 

@@ -65,8 +65,8 @@ impl UserSource {
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
         // If no instruction starts at the address, for example inside an ALU group on several lines, the function
-        // returns the line of another instruction. This is the last instruction whose address is not greater than the
-        // requested address.
+        // returns the line of another instruction. The other instruction is the last instruction whose address is not
+        // greater than the requested address.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)

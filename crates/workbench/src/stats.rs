@@ -330,8 +330,8 @@ impl Profile {
     }
 
     /// Returns all counts as a JSON object, with the text of each instruction. `memory` is set if memory accesses were
-    /// recorded. `rule` describes how accesses are counted, or why they cannot be counted. If there are more than
-    /// [`MOST_GROUPS`] groups, the object does not have the counts of each group and block.
+    /// recorded. `rule` describes how accesses are counted, or why accesses cannot be counted. If more than
+    /// [`MOST_GROUPS`] groups ran, the object does not have the counts of each group and block.
     pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);

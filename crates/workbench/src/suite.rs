@@ -1,10 +1,10 @@
 //! The suite of programs for all three machines. `bench` runs these programs in addition to the kernels mandel and
 //! collatz.
 //!
-//! A [`Problem`] is a computation. It has inputs, and a function in plain Rust that computes the expected outputs. A
-//! [`Workload`] is a program of one machine that solves a problem. It has a source in `kernels/` and a launch.
-//! [`WORKLOADS`] lists all workloads. `suite/problems.rs` has single computations, and `suite/patterns.rs` has problems
-//! that are typical of parallel programs.
+//! A [`Problem`] is a computation. A problem has inputs, and a function in plain Rust that computes the expected
+//! outputs. A [`Workload`] is a program of one machine that solves a problem. A workload has a source in `kernels/` and
+//! a launch. [`WORKLOADS`] lists all workloads. `suite/problems.rs` has single computations, and `suite/patterns.rs`
+//! has problems that are typical of parallel programs.
 
 mod patterns;
 mod problems;
@@ -37,7 +37,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Returns the inputs. They are the same in every run.
+    /// Returns the inputs. The inputs are the same in every run.
     pub fn inputs(&self) -> Inputs {
         (self.inputs)()
     }

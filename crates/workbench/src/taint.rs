@@ -14,8 +14,8 @@
 //! * If a branch condition is inexact, the condition is reported. The grade of a value does not depend on the
 //!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
-//!   register files do not emit events, so it is unknown which lanes have written. After a conditional write to such a
-//!   file, the register has the worse of the old and the new grade.
+//!   register files do not emit events, so the written lanes are unknown. After a conditional write to such a file, the
+//!   register has the worse grade of the old grade and the new grade.
 //! * An indexed read has the worst grade in its register file. A read of the lanes of a quad has the worst grade among
 //!   the lanes of the quad. A vote has the worst grade among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
@@ -169,7 +169,7 @@ impl Taint {
             return;
         };
         // All operations of an instruction read their operands before any of the operations writes a result. Operations
-        // that only output values run last, because they output the results of the other operations.
+        // that only output values run last, because these operations output the results of the other operations.
         let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
             operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();

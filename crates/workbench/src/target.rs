@@ -1,4 +1,4 @@
-//! Targets: the machine, chip and program type that determine how words are interpreted.
+//! Targets. A target has the machine, chip and program type that determine how words are interpreted.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::program::Stage;
@@ -20,7 +20,7 @@ pub struct Target {
     pub stage: Option<Stage>,
 }
 
-/// A chip, with the name by which a file or a user states it.
+/// A chip, with the name that a file or a user states for this chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// The stated name.

@@ -33,7 +33,7 @@ impl<'a> Source<'a> {
         self.expanded.as_ref().map_or(self.text, |expanded| &expanded.text)
     }
 
-    /// Returns the machine that the source states, if any.
+    /// Returns the machine that the source states. Returns `None` if the source does not state a machine.
     pub fn isa(&self) -> Option<Isa> {
         isa_of_source(self.plain())
     }

@@ -61,8 +61,8 @@ pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: 
     trapped.nearest = trapped.access.as_ref().and_then(|access| nearest(access, &stepping, group, lane));
 }
 
-/// Returns the registers that occur in a text, in order: `R3`, `temp[3]`, `$r3`. `$r2d` and `$r4q` stand for two and
-/// four registers.
+/// Returns the registers that occur in a text, in order. Examples are `R3`, `temp[3]` and `$r3`. `$r2d` stands for two
+/// registers, and `$r4q` stands for four registers.
 fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> {
     let mut found: Vec<(String, Vec<Register>)> = Vec::new();
     for (at, _) in text.char_indices() {

@@ -14,8 +14,8 @@ use thiserror::Error;
 
 use crate::array::{Array, ArrayError, Dtype};
 
-/// The source of numbers: nested lists, or a text. The text is the name of a file (`.npy`, `.npz:NAME`, `.json`,
-/// `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
+/// The source of numbers, which is nested lists or a text. The text is the name of a file (`.npy`, `.npz:NAME`,
+/// `.json`, `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
@@ -190,7 +190,7 @@ impl Values {
         ValuesError::Content { place: place.to_owned(), what: self.what().to_owned(), error }
     }
 
-    /// Loads the numbers and converts them to `dtype`.
+    /// Loads the numbers and converts the numbers to `dtype`.
     ///
     /// # Errors
     /// See [`ValuesError`]. A number that `dtype` cannot hold is also an error.

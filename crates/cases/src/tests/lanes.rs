@@ -1,6 +1,6 @@
 //! Lanes do not depend on each other. On every engine, a subset of the lanes of a case must return the same results as
-//! these lanes return in a run of all lanes. In a run of a subset, other instructions diverge, and the lanes have other
-//! positions in their group.
+//! in a run of all lanes. In a run of a subset, other instructions diverge, and the lanes have other positions in their
+//! group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -246,7 +246,7 @@ fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
 }
 
-/// Returns sets of lanes: first each single lane, and then consecutive sets of 16 and of 32 lanes.
+/// Returns sets of lanes. The first sets are the single lanes. Consecutive sets of 16 lanes and of 32 lanes follow.
 fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
     [1, 16, 32].into_iter().flat_map(move |size| {
         (0..count).step_by(size).map(move |first| (first..count.min(first + size)).collect())

@@ -16,14 +16,14 @@ impl Debugger {
         own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
     }
 
-    /// Returns an address with its line in the user's source: `0x38, collatz.s:14`.
+    /// Returns an address with its line in the user's source, for example `0x38, collatz.s:14`.
     pub fn placed(&self, address: u32) -> String {
         let place = self.source_place(address).map(|place| format!(", {place}"));
         self.spelled(address) + &place.unwrap_or_default()
     }
 
-    /// Returns an address with its label in the user's source: `0x78 (next)`. If the address does not have a label,
-    /// returns the address with its line number: `0x50 (:20)`.
+    /// Returns an address with its label in the user's source, for example `0x78 (next)`. If the address does not have
+    /// a label, returns the address with its line number, for example `0x50 (:20)`.
     pub fn named(&self, address: u32) -> String {
         let name = self.source.as_ref().and_then(|source| {
             let label = source.label_of(address).map(str::to_owned);

@@ -25,7 +25,7 @@ use crate::faults::{Kind, Word};
 /// The types of the entries on Tesla's token stack. In flow state, types are numbered from 1 in this order.
 const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON", "JOINAT"];
 
-/// Names of R500's predicate bits: the four channels of the predicate register, and the ALU result.
+/// Names of R500's predicate bits. These bits are the four channels of the predicate register, and the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
 /// Names of flow state. The arguments of the command `set` begin with one of these names if the command changes flow
@@ -67,8 +67,8 @@ pub(super) fn branch_counters(debugger: &Debugger) -> String {
 /// Changes flow state of the selected group, and returns the new value as text.
 ///
 /// # Errors
-/// Returns an error if the machine or the group does not have this flow state, or if the selected group is not the
-/// group that runs next.
+/// Returns an error if the machine or the group does not have this flow state. Also returns an error if the selected
+/// group is not the group that runs next.
 pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, String> {
     let group = debugger.group();
     let runs = debugger.stepping().current();

@@ -1,4 +1,4 @@
-//! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
+//! Formulas over the state of a group. Examples are `$r3@5 + 1`, `temp0.x@3 * 2` and `g[0x10] == 7 && $r1 > 2`.
 //!
 //! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. A memory space that is
 //! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register in an
@@ -168,8 +168,8 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// Returns the lanes for which a formula without a lane is evaluated: the active lanes, or all lanes if the group
-    /// has ended.
+    /// Returns the lanes for which a formula without a lane is evaluated. These lanes are the active lanes, or all
+    /// lanes if the group has ended.
     fn lanes(&self) -> Mask {
         match (self.stepping.issue(self.group), self.stepping.state(self.group)) {
             (Some(issue), _) => issue.mask,
@@ -183,8 +183,8 @@ impl Formula {
     /// Parses a formula. The launch determines the names of registers and memory spaces, and the number of lanes.
     ///
     /// # Errors
-    /// Returns an error if the text is not a formula, is too long, or names a register, lane or space that does not
-    /// exist.
+    /// Returns an error if the text is not a formula or is too long. Also returns an error if the text names a
+    /// register, lane or space that does not exist.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
         if text.trim().is_empty() {
             return Err("a formula is missing".to_owned());
@@ -227,11 +227,11 @@ impl Formula {
     }
 
     /// Returns `None` if the formula is false for all active lanes. Otherwise, returns the first active lane for which
-    /// the formula is true, or `Some(None)` if the formula does not depend on the lane.
+    /// the formula is true. If the formula does not depend on the lane, returns `Some(None)` instead of this lane.
     ///
     /// # Errors
-    /// Returns an error if the formula is not true for any active lane, and its evaluation fails for at least one
-    /// active lane.
+    /// Returns an error if the formula is not true for any active lane, and the evaluation of the formula fails for at
+    /// least one active lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -481,7 +481,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Counts one operand or operator, and returns an error if there are too many.
+    /// Counts one operand or operator. Returns an error if the formula has too many operands and operators.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {

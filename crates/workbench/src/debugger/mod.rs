@@ -1,5 +1,5 @@
-//! The debugger that all front ends use. It runs a launch forward and backward in steps. Front ends can set stops and
-//! query the state.
+//! The debugger that all front ends use. The debugger runs a launch forward and backward in steps. Front ends can set
+//! stops and query the state.
 //!
 //! [`Debugger`] runs the launch, [`command`] executes command lines, and [`stop`] decides when the launch stops. The
 //! terminal, scripts and the debug adapter use these modules. To go backward, the debugger restores an earlier snapshot
@@ -44,8 +44,8 @@ use stop::{Stops, Why as Reason};
 /// Number of instructions between two snapshots.
 const INTERVAL: u64 = 2048;
 
-/// Maximum number of snapshots. When the debugger exceeds this maximum, it drops every second snapshot and doubles the
-/// interval between snapshots.
+/// Maximum number of snapshots. When the debugger exceeds this maximum, the debugger drops every second snapshot and
+/// doubles the interval between snapshots.
 const MOST_SNAPSHOTS: usize = 256;
 
 /// Maximum number of texts from log stops that are stored until [`Debugger::take_logs`] is called.
@@ -152,7 +152,8 @@ pub struct Debugger {
     changes: Vec<(u64, Change)>,
     /// The digest of the state that `mark` has stored.
     marked: Option<u64>,
-    /// Called at regular intervals during a movement. If it returns `true`, the movement ends early.
+    /// The debugger calls this function at regular intervals during a movement. If the function returns `true`, the
+    /// movement ends early.
     pub interrupt: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
@@ -217,7 +218,7 @@ impl Debugger {
         Debugger { source, lines, ..self }
     }
 
-    /// Returns the program's source, if it is known.
+    /// Returns the program's source, if the source is known.
     pub fn source(&self) -> Option<&UserSource> {
         self.source.as_ref()
     }
@@ -288,7 +289,7 @@ impl Debugger {
         self.lane
     }
 
-    /// Returns the trap that ended the launch, if any.
+    /// Returns the trap that ended the launch. Returns `None` if no trap ended the launch.
     pub fn trap(&self) -> Option<&str> {
         self.trap.as_deref()
     }
@@ -592,8 +593,8 @@ impl Debugger {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes `count` instructions of the selected group. Instructions of other groups also run if they come earlier
-    /// in the order of issue.
+    /// Executes `count` instructions of the selected group. Instructions of other groups also run if these instructions
+    /// come earlier in the order of issue.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
@@ -704,7 +705,8 @@ impl Debugger {
         }
     }
 
-    /// Repeats the manual changes of the current step. This is necessary when the launch reaches a step again.
+    /// Repeats the manual changes of the current step. The repetition is necessary when the launch reaches a step
+    /// again.
     fn change_again(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let now = self.position;

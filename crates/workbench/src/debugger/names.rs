@@ -51,7 +51,7 @@ pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
     lane.map(Lane).ok_or_else(|| format!("`{word}` is not a lane of 0 to {}", debugger.width() - 1))
 }
 
-/// Parses a set of lanes of the group: `0-3,8`, `all`, `none`, or a bit mask with the prefix 0x.
+/// Parses a set of lanes of the group. The set has the form `0-3,8`, `all`, `none`, or a bit mask with the prefix 0x.
 pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> {
     let all = Mask::first(debugger.stepping().lanes(debugger.group()).len());
     if let Some(digits) = word.strip_prefix("0x") {
@@ -162,8 +162,8 @@ pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
 
-/// Formats the value of a register. The function formats `$c` as flags and `$a` as 16 bits. For all other registers,
-/// the format is that of [`shown`].
+/// Formats the value of a register. The function formats `$c` as flags and `$a` as 16 bits. [`shown`] formats all other
+/// registers.
 pub fn shown_in(register: Register, value: u32) -> String {
     match register.class {
         "$c" => format!("{value:#x}  {}", flags(value)),

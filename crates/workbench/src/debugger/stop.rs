@@ -222,8 +222,8 @@ impl Stops {
         }
     }
 
-    /// Returns the values of the watched registers and memory ranges, each with the number of the stop that watches
-    /// them.
+    /// Returns the values of the watched registers and memory ranges. Each entry has the number of the stop that
+    /// watches the values of the entry.
     pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
         let watched = self.stops.iter().filter_map(|stop| match stop.on {
             On::Change(watched) => Some((stop.number, watched.value(stepping, group))),
@@ -363,7 +363,7 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 reconverge_isa::choices! {
     /// A change of the set of lanes that run. Commands and the filters of debug clients use the names of these changes.
     pub enum FlowChange {
-        /// Lanes diverge: some lanes run first, and the other lanes wait.
+        /// Lanes diverge. Some lanes run first, and the other lanes wait.
         Diverge = "diverge",
         /// Waiting lanes resume. The lanes that ran until then wait or have ended.
         Resume = "resume",

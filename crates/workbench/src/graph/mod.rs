@@ -40,7 +40,7 @@ pub struct Block {
     pub rows: Vec<Row>,
     /// The counts of the block's first instruction. Only `diverged` is the sum over all instructions of the block.
     pub counts: Option<InstructionCounts>,
-    /// Number of times that a waiting lane passed the block without executing it.
+    /// Number of times that a waiting lane passed the block without executing the block.
     pub waiting: u64,
 }
 
@@ -117,7 +117,7 @@ impl Row {
 }
 
 impl Way {
-    /// Returns the label of the edge: its kind and its number of lanes.
+    /// Returns the label of the edge. The label has the edge's kind and number of lanes.
     fn label(&self) -> String {
         match self.lanes {
             None => self.kind.name().to_owned(),
@@ -190,7 +190,7 @@ impl Drawing {
                     blocks.len() - 1
                 });
                 // If several edges have the same source and target, the first of these edges gets all lanes that went
-                // from this source to this target.
+                // from the source to the target.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });

@@ -133,8 +133,8 @@ fn lanes_are_counted_on_the_ways_that_they_took() {
 }
 
 /// Lane 3 leaves the loop at address 8, and waits while the other lanes iterate. Lane 3 continues at address 64 without
-/// executing the instructions between 8 and 64. In the same way, lanes that skip one side of the if wait while the
-/// other lanes execute that side.
+/// executing the instructions between 8 and 64. In the same way, lanes that skip one side of the `if` wait while the
+/// other lanes execute this side.
 #[test]
 fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
     let mut counts = Passages::new(4);

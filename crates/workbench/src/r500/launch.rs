@@ -59,7 +59,7 @@ pub struct Launch {
     pub address_stack: Option<usize>,
     /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// The lanes that can prevent the jump of a BREAK: the lanes of the loop (`frame`), or all lanes (`all`).
+    /// The lanes that can prevent the jump of a BREAK. These are the lanes of the loop (`frame`), or all lanes (`all`).
     pub inhibit_scope: Option<String>,
     /// Initial values of temporaries.
     #[serde(default)]
@@ -93,7 +93,7 @@ pub struct InputValues {
 pub struct ConstantValues {
     /// Number of the constant, 0 to 255.
     pub number: u8,
-    /// One to four numbers: the channels of the constant.
+    /// One to four numbers, which are the channels of the constant.
     pub values: Values,
 }
 
@@ -101,7 +101,7 @@ pub struct ConstantValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
-    /// The two sizes of the domain: along i and along j.
+    /// The two sizes of the domain, first along i and then along j.
     pub domain: Vec<u32>,
     /// The first value of i and the first value of j.
     #[serde(default)]
@@ -123,7 +123,7 @@ pub struct CtmValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// Number of the buffer: input 0 to 15, output 0 to 3.
+    /// Number of the buffer, 0 to 15 for an input and 0 to 3 for an output.
     pub number: u8,
     /// Element format: `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2` or `FLOAT32_4`.
     pub format: String,

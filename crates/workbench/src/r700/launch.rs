@@ -490,7 +490,7 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// Returns an error in strict mode if the program reads the constant file, but neither the source nor the launch
+    /// In strict mode, returns an error if the program reads the constant file, but neither the source nor the launch
     /// sets the constant file.
     fn has_constants(&self, options: &Options) -> Result<(), Error> {
         let environment = &self.launch.environment;

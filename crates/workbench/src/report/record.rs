@@ -72,7 +72,7 @@ fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
 
-/// A step: an instruction that is issued to a group.
+/// A step. A step is an instruction that is issued to a group.
 #[derive(Clone, Copy, Debug)]
 struct RecordedStep {
     group: i32,
@@ -170,7 +170,8 @@ impl Recorder {
         self.width
     }
 
-    /// Runs to the end or to the maximum number of steps. Returns the error that ended the run, if any.
+    /// Runs to the end or to the maximum number of steps. Returns the error that ended the run. Returns `None` if no
+    /// error ended the run.
     pub(super) fn run(&mut self) -> Option<Error> {
         loop {
             let group = self.stepping.current()?;
@@ -230,8 +231,8 @@ impl Recorder {
         }
     }
 
-    /// Records the registers of a group before the group's first step. A register is recorded if it occurs in the
-    /// program's text, or if its value is not 0.
+    /// Records the registers of a group before the group's first step. A register is recorded if the register occurs in
+    /// the program's text, or if the register's value is not 0.
     fn start(&mut self, group: usize, step: i32) {
         for class in self.stepping.registers() {
             for number in 0..class.count {
@@ -344,7 +345,7 @@ impl Recorder {
     }
 }
 
-/// Compresses numbers by run-length encoding. Each run is a pair: the number, and how often it repeats.
+/// Compresses numbers by run-length encoding. Each run is a pair of a number and the length of the run.
 fn runs(numbers: &[i32]) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     for number in numbers {

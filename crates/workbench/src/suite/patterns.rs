@@ -1,5 +1,5 @@
-//! Problems that are typical of parallel programs: tree reduction, a sparse matrix, a graph, a grid, text search, and a
-//! radix sort.
+//! Problems that are typical of parallel programs. The problems are tree reduction, a sparse matrix, a graph, a grid,
+//! text search, and a radix sort.
 
 use crate::array::{Array, Dtype};
 

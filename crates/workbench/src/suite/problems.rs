@@ -1,5 +1,5 @@
-//! The problems of the suite. Each problem has inputs, which are the same in every run, and a function in plain Rust
-//! that computes the expected outputs.
+//! The problems of the suite. Each problem has inputs, and a function in plain Rust that computes the expected outputs.
+//! The inputs are the same in every run.
 
 use crate::array::{Array, Dtype};
 

@@ -32,9 +32,9 @@ pub use grid::{Grid, GridOutcome};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of general registers per thread (default: as stated by the container).
+    /// Number of general registers per thread (default: the number that the container states).
     pub registers: Option<u32>,
-    /// Bytes of l[] per thread (default: as stated by the container).
+    /// Bytes of l[] per thread (default: the number that the container states).
     pub local_bytes: Option<u32>,
     /// Number of blocks in x and y (default: 1).
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct Launch {
     pub shared: Option<u32>,
     /// Bytes of shared memory per block, including the parameters (default: the size that the container states).
     pub shared_bytes: Option<u32>,
-    /// Number of barriers per block (default: as stated by the container).
+    /// Number of barriers per block (default: the number that the container states).
     pub barriers: Option<u32>,
     /// Number of the grid (default: 0). Programs read this number from `s[0x0]`.
     #[serde(default)]
@@ -332,7 +332,7 @@ impl Launch {
         Ok(setup)
     }
 
-    /// Stores the constants that the launch states. They overwrite the constants that the container states.
+    /// Stores the constants that the launch states. These constants overwrite the constants that the container states.
     fn own_constants(&self, setup: &mut Setup, files: &dyn Files) -> Result<(), Error> {
         for constant in &self.constant {
             let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
@@ -384,7 +384,7 @@ impl Launch {
             let what = format!("input {word}");
             match (values, plane, stage) {
                 (Some(values), None, _) if flat.is_none() => {
-                    // The inputs of a geometry program are addresses in p[], so they are integers.
+                    // The inputs of a geometry program are addresses in p[], so these inputs are integers.
                     let values = match stage {
                         Stage::Geometry => {
                             let array = values.load_plain(&what, files)?;
@@ -469,10 +469,10 @@ impl Launch {
 }
 
 /// Returns the words of an input. Each element of the result has the number of a word, and the values of this word in
-/// all lanes. If an array has several rows, it has one row per lane. If an array has a single row, this row applies to
-/// all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one number. Any
-/// other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of a file
-/// without rows are divided evenly among the lanes.
+/// all lanes. If an array has several rows, the array has one row per lane. If an array has a single row, this row
+/// applies to all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one
+/// number. Any other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of
+/// a file without rows are divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {

@@ -295,8 +295,8 @@ impl Machine for Tesla {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        // The run time of some lint rules grows with the square of the stack depth, so the depth is checked before
-        // these rules run.
+        // The run time of some lint rules grows with the square of the stack depth. So the stack depth is checked
+        // before these rules run.
         nesting(target, program)?;
         Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, target.tesla()))
     }

@@ -87,7 +87,7 @@ enum Phase {
     New,
     /// The adapter waits for `launch`.
     Initialized,
-    /// The client sets breakpoints until it sends `configurationDone`.
+    /// The client sets breakpoints until the client sends `configurationDone`.
     Launched,
     /// The launch is stopped.
     Stopped,
@@ -412,10 +412,10 @@ impl Adapter {
         self.memory.clear();
     }
 
-    /// Returns two targets for the instruction of a line: one for running forward to the instruction, and one for
-    /// running backward. In the protocol, a jump may skip the code before the target. The machines cannot skip code, so
-    /// the launch runs all code up to the target. The labels of the targets state that the launch runs forward or
-    /// backward.
+    /// Returns two targets for the instruction of a line. One target runs the launch forward to the instruction, and
+    /// the other target runs the launch backward. In the protocol, a jump may skip the code before the target. The
+    /// machines cannot skip code, so the launch runs all code up to the target. The labels of the targets state that
+    /// the launch runs forward or backward.
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];

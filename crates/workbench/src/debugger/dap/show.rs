@@ -1,4 +1,4 @@
-//! Answers requests for data: threads, frames, scopes, registers, memory, the listing and the disassembly.
+//! Answers requests for threads, frames, scopes, registers, memory, the listing and the disassembly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -369,7 +369,7 @@ impl Adapter {
         let mut value = wanted.value(&here, lane)?.bits();
         let change = match (formula.register(), formula.place(&here, lane)) {
             (Some((register, of)), _) => {
-                // A single number has the same meaning as in the command `set`: a number without a decimal point is an
+                // A single number has the same meaning as in the command `set`. A number without a decimal point is an
                 // integer.
                 value = names::bits(text.trim()).unwrap_or(value);
                 Change::Register { group, register, lane: of.unwrap_or(lane), value }

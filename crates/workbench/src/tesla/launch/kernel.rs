@@ -1,4 +1,4 @@
-//! Launches of kernels: the parameter area, and the buffers whose addresses are parameters.
+//! Launches of kernels. A kernel has a parameter area, and buffers whose addresses are parameters.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -371,8 +371,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     ))
 }
 
-/// Returns the bytes and the alignment of one or more numbers. If the type of a number is not stated, the number is
-/// converted to a type of the size that the container declares.
+/// Returns the bytes and the alignment of one or more numbers. If the type of a number is not stated, the function
+/// converts the number to a type of the size that the container declares.
 fn number_bytes(
     what: &str,
     values: &Values,
@@ -424,8 +424,8 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
 /// # Errors
 /// Returns an error if the launch does not have as many parameters as the kernel's name states.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
-    // Parameters with stated offsets may be in any order, so the function cannot match them with the types in the
-    // kernel's name.
+    // Parameters with stated offsets may be in any order. So the function cannot match these parameters with the types
+    // in the kernel's name.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
     let name = program.name.as_deref().filter(|_| !by_hand);
     let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
