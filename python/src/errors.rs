@@ -13,7 +13,7 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
 use serde_json::{Value, json};
 
-/// Returns an exception of `reconverge.errors`. `name` is the name of its class.
+/// Returns an exception of `reconverge.errors`. `name` is the name of the exception's class.
 fn exception<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<PyErr>
 where
     A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,

@@ -328,7 +328,7 @@ impl Program {
         column(py, self.program().words.clone())
     }
 
-    /// Returns an address as listings write it.
+    /// Returns an address in the notation of listings.
     fn spelled(&self, address: u32) -> String {
         self.target().isa.spelled(address)
     }

@@ -535,7 +535,7 @@ impl Session {
         }
     }
 
-    /// Restores the session to a position. The position must be one of this launch.
+    /// Restores the session to a position. The position must be a position of this launch.
     ///
     /// # Errors
     /// Fails if the position belongs to another launch.

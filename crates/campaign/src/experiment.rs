@@ -77,11 +77,11 @@ pub struct Record {
 /// An experiment that has ended. This value is the argument of an outcome function.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedExperiment<'a> {
-    /// The experiment. Its class is not set yet.
+    /// The experiment. The class of the experiment is not set yet.
     pub record: &'a Record,
     /// The outputs of the golden run, by name.
     pub golden: &'a [(String, Array)],
-    /// The outputs of the experiment; absent after a trap or a hang.
+    /// The outputs of the experiment. The outputs are absent after a trap or a hang.
     pub outputs: Option<&'a [(String, Array)]>,
 }
 
@@ -447,7 +447,7 @@ fn difference<'a>(
             for element in 0..golden.len() {
                 let (one, other) = (golden.number(element), found.number(element));
                 let off = (one - other).abs();
-                // Two equal infinities do not differ.
+                // Two equal infinities do not count as different.
                 let off = if one == other {
                     0.
                 } else if off.is_nan() {

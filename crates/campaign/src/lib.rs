@@ -167,7 +167,7 @@ pub struct State {
 pub enum Taken {
     /// This call ran the shard and wrote this file.
     Ran(PathBuf),
-    /// The shard was already finished, in this file.
+    /// The shard was already finished. This file has the results of the shard.
     Finished(PathBuf),
     /// Another process runs the shard. The field is a text that names this process for the user.
     Elsewhere(String),
@@ -214,7 +214,7 @@ pub struct PointDescription {
 /// The result of [`Campaign::describe`].
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Description {
-    /// The hash of program, data and campaign: 32 hexadecimal digits.
+    /// The hash of program, data and campaign, with 32 hexadecimal digits.
     pub campaign: String,
     /// The version of the program that runs the campaign.
     pub version: String,

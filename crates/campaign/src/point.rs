@@ -35,7 +35,7 @@ const APART: usize = 64;
 /// Steps of a golden run at which a site exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Instants {
-    /// All steps of the golden run. Contains the number of steps.
+    /// All steps of the golden run. The field is the number of steps.
     All(u64),
     /// The steps in this list.
     Some(Vec<u32>),

@@ -168,7 +168,7 @@ fn event_number(stepping: &Stepping, register: Register) -> u32 {
     first + (register.number * channels + register.channel) as u32
 }
 
-/// A change that a fault makes. It is ready to be applied.
+/// A change that a fault makes. The change is ready to be applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
     pub(crate) spot: Spot,
@@ -223,7 +223,7 @@ impl Flaw {
         lanes.filter_map(event).collect()
     }
 
-    /// Applies the change. Returns whether the change was possible.
+    /// Applies the change to the word. Returns whether the change was possible.
     pub(crate) fn apply(&self, stepping: &mut Stepping, program: &Program) -> bool {
         let Flaw { spot, group, pattern, wide, .. } = self;
         let spots = if *wide { spot.wide(stepping, *group) } else { vec![spot.clone()] };

@@ -102,7 +102,7 @@ pub trait Shader {
     type Constants;
     /// The machine.
     const ISA: Isa;
-    /// The output that is compared.
+    /// The output that is compared with the expected results.
     const OUTPUT: &'static str;
     /// The expected results are compared with this value if a lane does not write the output. If `UNWRITTEN` is `None`,
     /// the case fails if a lane does not write the output.

@@ -53,11 +53,11 @@ pub enum Verdict {
         /// One line per finding.
         findings: Vec<String>,
     },
-    /// A result is not as expected. Contains the reason.
+    /// A result is not as expected. The field is the reason.
     Failed(String),
     /// The case needs a feature that is not implemented.
     Unsupported(String),
-    /// The case has nothing to compare. Contains the reason.
+    /// The case has nothing to compare. The field is the reason.
     Skipped(String),
     /// The case did not end within the time limit.
     Timeout(String),
@@ -117,7 +117,7 @@ pub enum CaseKind {
     Launch(Box<launch::LaunchCase>),
     /// Words that must not change in the conversion to text and back.
     RoundTrip(Box<binary::RoundTrip>),
-    /// A case that has nothing to compare. Contains the reason.
+    /// A case that has nothing to compare. The field is the reason.
     Skip(String),
     /// A case that needs a feature that is not implemented.
     Unsupported(String),

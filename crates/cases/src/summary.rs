@@ -16,7 +16,7 @@ pub struct Outcome {
     pub file: String,
     /// The case.
     pub name: String,
-    /// The reason for the verdict; empty if the case passed without findings.
+    /// The reason for the verdict. The text is empty if the case passed without findings.
     pub why: String,
 }
 
@@ -77,7 +77,7 @@ pub struct Reason {
     pub count: usize,
 }
 
-/// The failures that the baseline lists. They are expected.
+/// The failures that the baseline lists. These failures are expected.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Ids of cases that are known to fail.

@@ -25,7 +25,7 @@ pub(crate) enum Column {
     /// Lane masks that cannot be derived from the previous masks. For each mask, the column stores the bits in which
     /// the mask differs from the previous mask.
     Mask,
-    /// Lanes, and kinds of pushed or popped entries. Each takes one byte.
+    /// Lanes, and kinds of pushed or popped entries. Each lane or kind takes one byte.
     Byte,
     /// Registers and byte addresses. Each register or address is stored as its difference from the previous register or
     /// address.

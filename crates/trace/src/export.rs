@@ -231,7 +231,7 @@ mod tests {
         name: Option<String>,
     }
 
-    /// A trace: packets, each in field 1.
+    /// A trace. The trace consists of packets, and each packet is in field 1.
     #[derive(Clone, PartialEq, Message)]
     struct Packets {
         #[prost(message, repeated, tag = "1")]

@@ -23,7 +23,7 @@ use crate::{BLOCK_RECORDS, Error};
 /// engine can send a key instead of the events. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// Key, or `u32::MAX` if the entry is empty.
+    /// The key. The value `u32::MAX` means that the entry is empty.
     key: u32,
     /// If the key has one record, the symbol of this record. Otherwise, the symbol of the phrase.
     symbol: Symbol,

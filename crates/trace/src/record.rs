@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Header {
     /// The machine's name.
     pub isa: String,
-    /// The chip, if it is known.
+    /// The chip, if the chip is known.
     #[serde(default)]
     pub chip: Option<String>,
     /// The program's name, if the program has a name.
@@ -126,9 +126,9 @@ pub enum What {
     },
     /// A branch decision split the lanes.
     Diverge {
-        /// The lanes whose path runs first.
+        /// The lanes that run first.
         taken: Mask,
-        /// The lanes that wait or leave a loop.
+        /// The lanes that do not run first. These lanes wait or leave a loop.
         not: Mask,
     },
     /// Waiting lanes resume without reconverging. The lanes that ran until then wait or have ended.
@@ -208,7 +208,7 @@ impl What {
     }
 }
 
-/// How a recorded run ended.
+/// The way in which a recorded run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The trap's message, if the program trapped.

@@ -52,13 +52,13 @@ struct Blocks<W> {
     order: Order,
     limits: Limits,
     written: u64,
-    /// The end section. Its counts do not include the open block.
+    /// The end section. The counts of the end section do not include the open block.
     end: End,
     failed: Option<Error>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a trace, and writes its header.
+    /// Starts a trace, and writes the header of the trace.
     ///
     /// # Errors
     /// Fails if the output fails, or if the addresses of the listing are not in ascending order.
@@ -239,7 +239,7 @@ impl<W: Write> Blocks<W> {
     }
 }
 
-/// An observer that records a run. [`Writer::recording`] returns it.
+/// An observer that records a run. [`Writer::recording`] returns this observer.
 pub struct Recording<'a> {
     open: &'a mut Open,
     file: &'a mut dyn File,

@@ -76,12 +76,12 @@ impl Dtype {
     }
 }
 
-/// An array in row-major order, little endian.
+/// An array in row-major order. Numbers are little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Type of an element.
     pub dtype: Dtype,
-    /// Length of each dimension, outermost first.
+    /// Length of each dimension. The outermost dimension comes first.
     pub shape: Vec<usize>,
     /// The elements.
     pub bytes: Vec<u8>,
@@ -104,7 +104,7 @@ pub enum ArrayError {
     /// the file has several arrays.
     #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
     NpzName {
-        /// The requested name, if one was given.
+        /// The requested name, if the caller gave a name.
         asked: Option<String>,
         /// The arrays in the file.
         names: Vec<String>,

@@ -39,7 +39,7 @@ pub struct Piece {
     pub lanes: Range<usize>,
     /// Number of lanes of the whole launch.
     pub of: usize,
-    /// Number of fragments that cover the pixel; 1 for a vertex.
+    /// Number of fragments that cover the pixel. For a vertex, the number is 1.
     pub fragments: usize,
 }
 

@@ -65,7 +65,7 @@ pub struct ProgramContents {
     pub parameters: Vec<Parameter>,
     /// Size of all parameters in bytes.
     pub parameter_bytes: Option<u32>,
-    /// Constants that belong to this program alone.
+    /// Constants that only this program can read.
     pub constants: Vec<Data>,
     /// State registers.
     pub state: Vec<State>,

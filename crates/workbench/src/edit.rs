@@ -44,7 +44,7 @@ pub enum EditError {
         old: String,
         /// Length of the old instruction.
         wanted: String,
-        /// The remedy, as the end of the message.
+        /// The remedy. The remedy is the end of the message.
         help: &'static str,
     },
     /// The new text also changes words of other instructions.
@@ -52,7 +52,7 @@ pub enum EditError {
     Elsewhere {
         /// Text of the new instruction.
         text: String,
-        /// Address of the first other instruction that changes.
+        /// Address of the first of the other instructions that change.
         elsewhere: String,
     },
 }

@@ -133,7 +133,7 @@ pub struct Access {
     pub bytes: u32,
 }
 
-/// The cause of a trap. It may be a memory access.
+/// The cause of a trap. The cause may be a memory access.
 pub trait Cause: fmt::Display + fmt::Debug {
     /// Returns the access if the cause is an invalid memory access.
     fn access(&self) -> Option<Access> {
@@ -168,7 +168,7 @@ pub struct Trapped {
     pub access: Option<Access>,
     /// Text of the instruction in the user's source, or in the disassembly if the source is unknown.
     pub instruction: Option<String>,
-    /// The source line of the instruction, if known.
+    /// The source line of the instruction, if the source line is known.
     pub line: Option<usize>,
     /// The registers of the first lane in `lanes`.
     pub state: Option<LaneState>,

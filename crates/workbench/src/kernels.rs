@@ -73,7 +73,7 @@ const fn kernel(
 const ON_R500: On = (Isa::R500, on_r500, "color0", 1);
 /// Pixel positions are inputs in R0. Counts are integers in the red channel of export pixel 0.
 const ON_R700: On = (Isa::R700, on_r700, "pixel0", 1);
-/// The launch has blocks of [`BLOCK`] threads. Counts are written to the only buffer.
+/// The launch has blocks of [`BLOCK`] threads. The program writes the counts to the only buffer.
 const ON_TESLA: On = (Isa::Tesla, on_tesla, "out", BLOCK);
 
 /// Every kernel.

@@ -268,7 +268,7 @@ impl LaunchFile {
         self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
     }
 
-    /// Returns `options`, changed as the launch states.
+    /// Returns `options` with the changes that the launch states.
     ///
     /// # Errors
     /// Returns an error if the mode is unknown.

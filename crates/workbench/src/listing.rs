@@ -33,7 +33,7 @@ pub struct Listing {
 /// A line of a listing. The line is a directive, or an instruction with the label that precedes the instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Address in the machine's address unit; `None` for directives.
+    /// Address in the machine's address unit. A directive does not have an address.
     pub address: Option<u32>,
     /// The words of the instruction or directive.
     pub words: Vec<u32>,

@@ -355,7 +355,7 @@ pub struct ExplainedField {
 pub struct Explanation {
     /// The words of the instruction.
     pub words: Vec<u32>,
-    /// The instruction as the disassembler prints it.
+    /// Text of the instruction from the disassembler.
     pub text: String,
     /// The fields of the instruction's words.
     pub fields: Vec<ExplainedField>,
@@ -383,7 +383,7 @@ pub enum ExplainError {
         /// Number of words found.
         found: usize,
     },
-    /// The words do not encode an instruction. Contains the reason.
+    /// The words do not encode an instruction. The field is the reason.
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction of the program starts at the address.

@@ -36,7 +36,7 @@ pub struct Manifest {
     pub arch: String,
     /// Path of the program's file, relative to the parent of the manifest's folder.
     pub binary: String,
-    /// The launches, in order. Memory persists from one launch to the next.
+    /// The launches, in order. The contents of memory persist from one launch to the next launch.
     launches: Vec<LaunchEntry>,
     /// Buffers in global memory.
     buffers: Vec<BufferEntry>,

@@ -47,7 +47,7 @@ struct Frame {
     before: &'static str,
     /// The text of the program after the loop's body.
     behind: &'static str,
-    /// The launch file. `{positions}` stands for [`positions`], and `{textures}` for [`TEXTURES`].
+    /// The launch file. `{positions}` stands for the text of [`positions`], and `{textures}` stands for [`TEXTURES`].
     launch: &'static str,
 }
 

@@ -112,7 +112,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextureValues {
-    /// Texture unit, 0 to 15. On R700, the number of the resource.
+    /// Texture unit, 0 to 15. On R700, this number is the number of the resource.
     pub unit: u8,
     /// Number of the sampler, if this number differs from `unit` (R700).
     pub sampler: Option<u8>,
@@ -169,7 +169,7 @@ pub struct SamplerValues {
     pub lod_bias: Option<f32>,
     /// Comparison, one of [`COMPARES`].
     pub compare: Option<String>,
-    /// Whether coordinates are in texels.
+    /// Whether coordinates are texels instead of fractions.
     #[serde(default)]
     pub unnormalised: bool,
     /// Whether linear filtering at the edge of a cube face includes texels of the adjacent faces.

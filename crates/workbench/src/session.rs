@@ -339,7 +339,7 @@ pub struct RegisterClass {
     pub name: &'static str,
     /// Number of registers in the class.
     pub count: usize,
-    /// Names of the channels; empty if a register is a single word.
+    /// Names of the channels. The text is empty if a register is a single word.
     pub channels: &'static str,
     /// The number that [`Event::Write`] uses for the first register of the class. If registers have channels, each
     /// channel has its own number, and `first` is the number of the first channel.
@@ -373,7 +373,7 @@ pub struct Register {
     pub class: &'static str,
     /// Number of the register in the class.
     pub number: usize,
-    /// Index of the channel; 0 if a register is a single word.
+    /// Index of the channel. The index is 0 if a register is a single word.
     pub channel: usize,
 }
 
@@ -392,9 +392,9 @@ pub struct Space {
 /// of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
-    /// The launch: all lanes share one memory.
+    /// The launch has one memory. All lanes share this memory.
     Launch,
-    /// Each group (on Tesla: each block) has its own memory.
+    /// Each group has its own memory. On Tesla, each block has its own memory.
     Group,
     /// Each lane has its own memory.
     Lane,
@@ -412,7 +412,7 @@ pub enum GroupState {
     Ended,
 }
 
-/// How far [`Stepping::step`] executes a group.
+/// The extent to which [`Stepping::step`] executes a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stride {
     /// One instruction.

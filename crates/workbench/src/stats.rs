@@ -30,7 +30,7 @@ reconverge_isa::choices! {
         Texture = "texture",
         /// Reads or writes memory.
         Memory = "memory",
-        /// Writes a result of the program: a pixel, a vertex or a parameter.
+        /// Writes a pixel, a vertex or a parameter as a result of the program.
         Output = "output",
         /// Determines which lanes run next, and at which instruction these lanes continue.
         Flow = "flow",
@@ -555,7 +555,7 @@ mod tests {
         for group in [0, 1] {
             profile.issues(group, &[8], mask(0xffff));
         }
-        // Events of the two groups alternate. Group 1 accesses only every second word.
+        // Events of the two groups alternate. Group 1 accesses only every second word of memory.
         for lane in 0..16u8 {
             let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
             profile.event(0, load(0x1000 + 4 * u32::from(lane)));

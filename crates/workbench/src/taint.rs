@@ -49,9 +49,9 @@ const SOMEWHERE: u32 = u32::MAX;
 pub struct Grade {
     /// The exactness of the value.
     pub fidelity: Fidelity,
-    /// Address of the instruction that determined the exactness; 0 if the value is exact.
+    /// Address of the instruction that determined the exactness. The address is 0 if the value is exact.
     pub pc: u32,
-    /// Name of the operation that determined the exactness; empty if the value is exact.
+    /// Name of the operation that determined the exactness. The name is empty if the value is exact.
     pub operation: &'static str,
 }
 
@@ -81,7 +81,7 @@ pub struct Reached {
     step: u64,
 }
 
-/// An instruction whose events have not all arrived.
+/// An instruction for which some events have not arrived.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     group: usize,

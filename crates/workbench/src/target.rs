@@ -14,7 +14,7 @@ use thiserror::Error;
 pub struct Target {
     /// The machine.
     pub isa: Isa,
-    /// The chip, if it is stated.
+    /// The chip, if the user or the file states a chip.
     pub chip: Option<Chip>,
     /// The pipeline stage of programs that do not state a stage. The stage affects the meaning of some Tesla words.
     pub stage: Option<Stage>,
@@ -25,7 +25,7 @@ pub struct Target {
 pub struct Chip {
     /// The stated name.
     pub name: String,
-    /// The chip as the machine's crate represents it.
+    /// The chip in the form that the machine's crate uses.
     pub model: Model,
 }
 

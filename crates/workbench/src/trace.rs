@@ -8,7 +8,7 @@ pub trait Sink {
     /// active lanes.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
-    /// Receives an event other than an issue.
+    /// Receives an event that is not an issue.
     fn event(&mut self, group: usize, event: Event);
 
     /// If this sink only writes a trace, returns the trace writer of the sink. The engine then encodes flow events
@@ -17,7 +17,7 @@ pub trait Sink {
         None
     }
 
-    /// Returns whether [`Sink::depth`] should be called.
+    /// Returns whether the caller should call [`Sink::depth`].
     fn wants_depths(&self) -> bool {
         false
     }

@@ -34,7 +34,7 @@ pub enum Values {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypedList {
-    /// Name of the type: `f32`, `u32` and so on, or `bits`.
+    /// Name of the type, for example `f32` or `u32`, or the name `bits`.
     pub r#type: String,
     /// Nested lists of the numbers.
     pub list: serde_json::Value,

@@ -581,7 +581,7 @@ impl<'a> Parser<'a> {
         Ok(Tree::Register(register, self.lane()?, self.debugger.has_float_registers()))
     }
 
-    /// Parses `@LANE`, if it is present.
+    /// Parses `@LANE`, if `@LANE` is present.
     fn lane(&mut self) -> Result<Option<Lane>, String> {
         if !self.rest.starts_with('@') {
             return Ok(None);

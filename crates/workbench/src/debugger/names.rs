@@ -40,7 +40,7 @@ pub(super) fn bits(word: &str) -> Option<u32> {
     }
 }
 
-/// Parses a number as [`bits`] does. The error message has examples of valid numbers.
+/// Parses a number in the same way as [`bits`]. The error message has examples of valid numbers.
 pub(super) fn word_of(word: &str) -> Result<u32, String> {
     bits(word).ok_or_else(|| format!("expected a 32-bit number such as 7, 0x1f, -3 or 0.5, found `{word}`"))
 }
@@ -157,7 +157,7 @@ pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, 
     })
 }
 
-/// Formats 32 bits in three notations: hexadecimal, signed integer, float.
+/// Formats 32 bits as a hexadecimal number, as a signed integer and as a float.
 pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }

@@ -1,4 +1,4 @@
-//! Stops: the conditions under which a debugger stops.
+//! Stops. A stop is a condition under which the debugger stops.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,7 +46,7 @@ impl Relation {
 /// The kind of event at which a stop is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
-    /// The instruction at an address is next.
+    /// The next instruction is the instruction at an address.
     Address(u32),
     /// Lanes of a group diverge, resume or reconverge.
     Flow(FlowChange),
@@ -56,7 +56,7 @@ pub enum On {
     Change(Watched),
     /// An instruction stores to a byte address, in any memory space.
     Store(u32),
-    /// Every instruction. Such a stop needs a condition.
+    /// Every instruction. A stop of this kind needs a condition.
     Always,
 }
 
@@ -144,13 +144,13 @@ impl Hits {
 /// Restrictions on a stop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Only {
-    /// Stops only in this group.
+    /// The stop takes effect only in this group.
     pub group: Option<usize>,
     /// Stops only if this formula is true. A formula without a lane must be true for at least one active lane.
     pub condition: Option<Formula>,
-    /// Stops only at these hits.
+    /// The stop takes effect only at these hits.
     pub hits: Option<Hits>,
-    /// Prints this text instead of stopping.
+    /// The debugger prints this text instead of stopping.
     pub log: Option<LogText>,
 }
 

@@ -51,7 +51,7 @@ use crate::values::{Files, Values};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of lanes that share a program counter. The default is the number of the chip.
+    /// Number of lanes that share a program counter. By default, the chip determines the number.
     pub group_width: Option<usize>,
     /// Number of frames of the loop stack (default: the recommended number for the flow-control mode).
     pub loop_stack: Option<usize>,
@@ -430,7 +430,7 @@ impl Ready for Pixels {
 
 /// The results of a launch over pixels.
 pub struct PixelsOutcome {
-    /// The results as the machine's crate returns them.
+    /// The results in the form that the machine's crate returns.
     pub outcome: outputs::Outcome,
 }
 

@@ -37,9 +37,9 @@ use crate::values::{Files, Values};
 pub struct Launch {
     /// Address of the first control-flow instruction, in 64-bit words.
     pub start: Option<u32>,
-    /// NUM_GPRS: number of registers per lane (default: as stated by the program's file).
+    /// NUM_GPRS: number of registers per lane (default: the number that the program's file states).
     pub gprs: Option<u8>,
-    /// STACK_SIZE: number of stack entries (default: as stated by the program's file).
+    /// STACK_SIZE: number of stack entries (default: the number that the program's file states).
     pub stack: Option<u32>,
     /// NUM_CLAUSE_TEMP_GPRS: number of clause temporaries.
     pub clause_temps: Option<u8>,
@@ -768,7 +768,7 @@ impl Inspect for WaveSteps {
 
 /// Results of a launch, with the element type in which exports are shown.
 pub struct WavesOutcome {
-    /// The results as the machine's crate returns them.
+    /// The results in the form that the machine's crate returns.
     pub outcome: outcome::Outcome,
     output_type: Dtype,
 }

@@ -385,7 +385,7 @@ fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), St
     Ok(())
 }
 
-/// Returns the directives that describe a program. [`directive`] parses them.
+/// Returns the directives that describe a program. [`directive`] parses these directives.
 fn directives(program: &Program) -> String {
     let mut text = String::new();
     if let Some(stage) = program.stage {

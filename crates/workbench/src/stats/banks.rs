@@ -196,7 +196,7 @@ mod tests {
         // Two passes broadcast one word each.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
-        // Three lanes read one word, which is broadcast. Each remaining lane reads another bank.
+        // Three lanes read one word. The memory broadcasts this word. Each remaining lane reads another bank.
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);

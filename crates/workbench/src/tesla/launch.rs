@@ -147,7 +147,7 @@ pub struct SegmentValues {
     pub limit: u32,
     /// Number of bytes from one row of tiles to the next row of tiles, if the segment is tiled.
     pub pitch: Option<u32>,
-    /// Number of rows in a tile: a power of two up to 128.
+    /// Number of rows in a tile. The number is a power of two up to 128.
     pub tile_rows: Option<u32>,
     /// Whether the machine ignores an access beyond the limit instead of trapping. An ignored load returns zeros.
     #[serde(default)]

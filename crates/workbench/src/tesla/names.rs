@@ -131,7 +131,7 @@ fn split(list: &str) -> Vec<&str> {
 }
 
 fn param_type(text: &str) -> ParamType {
-    // In demangled names, qualifiers follow the type: `float const*`, `int* const`.
+    // In demangled names, qualifiers follow the type. Examples are `float const*` and `int* const`.
     let plain = |text: &str| -> String {
         let qualifies = |word: &&str| matches!(*word, "const" | "volatile" | "__restrict__");
         text.split_whitespace().filter(|word| !qualifies(word)).collect::<Vec<_>>().join(" ")

@@ -50,7 +50,7 @@ pub(super) type Done = Result<Answer, Refused>;
 
 /// The reason why a command is not executed.
 pub(super) enum Refused {
-    /// The command does not accept these arguments. Contains the problem.
+    /// The command does not accept these arguments. The field describes the problem.
     Usage(String),
     /// The condition of an `expect` command does not hold. Contains the value found.
     Fails(String),

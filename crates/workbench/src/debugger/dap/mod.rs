@@ -59,7 +59,7 @@ pub struct Adapter {
     /// Sequence number of the last message sent.
     sequence: u64,
     shown: Vec<Shown>,
-    /// The arguments of the last launch request. A restart uses them again.
+    /// The arguments of the last launch request. A restart uses these arguments again.
     launched: LaunchRequest,
     /// The answer to the last `gotoTargets` request. Each target is an address with a flag. The flag is true if the
     /// launch must run forward to the address, and false if the launch must run backward.

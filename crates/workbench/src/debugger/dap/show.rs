@@ -93,8 +93,7 @@ impl Adapter {
         let width = debugger.width();
         let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
         let mut scopes = Vec::new();
-        // The selected lane is the first scope. The scopes that cover all lanes come second. The remaining lanes come
-        // last.
+        // The selected lane is the first scope. The scopes that cover all lanes follow. The remaining lanes come last.
         let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
         let mut lanes = Vec::new();
         for lane in order {

@@ -492,7 +492,7 @@ const CONSTANTS: [&str; 16] =
 
 /// The results of a run, with the outputs.
 pub struct GridOutcome {
-    /// The results as the machine's crate returns them.
+    /// The results in the form that the machine's crate returns.
     pub outcome: machine::Outcome,
     pub(super) outputs: Outputs,
 }
