@@ -169,7 +169,7 @@ pub struct SamplerValues {
     pub lod_bias: Option<f32>,
     /// Comparison, one of [`COMPARES`].
     pub compare: Option<String>,
-    /// Whether coordinates are texels instead of fractions.
+    /// Whether coordinates count texels instead of fractions of the texture.
     #[serde(default)]
     pub unnormalised: bool,
     /// Whether linear filtering at the edge of a cube face includes texels of the adjacent faces.
