@@ -138,9 +138,9 @@ impl Campaign {
 
 #[pymethods]
 impl Campaign {
-    /// Opens a campaign. `classify` returns the name of an outcome. Its arguments are an experiment, the outputs of the
-    /// experiment (`None` after a trap) and the golden outputs. The campaign's hash includes `name`, because the hash
-    /// cannot include the function.
+    /// Opens a campaign. `classify` returns the name of an outcome. The arguments of `classify` are an experiment, the
+    /// outputs of the experiment (`None` after a trap) and the golden outputs. The campaign's hash includes `name`,
+    /// because the hash cannot include the function.
     #[new]
     #[pyo3(signature = (path, name=None, classify=None))]
     fn open(

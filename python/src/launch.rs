@@ -53,8 +53,8 @@ type LaunchState<'py> = (
 /// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns these names.
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
-/// The description from which a launch was created. If a launch is sent to another process, that process creates the
-/// launch from this description.
+/// The description from which a launch was created. If a launch is sent to another process, the other process creates
+/// the launch from this description.
 enum Recipe {
     /// A built-in kernel, and the number of lanes that the user requested.
     Kernel(&'static str, Isa, Option<u32>),
@@ -236,7 +236,8 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 
 impl Launch {
     /// Returns the launch that a text and options describe. If the launch does not come from a file (`fields` is
-    /// absent), the chip and the program type of the program's target are added to the launch.
+    /// absent), the function adds two properties of the program's target to the launch. These properties are the chip
+    /// and the program type.
     fn stated(
         program: &Program,
         title: String,

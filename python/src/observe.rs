@@ -33,7 +33,8 @@ const LOAD: u8 = 7;
 const STORE: u8 = 8;
 const TRAP: u8 = 9;
 const RESUME: u8 = 10;
-/// The kinds of events that only the reference interpreter sends: writes to registers and accesses to memory.
+/// The kinds of events that only the reference interpreter sends. These events are writes to registers and accesses to
+/// memory.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
 /// Number of events between two checks for signals. This number applies if hooks receive one event at a time.
@@ -612,6 +613,7 @@ impl Sink for Batches {
             for pc in addresses {
                 let step = self.steps;
                 // The step is counted before the call of the hooks, because a hook that stops the run causes unwinding.
+                // Code after the call would not run.
                 self.steps += 1;
                 self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
             }

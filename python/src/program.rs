@@ -188,7 +188,8 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let Origin { title, bytes, is_source, known } = &origin;
     let opened = reconverge_workbench::open(bytes, *is_source, known);
     let opened = opened.map_err(|error| match error {
-        // The message of the workbench names options of the command line, so another message replaces it.
+        // The message of the workbench names options of the command line, so another message replaces the workbench's
+        // message.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
             "{title}: unknown machine; state isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),

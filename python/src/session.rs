@@ -96,8 +96,8 @@ impl Session {
     }
 
     /// Executes the next instruction of the launch. If `asked` is given, executes instructions up to and including the
-    /// next instruction of the group `asked`. If `followed` is given, continues until the lane `followed` is active in
-    /// the next instruction. Returns `false` if the launch or the group has ended.
+    /// next instruction of the group `asked`. If `followed` is given, executes instructions until the lane `followed`
+    /// is active in the next instruction. Returns `false` if the launch or the group has ended.
     fn execute_of(
         &self,
         stepping: &mut Stepping,
@@ -147,7 +147,7 @@ impl Session {
         Ok(Register { class: known.name, number, channel })
     }
 
-    /// Returns an error if a hook of the session runs at present, because a hook may not step the session.
+    /// Returns an error if a hook of the session runs at this time, because a hook may not step the session.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => Err(wrong(

@@ -1,9 +1,10 @@
 //! Claims divide the shards of a folder among processes. The processes may be on one host or on several hosts.
 //!
-//! A claim is a file next to the shard, `.NAME.claim`. The process that runs the shard creates the claim exclusively,
-//! and deletes the claim when the shard is finished. The claim states its process. This process rewrites the claim
-//! every [`BEAT`]. A claim is stale if its process has verifiably ended, or if the claim has not been rewritten for
-//! [`STALE`]. The end of another process can be verified only on the same host and in the same process namespace. If a claim is stale, another process takes over the claim.
+//! A claim is a file with the name `.NAME.claim` next to the shard. The process that runs the shard creates the claim
+//! exclusively, and deletes the claim when the shard is finished. The claim states the process that created the claim.
+//! This process rewrites the claim every [`BEAT`]. A claim is stale if its process has verifiably ended, or if no
+//! process has rewritten the claim for [`STALE`]. The end of another process can be verified only on the same host and
+//! in the same process namespace. If a claim is stale, another process takes over the claim.
 //!
 //! Claims only avoid duplicate work. Results are correct even if claims fail. For example, two processes may both take
 //! over a stale claim and run the same shard. Both processes then write the same bytes.
@@ -114,8 +115,8 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // Writes to the open file instead of the path, so that a claim of another process at this path stays
-                // unchanged. The thread ignores a failed write, because the claim then becomes stale.
+                // The thread writes to the open file instead of the path, so that a claim of another process at this
+                // path stays unchanged. The thread ignores a failed write, because the claim then becomes stale.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });

@@ -132,7 +132,7 @@ impl Experiment<'_> {
     /// Chooses the fault.
     ///
     /// # Errors
-    /// Fails if the site or the word does not exist at that step, or if the engine fails before the step.
+    /// Fails if the site or the word does not exist at the step of the fault, or if the engine fails before this step.
     pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
         let wrong = |why: String| LaunchError::Machine(format!("experiment {}: {why}", self.index));
         let mut random = self.random();

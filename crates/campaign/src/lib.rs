@@ -222,7 +222,7 @@ pub struct Description {
     pub seed: u64,
     /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Number of experiments per point. The campaign file states this number, or the number is computed from
+    /// Number of experiments per point. The campaign file states this number, or the campaign computes the number from
     /// [`Description::size_of_site`] and the number of sites.
     pub injections_of_point: u64,
     /// Number of experiments per site, if the campaign file states a margin. The confidence and the margin determine

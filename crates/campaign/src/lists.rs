@@ -14,8 +14,8 @@ use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
 
-/// Reads the faults that a campaign states one by one. The faults in the campaign file come first, and then the faults
-/// in the list that the campaign file names.
+/// Reads the faults that a campaign states one by one. The result first has the faults in the campaign file, and then
+/// the faults in the list that the campaign file names.
 ///
 /// # Errors
 /// Returns the name of the file, and the problem with the file.

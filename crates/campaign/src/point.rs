@@ -98,7 +98,7 @@ pub(crate) struct Point {
     pub(crate) course: Course,
     /// Snapshots of the golden run, each with its step.
     snapshots: Vec<(u64, Stepping)>,
-    /// The sites that exist in the golden run, each with the steps at which the site exists.
+    /// The sites that exist in the golden run. Each site has the steps at which the site exists.
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, each with its bits.
     pub(crate) registers: Vec<(Register, u32)>,

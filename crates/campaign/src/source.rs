@@ -44,8 +44,8 @@ impl Beside {
 }
 
 impl Files for Beside {
-    /// Reads a file that a launch file names. As in the command `run`, the file must be in the folder of the launch
-    /// file.
+    /// Reads a file that a launch file names. The file must be in the folder of the launch file. The command `run` has
+    /// the same rule.
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         if let Some(bytes) = self.known().get(name) {
             return Ok(bytes.clone());
@@ -185,7 +185,7 @@ impl Sources {
         })
     }
 
-    /// Returns the launches of all points, each with the keys that the sweep sets and their values.
+    /// Returns the launches of all points. Each launch has the keys that the sweep sets, with the values of these keys.
     ///
     /// # Errors
     /// Returns the key, and the problem with its value.

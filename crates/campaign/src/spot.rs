@@ -51,8 +51,8 @@ impl Spot {
         }
     }
 
-    /// If the word is a mask, returns the part of this mask that is the bit of `lane`. Returns `None` if the word is
-    /// not a mask, or if the mask does not have this bit.
+    /// If the word is a mask, returns the bit of `lane` in this mask as a word. Returns `None` if the word is not a
+    /// mask, or if the mask does not have this bit.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
@@ -64,7 +64,7 @@ impl Spot {
         matches!(self, Spot::Flow(word) if word.is_mask())
     }
 
-    /// Returns the value of the word, or `None` if the word does not exist at the current step.
+    /// Returns the value of the word. Returns `None` if the word does not exist at the current step.
     pub(crate) fn read(&self, stepping: &Stepping, group: usize, program: &Program) -> Option<u64> {
         match self {
             Spot::Register { register, lane, .. } => {
@@ -107,7 +107,7 @@ impl Spot {
 
     /// Returns the words in which a warp-wide fault flips the same bits. If this word is a register or flow state, the
     /// result has the words of all lanes. If this word is in memory, the result has contiguous words that start at this
-    /// word, one word per lane.
+    /// word. The result then has one word per lane.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -246,7 +246,7 @@ impl Flaw {
     }
 }
 
-/// Returns the words of a kind of flow state that a filter allows, with the bits that may change.
+/// Returns the words of a kind of flow state that a filter allows. Each word has the bits that may change.
 pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
     let words = stepping.words(kind);
     if !allowed.only_lanes() {

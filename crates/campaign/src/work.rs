@@ -80,8 +80,8 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Waits only if other processes run all open shards. If this process ran some shards itself, this process
-            // does not wait, because the other processes may have finished their shards in the meantime.
+            // Waits only if other processes run all open shards. If this process ran some shards itself, the other
+            // processes may have finished their shards in the meantime. So this process does not wait in this case.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;

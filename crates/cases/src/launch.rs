@@ -35,7 +35,7 @@ impl Files for Beside<'_> {
     }
 }
 
-/// Returns the case of a launch file, or `None` if the bytes are not a launch file.
+/// Returns the case of a launch file. Returns `None` if the bytes are not a launch file.
 pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result<Vec<Case>, ReadError>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let is_launch = if path.ends_with(".toml") {

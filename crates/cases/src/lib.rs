@@ -6,10 +6,10 @@
 //! * [`summary`] counts the verdicts of many cases.
 //! * [`opened`] finds a case by name, and returns its program and its launches.
 //!
-//! Each format has a module: [`corpus`] (shader cases with expected results of lanes), [`listing`] (words with a
-//! listing, without expected results), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch
-//! files), [`binary`] (bare words and containers that must survive the conversion to text and back). Several of these
-//! modules use [`hex`] (words in JSON) and [`expect`] (comparing lanes).
+//! Each format has a module. [`corpus`] has shader cases with expected results of lanes. [`listing`] has words with a
+//! listing, without expected results. [`vectors`] has arithmetic. [`manifest`] has run manifests. [`launch`] has launch
+//! files. [`binary`] has bare words and containers that must survive the conversion to text and back. Several of these
+//! modules use [`hex`] (words in JSON) and [`expect`] (the comparison of lanes).
 
 #![forbid(unsafe_code)]
 
@@ -172,8 +172,9 @@ pub trait Folder: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the file cannot be read, returns the reason. The reason does not contain the file's name.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// Searches the folders above the file for a file `name`, starting with the closest folder. Returns the path of the
-    /// original file relative to the folder that has `name`, and the bytes of `name`.
+    /// Searches the folders above the file for a file `name`. The search starts with the closest folder. Returns two
+    /// values. The first value is the path of the original file relative to the folder that has `name`. The second
+    /// value is the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
 
@@ -199,7 +200,8 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reason why the content does not have the last of the formats that were tried.
+        /// The reader tries the formats one after another. This field is the reason why the content does not have the
+        /// last of these formats.
         why: String,
     },
     /// The file ends early, or its compression is damaged.

@@ -42,8 +42,8 @@ pub struct Place {
     gpr: u8,
 }
 
-/// Contents of the constant buffers. Each entry of a list has the index of its first word, and the words that start at
-/// this index.
+/// Contents of the constant buffers. Each entry of a list has the index of the entry's first word, and the words that
+/// start at this index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]

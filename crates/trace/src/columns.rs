@@ -7,8 +7,8 @@ pub(crate) enum Column {
     /// Runs of consecutive instructions. A path is a list of ranges of the listing. Each range is stored as its start
     /// and its length.
     Path,
-    /// Sequences of symbols that occur several times. A phrase is stored as its number of symbols, followed by the
-    /// symbols in the form of literals.
+    /// Sequences of symbols that occur several times. A phrase is stored as the number of its symbols and then the
+    /// symbols. The symbols have the form of literals.
     Phrase,
     /// Copies of earlier records. A copy is stored as three numbers. The numbers are the number of literals before the
     /// copy, the distance back to the repeated records, and the number of repeated records.
@@ -147,7 +147,7 @@ pub(crate) const SAME: u8 = 0;
 pub(crate) const OTHER: u8 = 1;
 /// The mask is the union of the previous two different masks.
 pub(crate) const BOTH: u8 = 2;
-/// The mask has none of these relations to the previous masks, so its bits are stored.
+/// The mask has none of these relations to the previous masks, so the bits of the mask are stored.
 pub(crate) const EXPLICIT: u8 = 3;
 
 /// The two most recent masks that differ from each other.

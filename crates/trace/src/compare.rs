@@ -1,7 +1,7 @@
 //! Finds the first difference between two traces.
 //!
-//! Two instructions are equal if their texts without labels are equal, even if their addresses differ. If the listings
-//! of both traces are equal, the addresses of instructions and jumps must also be equal.
+//! Two instructions are equal if their texts without labels are equal. The addresses of the two instructions may
+//! differ. If the listings of both traces are equal, the addresses of instructions and jumps must also be equal.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Seek};

@@ -12,7 +12,8 @@ pub struct RecordPlace<'a> {
     /// Address of the instruction. If the record is a run of instructions, the address of the first instruction of this
     /// run.
     pub pc: u32,
-    /// The memory that a load or store accesses, if the machine has a name for the memory: `g14[]`, `LDS`.
+    /// The memory that a load or store accesses, if the machine has a name for the memory. Examples of names are
+    /// `g14[]` and `LDS`.
     pub space: Option<&'a str>,
 }
 
@@ -57,8 +58,8 @@ impl Following {
     }
 }
 
-/// Returns the memory that a load accesses. `number` is the position of the load among all loads of its lane in the
-/// instruction, counted from 0.
+/// Returns the memory that a load accesses. `number` is the position of the load among all loads that the instruction
+/// performs for one lane. Positions count from 0.
 fn loaded(line: &Line, number: usize) -> Option<&str> {
     match &line.loads[..] {
         [only] => Some(only),

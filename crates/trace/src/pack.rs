@@ -1,11 +1,11 @@
 //! Packs records into the bytes of a block.
 //!
 //! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). Each
-//! factor below is the size of a file divided by the size of the file in this format with LZ4. The first factor is for
-//! Tesla, and the second for R700. A format that relates masks, but does not have copies and phrases, needs 1.8 and 1.3
-//! times the bytes with LZ4, and 1.0 and 0.9 times with zstd. A format with columns of plain values needs 3.1 and 3.0
-//! times the bytes with LZ4, and 1.8 times on both machines with zstd. Phrases also save time. If the packer already
-//! has the records for a key, the engine sends only the key and not the events.
+//! factor below is the size of a file divided by the size of the file in this format with LZ4. Of each pair of factors,
+//! the first factor is for Tesla, and the second factor is for R700. A format that relates masks, but does not have
+//! copies and phrases, has the factors 1.8 and 1.3 with LZ4, and the factors 1.0 and 0.9 with zstd. A format with
+//! columns of plain values has the factors 3.1 and 3.0 with LZ4, and the factor 1.8 on both machines with zstd. Phrases
+//! also save time. If the packer already has the records for a key, the engine sends only the key and not the events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,8 +27,8 @@ struct Known {
     key: u32,
     /// If the key has one record, the symbol of this record. Otherwise, the symbol of the phrase.
     symbol: Symbol,
-    /// The numbers of instructions that were issued for three sets of lanes: for all lanes, for the lanes that run
-    /// first after a divergence, and for the lanes that wait first.
+    /// The numbers of instructions that were issued for three sets of lanes. The sets are all lanes, the lanes that run
+    /// first after a divergence, and the lanes that wait first.
     issued: [u32; 3],
     /// Whether the lanes diverge in these records.
     parts: bool,
@@ -41,8 +41,8 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase can use: all lanes at the start of the phrase, the lanes that run first after a divergence,
-/// the lanes that wait first, and [`Masks::other`] at the start of the phrase.
+/// The masks that a phrase can use. These masks are all lanes at the start of the phrase, the lanes that run first
+/// after a divergence, the lanes that wait first, and [`Masks::other`] at the start of the phrase.
 type Parted = [u64; 4];
 
 /// Indices into a [`Parted`].
@@ -209,7 +209,7 @@ impl Packer {
         self.lane_instructions += addresses.len() as u64 * u64::from(self.lanes);
     }
 
-    /// Returns the addresses of a path, or an empty slice if the path does not exist.
+    /// Returns the addresses of a path. Returns an empty slice if the path does not exist.
     #[inline(always)]
     fn path(&self, path: u32) -> &[u32] {
         let Some((start, end)) = self.paths.get(path as usize) else { return &[] };
@@ -362,8 +362,8 @@ impl Packer {
         (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
     }
 
-    /// Writes the phrases. Each phrase is written as its number of symbols, followed by the symbols in the form of
-    /// literals.
+    /// Writes the phrases. Each phrase is written as the number of its symbols and then the symbols. The symbols have
+    /// the form of literals.
     fn write_phrases(&mut self) {
         let mut column = Vec::new();
         let mut start = 0;
@@ -491,8 +491,8 @@ impl Packer {
         known
     }
 
-    /// Writes the paths. Each path is written as its number of ranges, followed by the start and the length of each
-    /// range in the listing.
+    /// Writes the paths. Each path is written as the number of its ranges and then the ranges. Each range is written as
+    /// its start in the listing and its length.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

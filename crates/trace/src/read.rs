@@ -31,10 +31,11 @@ pub struct Reader<R> {
 
 impl<R: Read + Seek> Reader<R> {
     /// Opens a trace. If the end of the file is missing or damaged, the blocks before the damage can be read. In this
-    /// case, [`Reader::problem`] returns the error.
+    /// case, [`Reader::problem`] returns the error in the file.
     ///
     /// # Errors
-    /// Fails if the input is not a trace, has another version of the format, or does not have a header.
+    /// Fails if the input is not a trace or does not have a header. Also fails if the trace has another version of the
+    /// format.
     pub fn new(mut input: R) -> Result<Reader<R>, Error> {
         let size = input.seek(SeekFrom::End(0))?;
         input.rewind()?;

@@ -34,7 +34,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns the name of the register and channel that have this number in [`What::Write`]: `$r3`, `R1.x`.
+    /// Returns the name of the register and channel that have this number in [`What::Write`], for example `$r3` or
+    /// `R1.x`.
     pub fn register(&self, number: u32) -> String {
         let name = self.registers.iter().find_map(|file| file.register(number));
         name.unwrap_or_else(|| format!("register {number}"))
@@ -111,8 +112,8 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// A record differs from a [`reconverge_simt::Event`] in two ways. One record can stand for several instructions, and
-/// the file stores the word for a push or pop. [`What::event`] converts a record to an event.
+/// A record differs from a [`reconverge_simt::Event`] in two ways. One record can stand for several instructions. For a
+/// push or pop, the file stores a word. [`What::event`] converts a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Consecutive instructions of the listing ran for the same lanes.

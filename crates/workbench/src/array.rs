@@ -1,5 +1,5 @@
-//! Typed arrays. Arrays can be read from files and written to files in the formats `.npy`, `.npz`, JSON and raw bytes.
-//! The command line accepts ranges and lists as arrays.
+//! Typed arrays. This module reads arrays from files and writes arrays to files. The formats are `.npy`, `.npz`, JSON
+//! and raw bytes. The command line accepts ranges and lists as arrays.
 //!
 //! This module does not use the crate npyz to parse the header of a `.npy` file, for two reasons. npyz does not check
 //! whether the product of a shape's sizes overflows. The `.npz` support of npyz depends on compressors written in C.
@@ -120,7 +120,7 @@ pub enum ArrayError {
         /// Bytes found.
         found: usize,
     },
-    /// The text is not valid JSON, or the JSON value is not nested lists of numbers.
+    /// The text is not valid JSON, or its JSON value does not consist of nested lists of numbers.
     #[error("JSON: {0}")]
     Json(String),
     /// Two JSON lists at the same nesting level have different lengths.

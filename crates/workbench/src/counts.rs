@@ -23,7 +23,8 @@ fn plain(statistics: &Statistics) -> RunCounts {
 }
 
 /// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If a condition needs a
-/// count that `statistics` does not have, the function runs a copy of `session` and observes this second run.
+/// count that `statistics` does not have, the function runs a copy of `session`. The function observes this second run
+/// to obtain the count.
 ///
 /// # Errors
 /// Returns the errors of [`Session::run_traced`].

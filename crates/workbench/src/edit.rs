@@ -136,7 +136,7 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
 }
 
 /// Returns the range of an instruction's text in a listing. The range does not contain the labels and directives before
-/// the instruction, the comment after the instruction, or the line end.
+/// the instruction. The range also does not contain the comment after the instruction or the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;

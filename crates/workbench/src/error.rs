@@ -140,7 +140,7 @@ pub trait Cause: fmt::Display + fmt::Debug {
         None
     }
 
-    /// If the cause is a read of shared memory that was not written before, returns the byte address of the read.
+    /// If the cause is a read of shared memory that no instruction has written, returns the byte address of the read.
     fn unwritten(&self) -> Option<u32> {
         None
     }
@@ -174,7 +174,7 @@ pub struct Trapped {
     pub state: Option<LaneState>,
     /// Description of the buffer whose addresses are closest to the invalid access.
     pub nearest: Option<String>,
-    /// If the cause is a read of shared memory that was not written before, the byte address of the read.
+    /// The byte address of the read, if the cause is a read of shared memory that no instruction has written.
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
@@ -244,7 +244,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Formats the flags of a condition register: Z is 1, S is 2, C is 4, O is 8. (docs/tesla.md 1.4)
+/// Formats the flags of a condition register. Z is 1, S is 2, C is 4, and O is 8. (docs/tesla.md 1.4)
 pub(crate) fn flags(value: u32) -> String {
     let set = ["Z", "S", "C", "O"].iter().enumerate().filter(|(bit, _)| value >> bit & 1 != 0);
     let names: String = set.map(|(_, name)| *name).collect();

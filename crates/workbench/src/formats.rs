@@ -28,7 +28,7 @@ pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
 
-/// Returns the format for the extension of a file name, or hex if no format has this extension.
+/// Returns the format for the extension of a file name. If no format has this extension, returns the format hex.
 ///
 /// # Errors
 /// Returns an error if the extension belongs to a format of another machine.
@@ -132,7 +132,8 @@ pub fn write(
     Ok(written)
 }
 
-/// Result of the comparison of a program with the file to which the program was written.
+/// Result of the comparison of two programs. One program is the original program, and the other program was read back
+/// from the written file.
 struct Kept {
     /// Whether the program in the file has the same results as the original program.
     same: bool,

@@ -5,9 +5,9 @@
 //! The lanes form rows of [`ROW`] lanes:
 //!
 //! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32. Every product and sum is rounded. The count is
-//!   the number of steps z = z^2 + c, up to 255, that stay within radius 2.
-//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1, up to 255.
-//!   R500 does not have integers, so R500 does not have this kernel.
+//!   the number of steps z = z^2 + c that stay within radius 2. The count is at most 255.
+//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1. The count is
+//!   at most 255. R500 does not have integers, so R500 does not have this kernel.
 //!
 //! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles the kernel and prepares the kernel's launch.
 //! [`Kernel::counts`] reads the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal
@@ -99,7 +99,8 @@ pub fn hash(counts: &[u32]) -> u32 {
 /// The reason why a kernel does not return its counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The number of lanes is 0, is more than [`LANES`], or is not a multiple of [`BLOCK`] on Tesla.
+    /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, the number may also not be a multiple of
+    /// [`BLOCK`].
     #[error("a launch of {0} lanes is not possible: 1 to {LANES}, on tesla a multiple of {BLOCK}")]
     Lanes(u32),
     /// The source does not assemble.
@@ -118,8 +119,8 @@ impl Kernel {
     /// multiple of [`BLOCK`].
     ///
     /// # Errors
-    /// Returns an error if the number of lanes is invalid. Also returns an error if the source does not assemble, which
-    /// is a defect of this crate.
+    /// Returns an error if the number of lanes is invalid. Also returns an error if the source does not assemble. A
+    /// source that does not assemble is a defect of this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch(lanes)?;
@@ -140,7 +141,7 @@ impl Kernel {
     /// Returns the program.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble, which is a defect of this crate.
+    /// Returns an error if the source does not assemble. A source that does not assemble is a defect of this crate.
     pub fn open(&self) -> Result<Opened, OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }

@@ -38,8 +38,8 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
         Some((list, after)) => (list, after),
         None => (rest, ""),
     };
-    // Serde writes the list of known fields in one of three forms: no list, `expected `a``, or `expected one of `a`,
-    // `b``.
+    // Serde's message about an unknown field has one of three forms. The message has no list of known fields, or
+    // `expected `a``, or `expected one of `a`, `b``.
     let known = list.split('`').skip(1).step_by(2).collect();
     Some((found, known, after))
 }

@@ -125,7 +125,7 @@ fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
     LaunchFileError::Toml { error, line }
 }
 
-/// If the text is a JSON value other than an object, returns its kind with an article, such as `a list`.
+/// If the text is a JSON value other than an object, returns the kind of the value with an article, such as `a list`.
 fn not_an_object(text: &str) -> Option<&'static str> {
     Some(match serde_json::from_str(text).ok()? {
         serde_json::Value::Object(_) => return None,
@@ -344,8 +344,8 @@ impl LaunchFile {
         }
     }
 
-    /// Compares the result of a run with the trap or the results that the launch expects. Returns the results if the
-    /// run has results, and the differences as text. `file` is the name of the program's file, for messages.
+    /// Compares the result of a run with the trap or the results that the launch expects. Returns the differences as
+    /// text. If the run has results, also returns the results. `file` is the name of the program's file, for messages.
     ///
     /// # Errors
     /// Returns an error if the launch cannot run, if the engines differ, or if the program traps unexpectedly.
@@ -510,8 +510,8 @@ mod tests {
         );
     }
 
-    /// A JSON text that is not an object, invalid JSON, invalid TOML and a missing key each cause a message. The
-    /// message has one line and states the position.
+    /// Four invalid texts each cause a message: a JSON text that is not an object, invalid JSON, invalid TOML, and a
+    /// text without a required key. The message has one line and states the position.
     #[test]
     fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
         for (text, message) in [

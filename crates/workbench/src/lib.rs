@@ -277,8 +277,8 @@
 //! ## Compare
 //!
 //! In lockstep, two engines run the same launch, and the session compares the engines during the run. A difference
-//! between the engines is an error. A difference between an output and the output that the launch expects is not an
-//! error, but is listed in [`result::RunResult::mismatches`].
+//! between the engines is an error. A difference between an output and the expected output is not an error.
+//! [`result::RunResult::mismatches`] lists the differences from the expected outputs.
 //!
 //! ```
 //! # let source = "

@@ -76,7 +76,8 @@ impl Lines {
         self.0.get(at)
     }
 
-    /// Returns the instruction at an address in one line, or an empty text if no instruction starts there.
+    /// Returns the instruction at an address in one line. If no instruction starts at the address, returns an empty
+    /// text.
     pub fn code(&self, address: u32) -> String {
         self.at(address).map(Line::code).unwrap_or_default()
     }

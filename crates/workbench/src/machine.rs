@@ -54,7 +54,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns every error in the source.
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
 
-    /// Returns the legal forms of a mnemonic in programs of the target's stage, each with an example. If the target
+    /// Returns the legal forms of a mnemonic in programs of the target's stage. Each form has an example. If the target
     /// does not have a stage, returns the forms for all stages. Returns an empty list for an unknown mnemonic.
     fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form>;
 
@@ -116,7 +116,7 @@ pub trait Machine: Sync + fmt::Debug {
     }
 
     /// Returns the malformed parts of a program. A malformed part is, for example, a clause without an end, or words
-    /// that do not encode an instruction. The text of a program also preserves malformed words.
+    /// that do not encode an instruction. The text of a program preserves all words, even malformed words.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the program's type.

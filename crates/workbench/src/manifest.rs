@@ -255,7 +255,8 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // Manifests record runs that took place, so the block size is not checked against the limits of the chip.
+            // Manifests record runs that took place. So the block size of a run is not checked against the limits of
+            // the chip.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),

@@ -124,7 +124,8 @@ impl Row {
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// Returns how often the instruction is issued in a launch of `rounds` iterations, summed over all groups.
+    /// Returns the number of times that the instruction is issued in a launch of `rounds` iterations. The number is the
+    /// sum over all groups.
     pub fn executions(&self, rounds: u32) -> u64 {
         u64::from(GROUPS) * u64::from(COPIES) * u64::from(rounds)
     }

@@ -163,9 +163,9 @@ pub fn open_named(
     open(bytes, is_source, &known)
 }
 
-/// Reads a file as an assembler source if `is_source` is set, or as a container otherwise. The file must not contradict
-/// the properties in `known`. If the file has several programs and `known` has a stage, the result has only the
-/// programs for this stage.
+/// If `is_source` is set, reads a file as an assembler source. Otherwise, reads the file as a container. The file must
+/// not contradict the properties in `known`. If the file has several programs and `known` has a stage, the result has
+/// only the programs for this stage.
 ///
 /// # Errors
 /// See [`OpenError`].

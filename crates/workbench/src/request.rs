@@ -96,7 +96,8 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// Sets a field to the value of a command-line option. `option` is the option's name without dashes.
     ///
     /// # Errors
-    /// Returns [`Error::Option`] if the machine does not have the option, and another error if the value is malformed.
+    /// Returns [`Error::Option`] if the machine does not have the option. Returns another error if the value is
+    /// malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
     /// Returns a change of the launch that avoids a trap of `program`, if such a change is known.
@@ -369,8 +370,8 @@ pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
 /// the number of rows of the longest input, or 1 if the launch does not have inputs.
 ///
 /// # Errors
-/// Returns an error if the number is 0, or exceeds [`LANES`] or the available memory. Also returns an error if the
-/// number is unknown because the inputs are files without rows.
+/// Returns an error if the number of lanes is 0, exceeds [`LANES`], or needs more memory than is available. Also
+/// returns an error if the number of lanes is unknown because the inputs are files without rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -541,7 +542,7 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
     found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-/// Returns the value of the choice that has this name, or `otherwise` if no name is given.
+/// Returns the value of the choice that has this name. If no name is given, returns `otherwise`.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.

@@ -16,7 +16,8 @@ pub struct Expected {
     pub output: String,
     /// The expected numbers.
     pub values: Values,
-    /// Maximum absolute difference. If both `abs` and `rel` are 0, the bits must be equal, except that -0 equals +0.
+    /// Maximum absolute difference between a number and the expected number. If both `abs` and `rel` are 0, the bits
+    /// must be equal. As an exception, -0 equals +0.
     pub abs: f64,
     /// Maximum difference between a number and the expected number, as a multiple of the expected number.
     pub rel: f64,

@@ -128,7 +128,7 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns the words of flow state that are of one kind, for the group that runs next.
+    /// Returns the words of flow state that are of the kind `kind`. The words belong to the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
@@ -170,7 +170,7 @@ pub trait Steps: Inspect + Send + Sync {
         self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
-    /// Returns the flow state of a running group, or the final flow state of a group that ended recently.
+    /// Returns the flow state of a running group. If the group ended recently, returns the group's final flow state.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
     /// Returns the numbers that a group's lanes have in the launch.
@@ -226,7 +226,7 @@ pub trait Steps: Inspect + Send + Sync {
         false
     }
 
-    /// Returns `true` if it is certain that no group depends on the effects of earlier groups.
+    /// Returns `true` if groups certainly do not depend on the effects of earlier groups.
     fn is_independent(&self) -> bool {
         false
     }
@@ -347,8 +347,8 @@ pub struct RegisterClass {
 }
 
 impl RegisterClass {
-    /// Returns the name of the register or channel that has this number in [`Event::Write`]: `$r3`, `R1.x`, `temp0.r`.
-    /// Returns `None` if the number belongs to another class.
+    /// Returns the name of the register or channel that has this number in [`Event::Write`], for example `$r3`, `R1.x`
+    /// or `temp0.r`. Returns `None` if the number belongs to another class.
     pub fn register_name(&self, number: u32) -> Option<String> {
         let width = self.channels.len().max(1);
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -534,7 +534,7 @@ impl Stepping {
         self.view(group)?.issue()
     }
 
-    /// Returns why a lane of a running group is active or inactive in the group's next instruction.
+    /// Returns the reason why a lane of a running group is active or inactive in the group's next instruction.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         Some(self.view(group)?.why(lane))
     }

@@ -19,8 +19,8 @@ pub struct UserSource {
 }
 
 impl UserSource {
-    /// Creates the source of a program. `lines` has the address and the line number of each instruction, as the
-    /// assembler returns them.
+    /// Creates the source of a program. `lines` has the address and the line number of each instruction, in the form
+    /// that the assembler returns.
     pub fn new(isa: Isa, path: &Path, text: &str, lines: &[(u32, usize)]) -> UserSource {
         let mut places: Vec<(usize, u32)> = lines.iter().map(|(address, line)| (*line, *address)).collect();
         places.sort_unstable();

@@ -94,19 +94,21 @@ pub struct InstructionCounts {
     pub lanes: u64,
     /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
-    /// The cost of the side that runs first after a divergence at this instruction: the number of instructions that
-    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
+    /// The cost of the side that runs first after a divergence at this instruction. The cost is the number of
+    /// instructions that were issued to this side. The count of a divergence ends when lanes of both sides run together
+    /// again.
     pub taken_cost: u64,
-    /// The cost of the side that waits first after a divergence at this instruction: the number of instructions that
-    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
+    /// The cost of the side that waits first after a divergence at this instruction. The cost is the number of
+    /// instructions that were issued to this side. The count of a divergence ends when lanes of both sides run together
+    /// again.
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
     /// Sum over all divergences at this instruction. The sum adds, for each divergence, the number of instructions that
     /// were issued to the group between the divergence and its reconvergence.
     pub distance: u64,
-    /// Maximum number of instructions that were issued to the group between one divergence at this instruction and its
-    /// reconvergence.
+    /// The largest distance of a divergence at this instruction. The distance is the number of instructions that were
+    /// issued to the group between the divergence and its reconvergence.
     pub farthest: u64,
 }
 
@@ -171,8 +173,8 @@ struct Open {
 #[derive(Clone, Debug, Default)]
 struct Group {
     last: u32,
-    /// Divergences that have not reconverged. Each divergence splits a set of lanes, so there are at most as many
-    /// divergences as lanes.
+    /// Divergences that have not reconverged. Each divergence splits a set of lanes. So the number of divergences is at
+    /// most the number of lanes.
     open: Vec<Open>,
     depth: u64,
     counts: GroupCounts,

@@ -139,7 +139,7 @@ impl Workload {
     /// Returns the assembled program.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble, which is a defect of this crate.
+    /// Returns an error if the source does not assemble. A source that does not assemble is a defect of this crate.
     pub fn open(&self) -> Result<Opened, crate::open::OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }

@@ -11,7 +11,7 @@
 //! * The reported grade is the grade of the value that the instruction reads. If an operation computes an output
 //!   itself, the reported grade includes the grade of the operation. Examples are an operation whose result is an
 //!   output register, and an atomic operation.
-//! * If a branch condition is inexact, the condition is reported. The grade of a value does not depend on the
+//! * If a branch condition is inexact, the report has this condition. The grade of a value does not depend on the
 //!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
 //!   register files do not emit events, so the written lanes are unknown. After a conditional write to such a file, the
@@ -312,7 +312,7 @@ impl Sink for Taint {
 /// The exactness of the values that were read in each role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// For each role and exactness, the first read of a value with this exactness in this role.
+    /// For each pair of a role and an exactness, the first read of a value with this exactness in this role.
     reached: LiteMap<(Role, Fidelity), Reached>,
     unknown: NumberSet,
 }

@@ -113,7 +113,7 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     target.machine().assemble(target, source).map_err(advised)
 }
 
-/// If an error is about a chip of another machine or about an unknown machine, adds a hint to the error.
+/// If an error is about a chip of another machine or about an unknown machine, the function adds a hint to the error.
 fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
     if let Some(other) = named("unknown chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
@@ -139,7 +139,8 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
 /// the state, registers and stack on R700, and the code address, registers and memory on Tesla.
 ///
 /// # Errors
-/// Returns a description of the first difference, or an error if the machine does not have the program's type.
+/// Returns a description of the first difference. Also returns an error if the machine does not have the program's
+/// type.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default());
@@ -156,7 +157,7 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 /// this data. Tesla's texts contain all data of the container.
 ///
 /// # Errors
-/// Returns a description of the first difference, or an error if the machine does not have a program's type.
+/// Returns a description of the first difference. Also returns an error if the machine does not have a program's type.
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
     for style in

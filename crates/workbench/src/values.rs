@@ -1,11 +1,11 @@
 //! Loads the numbers of an input from a file, or from text in the launch. Also determines the type of the numbers.
 //!
 //! The rule for types is the same for all machines. If the type of numbers is stated, the numbers keep this type. The
-//! type is stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
+//! type can be stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
 //! depends on the input that uses the numbers. An input of floats uses `f32` ([`Values::load_float`]). An input of any
-//! type uses `f32` if a number has a fraction, and otherwise `i32` or `u32` ([`Values::load_plain`]). [`Files::typed`]
-//! receives the type that this rule chose. An input of one fixed type converts all numbers to this type
-//! ([`Values::load_as`]).
+//! type uses `f32` if a number has a fraction. Otherwise, this input uses `i32` or `u32` ([`Values::load_plain`]).
+//! [`Files::typed`] receives the type that this rule chose. An input of one fixed type converts all numbers to this
+//! type ([`Values::load_as`]).
 
 use std::sync::Arc;
 

@@ -239,8 +239,8 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
     Ok(())
 }
 
-/// Returns three sets of lanes: one lane, a quarter of the lanes, and half of the lanes. The number of the case
-/// determines the lanes of each set.
+/// Returns three sets of lanes. The sets have one lane, a quarter of the lanes, and half of the lanes. The number of
+/// the case determines the lanes of each set.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)

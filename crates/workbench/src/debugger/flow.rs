@@ -8,9 +8,9 @@
 //! | R700 | `entry N active LANES`, `entry N break LANES`, `counter loop N VALUE`, `predicate LANES` |
 //! | Tesla | `token N mask LANES`, `token N address ADDRESS`, `token N type TYPE` |
 //!
-//! Stack entries are numbered from the innermost entry on, as in the output of the command `stack`. The file
-//! `flow/faults.rs` of each machine defines how a change affects the lanes. On Tesla, a predicate is the ordinary
-//! register `$c0`.
+//! Stack entries are numbered from the innermost entry to the outermost entry, as in the output of the command `stack`.
+//! The file `flow/faults.rs` of each machine defines how a change affects the lanes. On Tesla, a predicate is the
+//! ordinary register `$c0`.
 
 use std::collections::BTreeMap;
 
@@ -170,8 +170,8 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                 return Err(format!("{isa} has no loop counters: {}", fits(isa)));
             }
             let mut words = debugger.stepping().words(Kind::LoopCounter);
-            // Users number loops from the innermost loop on. R700 lists its counters in this order, but R500 lists its
-            // frames from the outermost loop on.
+            // Users number loops from the innermost loop to the outermost loop. R700 lists its counters in this order.
+            // R500 lists its frames in the opposite order.
             if isa == Isa::R500 {
                 words.reverse();
             }
@@ -220,8 +220,8 @@ fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }
 
-/// Converts the number of a stack entry. The given number counts from the innermost entry, and the result counts from
-/// the outermost entry.
+/// Converts the number of a stack entry. The given number counts from the innermost entry. The returned number counts
+/// from the outermost entry.
 fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
     let count = debugger.stepping().stack(debugger.group()).len();
     let at = numeral(number)? as usize;

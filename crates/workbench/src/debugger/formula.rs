@@ -210,7 +210,7 @@ impl Formula {
         self.root.is_of_a_lane()
     }
 
-    /// If the formula is a single register, returns the register, and also the lane if the formula names a lane.
+    /// If the formula is a single register, returns this register. If the formula names a lane, also returns this lane.
     pub fn register(&self) -> Option<(Register, Option<Lane>)> {
         match &self.root {
             Tree::Register(register, lane, _) => Some((*register, *lane)),
@@ -219,7 +219,7 @@ impl Formula {
     }
 
     /// If the formula is a single word of memory, returns the memory space, the lane and the address of the word. If
-    /// the formula does not name a lane, the returned lane is `lane`.
+    /// the formula does not name a lane, the function returns `lane` as the lane.
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
         let lane = named.unwrap_or(lane);

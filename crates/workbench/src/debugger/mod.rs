@@ -337,8 +337,8 @@ impl Debugger {
     }
 
     /// Returns the address of the instruction that a word names. The word is an address, a label of the source or the
-    /// listing, or a source line as `:LINE` or `FILE:LINE`. If the source line does not contain an instruction, the
-    /// function uses the next line that contains an instruction.
+    /// listing, or a source line. A source line has the form `:LINE` or `FILE:LINE`. If the source line does not
+    /// contain an instruction, the function uses the next source line that contains an instruction.
     ///
     /// # Errors
     /// Returns an error if the word does not name an instruction.
@@ -401,8 +401,8 @@ impl Debugger {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a hash of the current state. The hash covers the step, memory, the outputs so far, and the registers,
-    /// flow state and stacks of all running groups.
+    /// Returns a hash of the current state. The hash covers the step, the memory and the outputs so far. The hash also
+    /// covers the registers, flow state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -523,8 +523,8 @@ impl Debugger {
         None
     }
 
-    /// Stores a trap, and returns its message with the instruction and the line of the user's source. The debugger
-    /// stays at the step before the trapping instruction.
+    /// Stores a trap, and returns the trap's message with the instruction and the line of the user's source. The
+    /// debugger stays at the step before the trapping instruction.
     fn trapped(&mut self, error: Error) -> Halt {
         let text = match error {
             Error::Trap(mut trapped) => {
@@ -578,7 +578,7 @@ impl Debugger {
         Halt::Budget
     }
 
-    /// Returns the first stop that is reached in the current state, and stores the texts of the log stops that are
+    /// Returns the first stop that is reached in the current state. Also stores the texts of the log stops that are
     /// reached.
     fn reached(&mut self) -> Option<Reason> {
         let (mut stops, mut logs) = (std::mem::take(&mut self.stops), std::mem::take(&mut self.logs));
@@ -624,8 +624,8 @@ impl Debugger {
         self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
 
-    /// Executes instructions until the selected group runs next and `there` returns `true`, or until the group has
-    /// ended.
+    /// Executes instructions until the selected group runs next and `there` returns `true`. Also stops when the
+    /// selected group has ended.
     fn run_group(&mut self, budget: u64, there: impl Fn(&Debugger) -> bool) -> Halt {
         let group = self.group;
         let ended = |debugger: &Debugger| debugger.stepping.state(group) == GroupState::Ended;
@@ -742,10 +742,10 @@ impl Debugger {
         self.change_again();
     }
 
-    /// Goes back to the most recent earlier step at which `there` returns `true` or a stop is reached.
+    /// Goes back to the most recent earlier step at which `there` returns `true` or the debugger reaches a stop.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // The replayed steps would produce the texts of log stops a second time, so the debugger drops the texts of the
-        // replay.
+        // The replayed steps would produce the texts of log stops a second time. So the debugger drops the texts that
+        // the replayed steps produce.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;

@@ -1,4 +1,4 @@
-//! Parses registers, lanes, memory spaces and numbers in command lines and formulas, and formats register values.
+//! Parses registers, lanes, memory spaces and numbers in command lines and formulas. Also formats register values.
 
 use reconverge_isa::source::closest;
 use reconverge_simt::{Lane, Mask};

@@ -118,7 +118,8 @@ pub enum Hits {
 }
 
 impl Hits {
-    /// Parses `3`, a comparison such as `== 3` or `>= 3`, or `% 3`, which stands for every third hit.
+    /// Parses a restriction on hits. The text is a number such as `3`, a comparison such as `== 3` or `>= 3`, or `% 3`.
+    /// The text `% 3` stands for every third hit.
     pub fn parse(text: &str) -> Option<Hits> {
         let text = text.trim();
         if let Some(every) = text.strip_prefix('%') {

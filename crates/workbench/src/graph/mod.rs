@@ -215,8 +215,8 @@ impl Drawing {
     }
 }
 
-/// Splits the instructions of a graph into basic blocks. Control enters a block only at its first instruction, and
-/// leaves the block only at its last instruction.
+/// Splits the instructions of a graph into basic blocks. Control enters a block only at the block's first instruction.
+/// Control leaves the block only at the block's last instruction.
 fn parts(graph: &Graph) -> Vec<&[Node]> {
     let mut arrivals: HashMap<u32, usize> = HashMap::new();
     for edge in graph.nodes.iter().flat_map(|node| &node.next) {
@@ -231,8 +231,8 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts of a run. There is one count per instruction, and one count per pair of instructions that a lane executed
-/// consecutively.
+/// Counts of a run. Each instruction has a count. Each pair of instructions that a lane executed consecutively also has
+/// a count.
 #[derive(Clone, Debug)]
 pub struct Passages {
     /// The counts per instruction.
@@ -253,7 +253,8 @@ impl Passages {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// Returns every pair of instructions that a lane executed consecutively, with the number of such lanes.
+    /// Returns every pair of instructions that a lane executed consecutively, with the number of lanes that executed
+    /// this pair.
     pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }
@@ -281,7 +282,8 @@ impl Passages {
     }
 }
 
-/// Number of lanes on each edge between two instructions, and number of waiting lanes that passed each instruction.
+/// Number of lanes on each edge between two instructions. Also the number of waiting lanes that passed each
+/// instruction.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ways: HashMap<(u32, u32), u64>,

@@ -351,8 +351,8 @@ impl Launch {
     }
 }
 
-/// Checks before the run that every texture unit from which the program fetches has a texture. Returns an error for the
-/// first texture unit without a texture.
+/// Before the run, checks that every texture unit from which the program fetches has a texture. Returns an error for
+/// the first texture unit without a texture.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -471,7 +471,7 @@ impl Outcome for PixelsOutcome {
 struct PixelSteps(Run, EndedGroups<Group>);
 
 impl PixelSteps {
-    /// Returns a group that is running, or a group that has ended and is still stored.
+    /// Returns a running group, or an ended group whose state is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -694,7 +694,7 @@ struct PairSteps {
 }
 
 impl PairSteps {
-    /// Returns a group that is running, or a group that has ended and is still stored.
+    /// Returns a running group, or an ended group whose state is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.run.group() {
             Some((running, group)) if running == number => Some(group),

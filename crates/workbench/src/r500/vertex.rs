@@ -112,7 +112,7 @@ impl Outcome for VerticesOutcome {
 struct VertexSteps(Run, EndedGroups<Group>);
 
 impl VertexSteps {
-    /// Returns a group that is running, or a group that has ended and is still stored.
+    /// Returns a running group, or an ended group whose state is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),

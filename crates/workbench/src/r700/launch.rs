@@ -1,4 +1,4 @@
-//! Launches of R700 and R600: the fields of a launch file, and the sessions that run launches.
+//! Launches of R700 and R600. This file has the fields of a launch file, and the sessions that run launches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -568,7 +568,7 @@ struct WaveSteps {
 }
 
 impl WaveSteps {
-    /// Returns a wavefront that is running, or a wavefront that has ended and is still stored.
+    /// Returns a running wavefront, or an ended wavefront whose state is still stored.
     fn wave(&self, group: usize) -> Option<&Wave> {
         match self.current() == Some(group) {
             true => Some(self.run.wave()),
@@ -576,7 +576,7 @@ impl WaveSteps {
         }
     }
 
-    /// Returns the machine's number of a register, or `None` if the launch does not have the register.
+    /// Returns the machine's number of a register. Returns `None` if the launch does not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         // The clause temporaries (class T) have the highest register numbers.
@@ -660,8 +660,8 @@ impl Inspect for WaveSteps {
         vec![space("scatter"), space("global")]
     }
 
-    /// Addresses are byte addresses. The bytes of the global registers are ordered by register, then by component, then
-    /// by lane.
+    /// Addresses are byte addresses. The bytes of the global registers are ordered first by register, then by
+    /// component, and then by lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
         let words: &[u32] = match space {

@@ -274,7 +274,8 @@ fn needs(chip: Chip, program: &Program) -> Needs {
     Needs { registers: Some(registers_needed(&code)), stack }
 }
 
-/// Returns warnings if a source declares fewer registers or fewer stack entries than its instructions need.
+/// Returns warnings if a source declares fewer registers than its instructions need, or fewer stack entries than its
+/// instructions need.
 fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     let declared = &program.resources;
     if declared.registers.is_none() && declared.stack.is_none() {

@@ -87,8 +87,8 @@ fn is_loop(isa: Isa, row: &StackRow) -> bool {
     }
 }
 
-/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result also has the
-/// lanes that have left the loop, and the lanes that wait for the next iteration.
+/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result also has two
+/// more sets: the lanes that have left the loop, and the lanes that wait for the next iteration.
 fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static str, [u32; 2])> {
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {

@@ -284,7 +284,7 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
 }
 
 /// Returns an error if the launch has fields that do not apply to this kind of program. Some fields apply only to
-/// kernels, and some only to graphics programs.
+/// kernels. Some fields apply only to graphics programs.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
     let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
     let of_kernels = [

@@ -1,4 +1,5 @@
-//! Commands that show the groups, the stack, and the state of each lane with the reason for this state.
+//! Commands that show the groups, the stack, and the state of each lane. The commands also show the reason for the
+//! state of a lane.
 
 use std::fmt::Write;
 

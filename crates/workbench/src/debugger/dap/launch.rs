@@ -1,5 +1,5 @@
-//! The arguments of a launch request. The same table is used to parse requests and to generate the JSON schema for
-//! editors.
+//! The arguments of a launch request. One table defines these arguments. The adapter parses requests with this table,
+//! and generates the JSON schema for editors from the same table.
 
 use reconverge_isa::source::closest;
 use serde_json::{Map, Value, json};

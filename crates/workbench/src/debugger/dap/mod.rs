@@ -61,8 +61,8 @@ pub struct Adapter {
     shown: Vec<Shown>,
     /// The arguments of the last launch request. A restart uses these arguments again.
     launched: LaunchRequest,
-    /// The answer to the last `gotoTargets` request. Each target is an address with a flag. The flag is true if the
-    /// launch must run forward to the address, and false if the launch must run backward.
+    /// The answer to the last `gotoTargets` request. Each target is an address with a flag. If the flag is true, the
+    /// launch must run forward to the address. If the flag is false, the launch must run backward to the address.
     targets: Vec<(u32, bool)>,
     /// Numbers of the stops that belong to breakpoints, one list per kind of breakpoint. A request of the client
     /// replaces all stops of one kind.
@@ -131,8 +131,8 @@ impl Movement {
     }
 
     /// Returns a movement to the instruction at an address. If `is_ahead` is true, the launch runs forward until the
-    /// selected group reaches the instruction again. Otherwise, the launch runs back to the last time that the selected
-    /// group reached the instruction.
+    /// selected group reaches the instruction again. Otherwise, the launch runs back to the most recent step at which
+    /// the selected group reached the instruction.
     fn to(address: u32, is_ahead: bool) -> Movement {
         let go: Go = match is_ahead {
             true => |debugger, movement| debugger.until(movement.address, BUDGET),

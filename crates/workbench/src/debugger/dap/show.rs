@@ -318,8 +318,8 @@ impl Adapter {
         Ok(json!({ "value": shown_in(register, value) }))
     }
 
-    /// Evaluates the expression of a watch, a hover or the console. The expression is a formula, or the word `lanes`,
-    /// which stands for the table of lanes.
+    /// Evaluates the expression of a watch, a hover or the console. The expression is a formula or the word `lanes`.
+    /// The word `lanes` stands for the table of lanes.
     pub(super) fn value_of(&mut self, expression: &str) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let (group, lane) = (debugger.group(), debugger.lane());
