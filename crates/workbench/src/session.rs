@@ -128,7 +128,7 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns the words of flow state that are of the kind `kind`. The words belong to the group that runs next.
+    /// Returns the words of flow state that are of one kind. The words belong to the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
