@@ -145,7 +145,7 @@ pub trait Cause: fmt::Display + fmt::Debug {
         None
     }
 
-    /// If the cause is a race between two instructions, returns the address of the instruction that did not trap.
+    /// If the cause is a race between two accesses, returns the address of the instruction that made the first access.
     fn other(&self) -> Option<u32> {
         None
     }
@@ -178,7 +178,7 @@ pub struct Trapped {
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
-    /// If the cause is a race between two instructions, the address and text of the instruction that did not trap.
+    /// If the cause is a race between two accesses, the address and text of the instruction that made the first access.
     pub other: Option<(u32, Option<String>)>,
 }
 
