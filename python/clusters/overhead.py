@@ -1,5 +1,5 @@
-"""Measures the overhead of a shard on processes, on Dask and on Ray. Each of them has two workers. docs/cluster.md has the
-figures.
+"""Measures the overhead of a shard on processes, on Dask and on Ray. Processes, Dask and Ray have two workers each.
+docs/cluster.md has the figures.
 
 Prints the wall time, and the CPU time of the busiest process that is not a worker. Unlike the CPU time, the wall time depends
 on other work on the machine.
@@ -85,7 +85,7 @@ def main() -> None:
     for engine in (processes, dask, ray):
         with engine() as (workers, _), tempfile.TemporaryDirectory() as folder:
             wall, busy = measured(workers, tasks)
-            # Each worker opens the campaign once. The cost of this is not part of the cost of a shard.
+            # Each worker opens the campaign once. The time for opening the campaign is not part of the cost of a shard.
             campaign.run(folder, workers)
             with tempfile.TemporaryDirectory() as again:
                 start = time.perf_counter()

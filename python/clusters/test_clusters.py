@@ -1,4 +1,6 @@
-"""Processes, Dask and Ray write the same shards, even if a worker is killed during the run. Each of them has two workers."""
+"""Processes, Dask and Ray write the same shards, even if a worker is killed during the run. Processes, Dask and Ray
+have two workers each.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Arrays:
     def check(self, program: Program) -> None:
         """Raises an error if memory has 64-bit numbers but no instruction of the program accesses 64-bit numbers.
 
-        Such a program would read each half of a 64-bit number as a separate number.
+        The program would read each half of a 64-bit number as a separate number.
         """
         for place, dtype in self._wide:
             if any(_WIDE.search(each.text) for each in program):

@@ -98,7 +98,7 @@ def launch_file(
 def kernel(name: str, isa: str, lanes: int | None) -> tuple[Program, Launch]: ...
 @final
 class Event:
-    """One event of a run. Its columns are those of :class:`reconverge.Events`."""
+    """One event of a run. An event has the same columns as :class:`reconverge.Events`."""
 
     def __init__(
         self,

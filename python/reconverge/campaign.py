@@ -1,9 +1,9 @@
 """Fault-injection campaigns on one process, on several processes, or on a cluster.
 
-A campaign is a file. The results of a campaign are shards: Parquet files in a folder. Each shard is written atomically, and its
-name contains a hash of the campaign. A shard has the same bytes on every process. So a run of the campaign runs only the shards
-that the folder does not have. If a worker is killed, finished shards are not lost. No experiment counts twice. See
-docs/cluster.md.
+A campaign is a file. The results of a campaign are shards: Parquet files in a folder. Each shard is written atomically,
+and its name contains a hash of the campaign. A shard has the same bytes on every process. So a run of the campaign runs
+only the shards that are missing in the folder. If a worker is killed, finished shards are not lost. No experiment
+counts twice. See docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -279,7 +279,9 @@ def _name(classify: Classify) -> str:
 
 
 def run_task(task: Task) -> str | None:
-    """Runs a shard in this process. Returns the path of its file, or ``None`` if another process runs the shard."""
+    """Runs a shard in this process. Returns the path of the shard's file, or ``None`` if another process runs the
+    shard.
+    """
     campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns, task.classify, task.named)
     version, found = campaign.names()
     if version != task.version:
@@ -342,9 +344,10 @@ def over(engine: EngineOfTasks = 1) -> Map:
 class Campaign:
     """A campaign file, with the golden run and the profile of each launch.
 
-    ``classify`` returns the name of an experiment's outcome. Its argument (:class:`Ended`) has the experiment, its outputs and
-    the golden outputs. The results have the name in the column ``class``, and the summary has counts in ``classes``. Results of
-    different outcome functions do not mix. If several processes run the campaign, ``classify`` must be defined in a module.
+    ``classify`` returns the name of an experiment's outcome. The argument of ``classify`` (:class:`Ended`) has the
+    experiment, its outputs and the golden outputs. The results have this name in the column ``class``. The summary has
+    counts of the names in ``classes``. Results of different outcome functions do not mix. If several processes run the
+    campaign, ``classify`` must be defined in a module.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:
@@ -370,7 +373,7 @@ class Campaign:
         return self._native.shards()
 
     def missing(self, folder: str | os.PathLike[str]) -> list[int]:
-        """The numbers of the shards that have no file in a folder, or a damaged file."""
+        """The numbers of the shards whose file is damaged or does not exist in a folder."""
         return self._native.state(str(folder))[0]
 
     def run(
@@ -383,12 +386,13 @@ class Campaign:
     ) -> list[str]:
         """Runs the shards that are missing in a folder, and returns the paths of their files.
 
-        ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function that runs
-        tasks. ``progress`` is called at the start and after each shard. If ``progress`` raises an exception, the run ends, and
-        finished shards remain in the folder. If a worker is killed, its shards run again, as long as each attempt finishes at
-        least one shard. If the file of a shard is damaged, the shard also runs again, and the function issues the warning
-        :class:`~reconverge.errors.ShardDamaged`. Several programs can run the same campaign in the same folder at the same
-        time, even on several hosts. These programs divide the shards among themselves.
+        ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function
+        that runs tasks. ``progress`` is called at the start and after each shard. If ``progress`` raises an exception,
+        the run ends, and finished shards remain in the folder. If a worker is killed, the worker's shards run again, as
+        long as each attempt finishes at least one shard. If the file of a shard is damaged, the shard also runs again,
+        and the function issues the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run the same
+        campaign in the same folder at the same time, even on several hosts. These programs divide the shards among
+        themselves.
         """
         mapped = over(engine) if map is None else map
         self._portable(engine if map is None else 1)
@@ -445,7 +449,7 @@ class Campaign:
         return checked
 
     def _present(self, folder: str | os.PathLike[str]) -> list[int]:
-        """The numbers of the shards in a folder. Raises an error if the folder does not have any."""
+        """The numbers of the shards in a folder. Raises an error if the folder does not have a shard."""
         if not Path(folder).exists():
             missing(str(folder))
         if not Path(folder).is_dir():

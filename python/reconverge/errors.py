@@ -112,11 +112,11 @@ class ArrayCopied(UserWarning):
 
 
 class ShardDamaged(UserWarning):
-    """A file of results is damaged, so its shard runs again."""
+    """A file of results is damaged. The shard of this file runs again."""
 
 
 class TypeChosen(UserWarning):
-    """The package chose a type for numbers, because the user has not stated their type."""
+    """The package chose a type for numbers, because the user has not stated a type for these numbers."""
 
 
 def missing(path: str) -> NoReturn:

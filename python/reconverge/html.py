@@ -54,9 +54,9 @@ class Page:
         return f"<Page at {self.place}>" if self.place else "<Page>"
 
     def _repr_html_(self) -> str:
-        # The text of the frame is in the attribute `srcdoc` instead of a `data:` URL. In Chromium, a `data:` URL has at most 2
-        # MB, and some editors do not load `data:` URLs. The page sets the fragment of its own URL. Because of the base, the
-        # page does not change the URL of the notebook.
+        # The text of the frame is in the attribute `srcdoc` instead of a `data:` URL. In Chromium, a `data:` URL has at
+        # most 2 MB, and some editors do not load `data:` URLs. The page sets the fragment of its own URL. Because of
+        # the base, setting the fragment does not change the URL of the notebook.
         head = '<head><base href="about:srcdoc">'
         if self.place:
             head += f"<script>location.hash = {json.dumps(self.place)}</script>"
@@ -100,7 +100,7 @@ def coloured(code: str) -> str:
 
 
 def lane_bar(letters: str) -> str:
-    """A bar with one cell per lane. The colour of a cell shows the reason why its lane runs or waits."""
+    """A bar with one cell per lane. The colour of a cell shows the reason why the cell's lane runs or waits."""
     cells = []
     for lane, letter in enumerate(letters):
         colour, words = STATES[letter]

@@ -124,13 +124,14 @@ class Instruction:
 
     @property
     def mnemonic(self) -> str:
-        """The mnemonic: ``add``, ``MULADD``, ``MAD``. If an R500 instruction has two operations, the mnemonic of the first
-        operation."""
+        """The mnemonic: ``add``, ``MULADD``, ``MAD``. If an R500 instruction has two operations, the result is the
+        mnemonic of the first operation.
+        """
         return self._parts.mnemonic
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The operands in the order in which the text has them. Results come before other operands."""
+        """The operands in the order of the text. Results come before other operands."""
         return self._parts.operands
 
     @property

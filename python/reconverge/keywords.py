@@ -65,7 +65,9 @@ class SegmentField(TypedDict, total=False):
 
 
 class ConstantField(TypedDict, total=False):
-    """Constants. Bank and offset state their place on Tesla, and a number states their place on R500 and R700."""
+    """Constants. On Tesla, a bank and an offset state the place of the constants. On R500 and R700, a number states
+    this place.
+    """
 
     bank: int
     number: int
@@ -74,7 +76,7 @@ class ConstantField(TypedDict, total=False):
 
 
 class InputField(TypedDict, total=False):
-    """Inputs. Their place is a word on Tesla, a temporary on R500, and a register on R700."""
+    """Inputs. The place of an input is a word on Tesla, a temporary on R500, and a register on R700."""
 
     word: int
     temp: int

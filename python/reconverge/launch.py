@@ -42,7 +42,7 @@ class _Rest(TypedDict):
 
 
 class Result(Mapping[str, Output]):
-    """The result of a run. It has the outputs by name, the counts, and the exactness of each operation.
+    """The result of a run. The result has the outputs by name, the counts, and the exactness of each operation.
 
     An output is a read-only view of the buffer that the run wrote.
     """
@@ -104,10 +104,10 @@ class Result(Mapping[str, Output]):
     def at(
         self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32
     ) -> npt.NDArray[np.generic]:
-        """The numbers at an address of global memory, as a view of the output that contains them.
+        """The numbers at an address of global memory, as a view of the output that contains these numbers.
 
-        This method is useful for a captured launch. The outputs of a captured launch are whole allocations, and its parameters
-        are pointers into these allocations.
+        This method is useful for a captured launch. The outputs of a captured launch are whole allocations. The
+        parameters of the launch are pointers into these allocations.
         """
         kind, address = np.dtype(dtype), operator.index(address)
         whole("count", count, -(1 << 63))
@@ -186,14 +186,15 @@ class Launch:
     def fields(self) -> LaunchFields | None:
         """The fields as they are written in the launch file. ``None`` if the launch does not come from a file.
 
-        The dict is a copy. To change fields, pass them to :func:`launch` as keywords.
+        The dict is a copy. To change fields of a launch, pass these fields to :func:`launch` as keywords.
         """
         return self._native.fields()
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """The buffers of Tesla's global memory, by name. Each has the address of its first byte, and the address after its last
-        byte. On other machines, the result is empty."""
+        """The buffers of Tesla's global memory, by name. Each buffer has the address of its first byte, and the address
+        after its last byte. On other machines, the result is empty.
+        """
         if self._places is None:
             self._places = {name: (first, end) for name, first, end in self._native.buffers()}
         return dict(self._places)
@@ -209,8 +210,9 @@ class Launch:
         return Result(outputs, json.loads(rest), self)
 
     def session(self, *, engine: Engine | None = None) -> Session:
-        """A session that is before the first instruction of the launch. The session can examine the launch and execute it step
-        by step."""
+        """A session that is before the first instruction of the launch. The session can examine the launch and execute
+        the launch step by step.
+        """
         return Session(self, self._native.start(_engine(engine)))
 
     def stats(self, *, memory: bool = True) -> Stats:
@@ -220,7 +222,7 @@ class Launch:
         return Stats(data, self.title)
 
     def trace(self, *, data: bool = False, limit: int = 10_000_000) -> Trace:
-        """The events of a run. If ``data`` is true, they include writes to registers and accesses to memory.
+        """The events of a run. If ``data`` is true, the events include writes to registers and accesses to memory.
 
         The trace ends after ``limit`` events. If the run has more events, ``complete`` is false.
         """
@@ -230,13 +232,13 @@ class Launch:
         """Runs the launch and calls hooks. A call has an object :class:`Events` with ``batch`` events, or one :class:`Event` if
         ``batch`` is 1.
 
-        It is an error if a hook can never be called, or if the run never called a hook. If a hook returns ``"stop"``, the run
-        ends. To read or change registers and memory in a hook, use :meth:`Session.observe`.
+        A hook that can never be called is an error. A hook that the run never called is also an error. If a hook
+        returns ``"stop"``, the run ends. To read or change registers and memory in a hook, use :meth:`Session.observe`.
         """
         return observe(self, hooks, whole("batch", batch, 1))
 
     def report(self) -> html.Page:
-        """The page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits."""
+        """The page that shows the program, counts, a timeline of all lanes, registers, and why each lane waits."""
         return html.Page(self._native.report())
 
     def __repr__(self) -> str:

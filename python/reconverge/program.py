@@ -1,4 +1,4 @@
-"""Programs. They are read from files and sources, listed, and explained."""
+"""Programs. This module reads programs from files and sources, lists programs, and explains instructions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Parameter(TypedDict):
 
 
 class ConstantData(TypedDict):
-    """Constants in a file: bank, first byte, number of bytes."""
+    """Constants in a file, with their bank, first byte and number of bytes."""
 
     bank: int
     offset: int
@@ -103,7 +103,7 @@ class Finding(TypedDict):
 
 
 class Program(Sequence[Instruction]):
-    """A program. It has its instructions in order, and the properties that its file states.
+    """A program. The object has the instructions in order, and the properties that the program's file states.
 
     >>> import reconverge
     >>> p = reconverge.assemble(".isa tesla\\nmov b32 $r0 0x2\\nexit nop\\n")
@@ -124,7 +124,7 @@ class Program(Sequence[Instruction]):
 
     @property
     def name(self) -> str | None:
-        """The name of the program, if the file states one."""
+        """The name of the program, if the file states a name."""
         return self._native.name
 
     @property
@@ -134,12 +134,12 @@ class Program(Sequence[Instruction]):
 
     @property
     def chip(self) -> str | None:
-        """The chip, if it is known."""
+        """The chip, if the chip is known."""
         return self._native.chip
 
     @property
     def stage(self) -> str | None:
-        """The stage of the pipeline, if it is known."""
+        """The stage of the pipeline, if the stage is known."""
         return self._native.stage
 
     @property
@@ -230,12 +230,13 @@ class Program(Sequence[Instruction]):
     def launch(self, **launch: Unpack[LaunchKeywords]) -> Launch:
         """A launch: the program with its initial state.
 
-        The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command line:
-        ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel: an array is a buffer, a number is a value.
-        If the source names its parameters, the names in ``params`` determine which parameter gets which value. Otherwise, the
-        order determines this. Any other keyword is a field of a launch file. A value is a numpy array, a number, nested lists,
-        or a text in the form of launch files (``"0..64"``, ``"f32[64]"``, ``"a.npy"``). An array keeps its type. A number and
-        nested lists are converted to the type of the register or memory.
+        The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command
+        line: ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel. An array is a buffer, and a
+        number is a value. If the source names its parameters, the names in ``params`` determine which parameter gets
+        which value. Otherwise, the order of ``params`` determines which parameter gets which value. Any other keyword
+        is a field of a launch file. A value is a numpy array, a number, nested lists, or a text in the form of launch
+        files (``"0..64"``, ``"f32[64]"``, ``"a.npy"``). An array keeps its type. A number and nested lists are
+        converted to the type of the register or memory.
         """
         from .launch import prepare
 
@@ -362,7 +363,7 @@ def load(
     stage: str | None = None,
     endian: str | None = None,
 ) -> Program:
-    """The program of a file. If the file has several programs, ``kernel`` names one of them."""
+    """The program of a file. If the file has several programs, ``kernel`` names one of these programs."""
     found = programs(path, isa=isa, chip=chip, stage=stage, endian=endian)
     return _one(found, str(path), kernel)
 

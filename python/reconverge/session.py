@@ -51,7 +51,7 @@ class Why(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the machine's own flow state. It has a kind, an address, lanes and a counter."""
+    """A row of the machine's own flow state. The row has a kind, an address, lanes and a counter."""
 
     kind: str
     pc: int | None
@@ -121,8 +121,8 @@ class Registers(Generic[_WordT]):
     and write the registers as floats and as signed integers. The returned arrays are read-only. To change a register, assign to
     ``regs[name]``.
 
-    If an assigned integer is outside the range of the type, this is an ``OverflowError``. If an assigned value is a float, this
-    is a ``TypeError``. Only ``regs.f32`` accepts floats.
+    An assigned integer outside the range of the type raises an ``OverflowError``. An assigned float raises a
+    ``TypeError``. Only ``regs.f32`` accepts floats.
     """
 
     def __init__(self, session: Session, dtype: type[_WordT], group: int | None = None) -> None:
@@ -244,12 +244,14 @@ class Registers(Generic[_WordT]):
 
 
 def _first(rows: npt.NDArray[_WordT]) -> npt.NDArray[_WordT]:
-    """Removes the last axis of an array, which is that of the channels, if the axis has one element."""
+    """Removes the axis of the channels, which is the last axis of an array, if this axis has one element."""
     return rows.reshape(rows.shape[:-1])
 
 
 def named_end(text: object, classes: Classes) -> Chosen:
-    """The register at the end of a slice. The number of this register may be the number after that of the last register."""
+    """The register at the end of a slice. The number of this register may be one more than the number of the last
+    register.
+    """
     return named(text, [(name, count + 1, channels) for name, count, channels in classes])
 
 
@@ -269,8 +271,9 @@ class Memory:
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """The accessible parts of the memory, by name. Each has the address of its first byte, and the address after its last
-        byte."""
+        """The accessible parts of the memory, by name. Each part has the address of its first byte, and the address
+        after its last byte.
+        """
         found = self._session._native.buffers(self.space, self._which(), self.lane)
         return {name: (first, end) for name, first, end in found}
 
@@ -518,8 +521,9 @@ class Session:
 
     @property
     def regs(self) -> Registers[np.uint32]:
-        """The registers of the group that executes the next instruction. If the launch has ended, the registers of the last
-        group."""
+        """The registers of the group that executes the next instruction. If the launch has ended, the result has the
+        registers of the last group.
+        """
         return Registers(self, np.uint32)
 
     def registers(self, group: int) -> Registers[np.uint32]:
@@ -560,10 +564,10 @@ class Session:
         """Runs the launch to its end, and calls hooks with each :class:`~reconverge.Event`. A hook may read and change the
         session.
 
-        A hook for issues is called before the instruction runs. At this time, ``session.pc`` and ``session.mask`` are those of
-        the event. If the hook changes values, the instruction reads the changed values. All other hooks are called after the
-        instruction that causes their event. If a hook returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the session
-        stops at this instruction. The session can continue later.
+        A hook for issues is called before the instruction runs. At this time, ``session.pc`` and ``session.mask`` have
+        the values of the event. If the hook changes values, the instruction reads the changed values. All other hooks
+        are called after the instruction that causes the event. If a hook returns ``"stop"`` or raises
+        :class:`~reconverge.StopRun`, the session stops at this instruction. The session can continue later.
         """
         from .trace import observe_session
 
@@ -581,9 +585,9 @@ class Session:
         """Runs until the next instruction matches the arguments. Returns ``there`` in this case. Returns ``budget`` if the
         maximum number of instructions was executed, and ``end`` if the launch has ended.
 
-        ``pc`` has the addresses of instructions that match. If ``parted`` is true, an instruction matches only if some lanes of
-        its group are active and some are not. ``predicate`` is a function that is called before each instruction. These calls
-        are slow.
+        ``pc`` has the addresses of instructions that match. If ``parted`` is true, an instruction matches only if some
+        lanes of its group are active and some lanes are inactive. ``predicate`` is a function that is called before
+        each instruction. These calls are slow.
         """
         whole("budget", budget)
         if predicate is None:

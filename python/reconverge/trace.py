@@ -39,7 +39,7 @@ _ScalarT = TypeVar("_ScalarT", bound=np.generic)
 
 
 def _frozen(array: npt.NDArray[_ScalarT]) -> npt.NDArray[_ScalarT]:
-    """A read-only view of an array. It cannot be made writable."""
+    """A read-only view of an array. The user cannot make this view writable."""
     array.setflags(write=False)
     return array.view()
 
@@ -293,7 +293,9 @@ def _range(addresses: range) -> str:
 
 
 class Decorator:
-    """The decorator of :class:`Hooks` for a kind of event. It can be used with or without arguments."""
+    """The decorator of :class:`Hooks` for a kind of event. The decorator accepts arguments, but does not need
+    arguments.
+    """
 
     def __init__(self, hooks: Hooks, kind: str) -> None:
         self._hooks, self._kind = hooks, kind
@@ -353,10 +355,10 @@ class Hooks:
     no hook selects an event, the event does not cause a call.
 
     :meth:`Launch.observe` calls a hook with a batch of :class:`Events`, or with each :class:`Event` if ``batch`` is 1.
-    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook returns
-    ``"stop"`` or raises :class:`~reconverge.StopRun`, the run ends. If a hook raises another exception, the run ends and the
-    caller receives the exception. If a hook can never be called, this is an error before the run. If a hook was never called,
-    this is an error after the run, unless the hook has ``maybe=True`` or a hook stopped the run.
+    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook
+    returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the run ends. If a hook raises another exception, the run
+    ends and the caller receives the exception. A hook that can never be called is an error before the run. A hook that
+    was never called is an error after the run, unless the hook has ``maybe=True`` or a hook stopped the run.
 
     >>> import reconverge
     >>> hooks, lost = reconverge.Hooks(), []
@@ -498,8 +500,9 @@ def _native_hook(
 
 
 def _memories(never: str, space: str, naming: Naming) -> list[int]:
-    """The numbers of the memories that have a name. The name is that of one memory, such as ``g14[]``, or ``g`` for all
-    memories from ``g0[]`` to ``g15[]``."""
+    """The numbers of the memories that have a name. The name refers to one memory, such as ``g14[]``, or is ``g`` for
+    all memories from ``g0[]`` to ``g15[]``.
+    """
     known = [each for each in naming.spaces if each]
     found = [
         number

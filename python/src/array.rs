@@ -11,9 +11,10 @@ use crate::errors::wrong;
 /// Returns an array as a read-only numpy array. The numpy array is a view of the array's bytes, so the bytes are not
 /// copied.
 ///
-/// numpy lets a user make a view writable again if the base array of the view is writable, or if the object that owns
-/// the memory has a writable buffer. To prevent both, the base array is made read-only before views of it exist, and
-/// the owner of its memory is a Rust object without a buffer.
+/// numpy lets a user make a view writable again in two cases: if the base array of the view is writable, or if the
+/// object that owns the memory has a writable buffer. To prevent the first case, this function makes the base array
+/// read-only before a view of the base array exists. To prevent the second case, a Rust object without a buffer owns
+/// the memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     let Array { dtype, shape, bytes } = array;
     let name = format!("{}{}", &dtype.name()[..1], dtype.bytes());
@@ -28,14 +29,14 @@ pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) ->
     Ok(column)
 }
 
-/// An array from numpy: its name, the name of its type, whether the user chose the type, its shape, and its bytes in
-/// row-major order.
+/// An array from numpy. The fields are the array's name, the name of the array's type, whether the user chose the type,
+/// the shape, and the bytes in row-major order.
 #[derive(FromPyObject)]
 pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
 
 impl FromNumpy<'_> {
-    /// Returns the name, the array, and the origin of the array's type. If the user chose the type, the origin is that
-    /// of a type in a `.npy` file.
+    /// Returns the name, the array, and the origin of the array's type. If the user chose the type, the result has the
+    /// same origin as for a type in a `.npy` file.
     ///
     /// # Errors
     /// Fails if the workbench does not have the type, or if the bytes are not contiguous.

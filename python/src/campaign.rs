@@ -138,9 +138,9 @@ impl Campaign {
 
 #[pymethods]
 impl Campaign {
-    /// Opens a campaign. `classify` returns the name of an outcome. Its arguments are an experiment, the outputs of the
-    /// experiment (`None` after a trap) and the golden outputs. The campaign's hash includes `name`, because it cannot
-    /// include the function.
+    /// Opens a campaign. `classify` returns the name of an outcome. The arguments of `classify` are an experiment, the
+    /// outputs of the experiment (`None` after a trap) and the golden outputs. The campaign's hash includes `name`,
+    /// because the hash cannot include the function.
     #[new]
     #[pyo3(signature = (path, name=None, classify=None))]
     fn open(
@@ -163,7 +163,7 @@ impl Campaign {
         Ok(Campaign { campaign: opened.map_err(raised)?, named })
     }
 
-    /// Returns the experiments of a shard. They are read from the shard's file in a folder.
+    /// Returns the experiments of a shard. The function reads the experiments from the shard's file in a folder.
     fn records<'py>(
         &self,
         py: Python<'py>,
@@ -222,7 +222,7 @@ impl Campaign {
         })
     }
 
-    /// Returns the bytes of a shard's file if they pass all checks.
+    /// Returns the bytes of a shard's file if these bytes pass all checks.
     fn shard_bytes<'py>(
         &self,
         py: Python<'py>,

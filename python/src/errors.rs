@@ -13,7 +13,7 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
 use serde_json::{Value, json};
 
-/// Returns an exception of `reconverge.errors`. `name` is the name of its class.
+/// Returns an exception of `reconverge.errors`. `name` is the name of the exception's class.
 fn exception<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<PyErr>
 where
     A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
@@ -98,7 +98,8 @@ pub(crate) fn run(error: Error) -> PyErr {
 }
 
 /// Returns the error for a launch that cannot be prepared. If the message names options of the command line, Python
-/// keywords replace these options. If the launch comes from a launch file, names of fields replace them instead.
+/// keywords replace these options. If the launch comes from a launch file, names of fields replace these options
+/// instead of keywords.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),

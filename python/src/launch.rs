@@ -33,7 +33,7 @@ use crate::session::Session;
 /// The template of report pages.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
 
-/// A program with its initial state. It can run any number of times.
+/// A program with its initial state. The launch can run any number of times.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Launch {
     core: Arc<Core>,
@@ -50,11 +50,11 @@ type LaunchState<'py> = (
     Option<String>,
 );
 
-/// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns them.
+/// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns these names.
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
-/// The description from which a launch was created. If a launch is sent to another process, that process creates the
-/// launch from this description.
+/// The description from which a launch was created. If a launch is sent to another process, the other process creates
+/// the launch from this description.
 enum Recipe {
     /// A built-in kernel, and the number of lanes that the user requested.
     Kernel(&'static str, Isa, Option<u32>),
@@ -104,7 +104,8 @@ pub(crate) fn relaunch(
 }
 
 /// Returns the launch that a launch file describes, and the program of the launch. `changes` are fields as JSON that
-/// replace fields of the launch file. If one of their values is the name of an array, the array replaces the value.
+/// replace fields of the launch file. If the value of a field in `changes` is the name of an array, the array replaces
+/// the value.
 ///
 /// # Errors
 /// Fails if the file is not a launch file, or if a file that the launch file names cannot be read.
@@ -235,7 +236,8 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 
 impl Launch {
     /// Returns the launch that a text and options describe. If the launch does not come from a file (`fields` is
-    /// absent), the chip and the program type of the program's target are added to the launch.
+    /// absent), the function adds two properties of the program's target to the launch. These properties are the chip
+    /// and the program type.
     fn stated(
         program: &Program,
         title: String,
@@ -429,7 +431,7 @@ impl Launch {
         }
     }
 
-    /// Returns the launch as plain values for [`relaunch`]. Returns `None` if the launch is that of a built-in kernel.
+    /// Returns the launch as plain values for [`relaunch`]. Returns `None` if the launch runs a built-in kernel.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Option<LaunchState<'py>>> {
         let Recipe::Stated(text, options, beside) = &self.recipe else { return Ok(None) };
         let array = |(name, (array, stated)): (&String, &(Array, Stated))| {

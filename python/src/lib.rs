@@ -1,10 +1,12 @@
-//! The Rust part of the Python package `reconverge`. It is the workbench with numpy arrays as inputs and outputs.
+//! The Rust part of the Python package `reconverge`. This part is the workbench with numpy arrays as inputs and
+//! outputs.
 //!
 //! The Python part (`reconverge/*.py`) has the classes that users see. The Rust part does the work that needs the
-//! machines. It passes data that users only read (explanations, counts, findings) as JSON text. It passes numbers
-//! without a copy, as numpy arrays whose buffers Rust allocated. Python's interpreter lock is released during runs.
+//! machines. The Rust part passes data that users only read (explanations, counts, findings) as JSON text. The Rust
+//! part passes numbers without a copy, as numpy arrays whose buffers Rust allocated. Python's interpreter lock is
+//! released during runs.
 //!
-//! * [`mod@program`] opens files as programs. It also has listings, explanations, findings and graphs.
+//! * [`mod@program`] opens files as programs. This module also has listings, explanations, findings and graphs.
 //! * [`mod@launch`] has a program with its initial state, and runs, counts and reports.
 //! * [`mod@prepared`] has the parts that the runs and sessions of a launch share.
 //! * [`mod@observe`] passes the events of a run to hooks, in batches of arrays.
@@ -14,8 +16,8 @@
 //!
 //! # Features
 //!
-//! * `every-level` (off by default): compiles vector code of the fast engine for every x86-64 processor and for
-//!   AVX-512, and not only for AVX2.
+//! * `every-level` (off by default): compiles vector code of the fast engine not only for AVX2, but also for AVX-512
+//!   and for every x86-64 processor.
 //! * `full` (off by default): includes `every-level`. The dependencies have the same features as for the command, so
 //!   that a build of this package and the command compiles the dependencies only once.
 

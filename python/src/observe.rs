@@ -33,10 +33,11 @@ const LOAD: u8 = 7;
 const STORE: u8 = 8;
 const TRAP: u8 = 9;
 const RESUME: u8 = 10;
-/// The kinds of events that only the reference interpreter sends: writes to registers and accesses to memory.
+/// The kinds of events that only the reference interpreter sends. These events are writes to registers and accesses to
+/// memory.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
-/// Number of events between two checks for signals. It applies if hooks receive one event at a time.
+/// Number of events between two checks for signals. This number applies if hooks receive one event at a time.
 const LOOK: u64 = 1 << 10;
 
 /// Names of registers and memories in the events of a launch.
@@ -45,9 +46,9 @@ pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
     /// Names of memories. The first memory has the number 1 in events.
     spaces: Vec<String>,
-    /// The numbers of the memories that the instruction at each address accesses. The first list has one number for all
-    /// loads, or one number for each load of a lane. The second number is that of the memory to which the instruction
-    /// stores.
+    /// The numbers of the memories that the instruction at each address accesses. The list has one number for all
+    /// loads, or one number for each load of a lane. The number after the list is the number of the memory to which the
+    /// instruction stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -112,7 +113,8 @@ impl EventNames {
     }
 }
 
-/// The last instruction of a group: its address, its step, and the number of loads by each lane.
+/// The last instruction of a group. The fields are the instruction's address, the instruction's step, and the number of
+/// loads by each lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastIssue {
     pc: u32,
@@ -147,7 +149,7 @@ pub(crate) struct Happened {
     pub(crate) other: u64,
     pub(crate) lane: u8,
     pub(crate) value: u32,
-    /// The number of the memory that a load or store accesses. It is 0 if the memory is not known.
+    /// The number of the memory that a load or store accesses. The number is 0 if the memory is not known.
     pub(crate) space: u8,
 }
 
@@ -180,7 +182,8 @@ impl Happened {
 enum EventNaming {
     /// The names with their numbers, for an event that belongs to a launch.
     Numbered(Arc<EventNames>),
-    /// The name of the event's register and the name of the event's memory, if the event has them.
+    /// The name of the event's register and the name of the event's memory. A name is `None` if the event does not have
+    /// a register or a memory.
     Named(Option<String>, Option<String>),
 }
 
@@ -322,8 +325,8 @@ impl OneEvent {
     }
 }
 
-/// A hook as Python passes it. Its parts are the function, a bit for each kind of event, ranges of addresses (first,
-/// last), and lists with the numbers of groups, registers and memories.
+/// A hook as Python passes this hook. The parts are the function, a bit for each kind of event, ranges of addresses
+/// (first, last), and lists with the numbers of groups, registers and memories.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,
@@ -610,6 +613,7 @@ impl Sink for Batches {
             for pc in addresses {
                 let step = self.steps;
                 // The step is counted before the call of the hooks, because a hook that stops the run causes unwinding.
+                // Code after the call would not run.
                 self.steps += 1;
                 self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
             }

@@ -46,8 +46,8 @@ pub(crate) struct Beside {
     pub(crate) typed: Mutex<Vec<String>>,
     /// The files that were read, by name.
     pub(crate) files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Whether the launch may read only the files in `files`. This is the case if the launch comes from another
-    /// process.
+    /// Whether the launch may read only the files in `files`. This restriction applies to a launch that comes from
+    /// another process.
     pub(crate) sealed: bool,
 }
 

@@ -21,15 +21,15 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs, as the package opened it. If a program is sent to another process, that process creates the
-/// program from this value without reading the file.
+/// A file of programs, as the package opened this file. If a program is sent to another process, the other process
+/// creates the program from this value without reading the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
     pub(crate) title: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_source: bool,
-    /// The properties that the user has stated about the file, and the files that it includes.
+    /// The properties that the user has stated about the file, and the files that this file includes.
     pub(crate) known: Known,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Program {
     pub(crate) origin: Arc<Origin>,
 }
 
-/// An included file. It has its name, and its text or the reason why it cannot be read.
+/// An included file. The parts are the file's name, and the file's text or the reason why the file cannot be read.
 type IncludedFile = (String, Option<String>, Option<String>);
 
 /// A program as plain Python values. [`reopen`] converts these values to a program.
@@ -77,8 +77,8 @@ fn stage_named(name: Option<&str>) -> PyResult<Option<program::Stage>> {
     name.map(|name| named("stage", name, &program::Stage::ALL.map(|stage| (stage.name(), stage)))).transpose()
 }
 
-/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. If a source includes files,
-/// they are in the folder of the file `title`.
+/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. Files that a source
+/// includes are in the folder of the file `title`.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -144,7 +144,7 @@ fn no_chip(name: &str) -> PyErr {
 /// Returns the program for the values that [`Program::state`] returned. Does not read files.
 ///
 /// # Errors
-/// Fails if the values are not those of a program.
+/// Fails if the values are not the values of a program.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the fields of a state")]
 pub(crate) fn reopen(
@@ -188,7 +188,8 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let Origin { title, bytes, is_source, known } = &origin;
     let opened = reconverge_workbench::open(bytes, *is_source, known);
     let opened = opened.map_err(|error| match error {
-        // The message of the workbench names options of the command line, so another message replaces it.
+        // The message of the workbench names options of the command line, so another message replaces the workbench's
+        // message.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
             "{title}: unknown machine; state isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),
@@ -247,8 +248,9 @@ pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)
 /// A line of a listing. Its parts are the address, words, label, text, depth, notes and line number.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
 
-/// An operation. Its parts are its name, its reads with their purposes, its writes, the memories that it reads, the
-/// memories that it writes, and whether a lane may keep the old value of a written register.
+/// An operation. The parts are the operation's name, its reads with their purposes, its writes, the memories that the
+/// operation reads, the memories that the operation writes, and whether a lane may keep the old value of a written
+/// register.
 type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 
@@ -327,7 +329,7 @@ impl Program {
         column(py, self.program().words.clone())
     }
 
-    /// Returns an address as listings write it.
+    /// Returns an address in the notation of listings.
     fn spelled(&self, address: u32) -> String {
         self.target().isa.spelled(address)
     }

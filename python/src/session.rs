@@ -26,11 +26,11 @@ pub(crate) struct Session {
     /// Whether a hook of the session runs at present. A hook may read and change the state, but may not step the
     /// session.
     observed: AtomicBool,
-    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. It does not
-    /// call the hooks again for the issue of this step.
+    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. The next run
+    /// does not call the hooks again for the issue of this step.
     stopped: AtomicU64,
-    /// Number of instructions that trapped. The machine counts such an instruction each time that it is executed,
-    /// although it remains the next instruction.
+    /// Number of instructions that trapped. The machine counts such an instruction each time that the instruction is
+    /// executed, although the instruction remains the next instruction.
     trapped: AtomicU64,
 }
 
@@ -96,8 +96,8 @@ impl Session {
     }
 
     /// Executes the next instruction of the launch. If `asked` is given, executes instructions up to and including the
-    /// next instruction of the group `asked`. If `followed` is given, continues until the lane `followed` is active in
-    /// the next instruction. Returns `false` if the launch or the group has ended.
+    /// next instruction of the group `asked`. If `followed` is given, executes instructions until the lane `followed`
+    /// is active in the next instruction. Returns `false` if the launch or the group has ended.
     fn execute_of(
         &self,
         stepping: &mut Stepping,
@@ -147,7 +147,7 @@ impl Session {
         Ok(Register { class: known.name, number, channel })
     }
 
-    /// Returns an error if a hook of the session runs at present, because a hook may not step the session.
+    /// Returns an error if a hook of the session runs at this time, because a hook may not step the session.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => Err(wrong(
@@ -274,8 +274,8 @@ impl Session {
         })
     }
 
-    /// Returns the range of a group's lanes in the launch: the index of its first lane, and the index after its last
-    /// lane.
+    /// Returns the range of a group's lanes in the launch. The range consists of the index of the first lane, and the
+    /// index after the last lane.
     fn lanes(&self, group: usize) -> PyResult<(usize, usize)> {
         let stepping = self.lock();
         self.group(&stepping, group)?;
@@ -283,7 +283,7 @@ impl Session {
         Ok((lanes.start, lanes.end))
     }
 
-    /// Returns the address of a group's next instruction, and the lanes that execute it.
+    /// Returns the address of a group's next instruction, and the lanes that execute this instruction.
     fn issue(&self, group: usize) -> Option<(u32, u64)> {
         self.lock().issue(group).map(|issue| (issue.pc, issue.mask.0))
     }
@@ -362,8 +362,8 @@ impl Session {
         Ok(kept)
     }
 
-    /// Returns the names of the memory spaces. For each space, also returns which unit has its own memory: `launch`,
-    /// `group` or `lane`.
+    /// Returns the names of the memory spaces. For each space, also returns the unit that has its own memory. The unit
+    /// is `launch`, `group` or `lane`.
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {
@@ -445,7 +445,7 @@ impl Session {
 
     /// Runs the launch to its end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of
     /// events that each hook received. For the issue of an instruction, hooks are called before the instruction. For
-    /// all other events, hooks are called after the instruction that causes them.
+    /// any other event, hooks are called after the instruction that causes the event.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
         let mut watched = HookedRun::new(hooks, self.launch.names()?);
@@ -483,9 +483,9 @@ impl Session {
         }
     }
 
-    /// Runs until the next instruction meets all conditions. Its address must be in the list, unless the list is empty.
-    /// It must belong to the group, if a group is given. If `parted` is set, it must be issued for only a part of its
-    /// group's lanes. Returns the reason for the stop.
+    /// Runs until the next instruction meets all conditions. The address of the instruction must be in the list, unless
+    /// the list is empty. The instruction must belong to the group, if a group is given. If `parted` is set, the
+    /// instruction must be issued for only a part of its group's lanes. Returns the reason for the stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(
         &self,
@@ -535,7 +535,7 @@ impl Session {
         }
     }
 
-    /// Restores the session to a position. The position must be one of this launch.
+    /// Restores the session to a position. The position must be a position of this launch.
     ///
     /// # Errors
     /// Fails if the position belongs to another launch.

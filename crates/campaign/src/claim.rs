@@ -1,9 +1,10 @@
 //! Claims divide the shards of a folder among processes. The processes may be on one host or on several hosts.
 //!
-//! A claim is a file next to the shard, `.NAME.claim`. The process that runs the shard creates the claim exclusively,
-//! and deletes the claim when the shard is finished. The claim states its process. This process rewrites the claim
-//! every [`BEAT`]. A claim is stale if its process has verifiably ended, or if the claim has not been rewritten for
-//! [`STALE`]. The end of another process can be verified only on the same host and in the same process namespace. If a claim is stale, another process takes over the claim.
+//! A claim is a file with the name `.NAME.claim` next to the shard. The process that runs the shard creates the claim
+//! exclusively, and deletes the claim when the shard is finished. The claim states the process that created the claim.
+//! This process rewrites the claim every [`BEAT`]. A claim is stale if its process has verifiably ended, or if no
+//! process has rewritten the claim for [`STALE`]. The end of another process can be verified only on the same host and
+//! in the same process namespace. If a claim is stale, another process takes over the claim.
 //!
 //! Claims only avoid duplicate work. Results are correct even if claims fail. For example, two processes may both take
 //! over a stale claim and run the same shard. Both processes then write the same bytes.
@@ -36,7 +37,7 @@ struct Owner {
     /// namespace of one boot. Containers on the same host have different namespaces. `None` if the system does not
     /// provide this information.
     space: Option<String>,
-    /// Start time of the process. It distinguishes the process from a later process with the same number.
+    /// Start time of the process. The start time distinguishes the process from a later process with the same number.
     started: Option<String>,
     /// Text that distinguishes this claim from other claims of the process.
     token: String,
@@ -114,8 +115,8 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // Writes to the open file instead of the path, so that a claim of another process at this path stays
-                // unchanged. The thread ignores a failed write, because the claim then becomes stale.
+                // The thread writes to the open file instead of the path, so that a claim of another process at this
+                // path stays unchanged. The thread ignores a failed write, because the claim then becomes stale.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });
@@ -217,7 +218,7 @@ mod tests {
     }
 
     /// A process in another container may have the same number as a process that has ended here. So only the age of the
-    /// other container's claim counts.
+    /// other container's claim decides whether this claim is stale.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {

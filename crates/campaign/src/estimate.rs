@@ -1,7 +1,7 @@
 //! Statistics of rates: quantiles of the normal distribution, sample sizes, and Wilson intervals.
 
-/// Returns a number z. A standard normal variable exceeds z in absolute value with probability 1 - `confidence`. For a
-/// confidence of 0.95, z is 1.96.
+/// Returns a number z. The absolute value of a standard normal variable exceeds z with probability 1 - `confidence`.
+/// For a confidence of 0.95, z is 1.96.
 ///
 /// The function computes the integral as a series, and finds the result by bisection. The result is exact to 1e-9 for 0
 /// < `confidence` < 1.
@@ -25,9 +25,9 @@ fn within(z: f64) -> f64 {
     2. * sum * (-z * z / 2.).exp() / (2. * std::f64::consts::PI).sqrt()
 }
 
-/// Returns a number of experiments. After this number, the measured rate of an outcome is within `margin` of the true
-/// rate with probability `confidence`. The result is large enough for any rate; a rate of one half requires the most
-/// experiments. The population of faults counts as infinite. (Leveugle et al., DATE 2009)
+/// Returns the number of experiments that a campaign needs so that the measured rate of an outcome is within `margin`
+/// of the true rate with probability `confidence`. The result is large enough for any rate. A rate of one half requires
+/// the most experiments. The population of faults counts as infinite. (Leveugle et al., DATE 2009)
 pub fn sample_size(confidence: f64, margin: f64) -> u64 {
     let z = quantile(confidence);
     (z * z * 0.25 / (margin * margin)).ceil() as u64

@@ -1,5 +1,5 @@
-//! One experiment: the choice of a fault, the run with this fault, and the outcome of the run. The choice of the fault
-//! depends only on the seed and on the number of the experiment.
+//! One experiment. An experiment has the choice of a fault, the run with this fault, and the outcome of the run. The
+//! choice of the fault depends only on the seed and on the number of the experiment.
 
 use std::ops::Range;
 
@@ -22,9 +22,9 @@ reconverge_isa::choices! {
     pub enum Outcome {
         /// The instructions, active lanes and outputs are the same as in the golden run.
         Masked = "masked",
-        /// The instructions or active lanes differ from those of the golden run. The outputs do not differ.
+        /// The instructions or active lanes differ from the golden run. The outputs do not differ.
         Diverged = "diverged",
-        /// The outputs differ from those of the golden run: silent data corruption.
+        /// The outputs differ from the outputs of the golden run. This is silent data corruption.
         Sdc = "sdc",
         /// The program trapped.
         Trap = "trap",
@@ -33,7 +33,7 @@ reconverge_isa::choices! {
     }
 }
 
-/// The fault and the outcome of an experiment: a row of the results.
+/// The fault and the outcome of an experiment. A record is a row of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Number of the experiment.
@@ -64,8 +64,8 @@ pub struct Record {
     pub trap: Option<String>,
     /// The first step at which the issued instruction or its active lanes differ from the run without the fault.
     pub flow_step: Option<u64>,
-    /// For an SDC, the largest difference between an output and its expected value. It is infinity if one of the two
-    /// values is not a number.
+    /// For an SDC, the largest difference between an output and its expected value. The difference is infinity if the
+    /// output or the expected value is not a number.
     pub error: Option<f64>,
     /// For an SDC, the number of output rows that differ from the golden run. A row is a lane, or an element of a
     /// buffer.
@@ -74,30 +74,30 @@ pub struct Record {
     pub class: Option<String>,
 }
 
-/// An experiment that has ended: the argument of an outcome function.
+/// An experiment that has ended. This value is the argument of an outcome function.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedExperiment<'a> {
-    /// The experiment. Its class is not set yet.
+    /// The experiment. The class of the experiment is not set yet.
     pub record: &'a Record,
     /// The outputs of the golden run, by name.
     pub golden: &'a [(String, Array)],
-    /// The outputs of the experiment; absent after a trap or a hang.
+    /// The outputs of the experiment. The outputs are absent after a trap or a hang.
     pub outputs: Option<&'a [(String, Array)]>,
 }
 
 /// Returns the name of an experiment's outcome.
 ///
 /// # Errors
-/// If the function returns an error, the campaign ends.
+/// If the outcome function returns an error, the campaign ends.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
-/// Number of instructions between two comparisons of the control flow with that of the golden run.
+/// The campaign compares the control flow with the golden run after each interval of this number of instructions.
 const LOOK: u64 = 256;
 
 /// Number of instructions per call of the engine if the control flow is not compared.
 const STRETCH: u64 = 4096;
 
-/// An experiment at a point: its site, its fault model, and its number in the campaign.
+/// An experiment at a point. An experiment has a site, a fault model, and a number in the campaign.
 #[derive(Clone, Copy)]
 pub(crate) struct Experiment<'a> {
     pub(crate) index: u64,
@@ -120,8 +120,8 @@ pub(crate) struct ChosenFault {
     pub(crate) flaw: Flaw,
     /// Number of instructions that the launch issues before the instruction of the fault.
     pub(crate) step: u64,
-    /// Whether the fault changes the state after its instruction. If this is false, the fault changes the state before
-    /// its instruction.
+    /// Whether the fault changes the state after its instruction. If `late` is false, the fault changes the state
+    /// before its instruction.
     pub(crate) late: bool,
     pub(crate) pc: u32,
     place: String,
@@ -132,7 +132,7 @@ impl Experiment<'_> {
     /// Chooses the fault.
     ///
     /// # Errors
-    /// Fails if the site or the word does not exist at that step, or if the engine fails before the step.
+    /// Fails if the site or the word does not exist at the step of the fault, or if the engine fails before this step.
     pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
         let wrong = |why: String| LaunchError::Machine(format!("experiment {}: {why}", self.index));
         let mut random = self.random();
@@ -303,7 +303,7 @@ impl Experiment<'_> {
 }
 
 /// Chooses the faults of all experiments of a point in one run of the launch. Returns the index of each impossible
-/// fault, with the reason why it is impossible.
+/// fault, with the reason why the fault is impossible.
 pub(crate) fn impossible(
     experiments: &[Experiment<'_>],
     point: &Point,
@@ -447,7 +447,7 @@ fn difference<'a>(
             for element in 0..golden.len() {
                 let (one, other) = (golden.number(element), found.number(element));
                 let off = (one - other).abs();
-                // Two equal infinities do not differ.
+                // Two equal infinities do not count as different.
                 let off = if one == other {
                     0.
                 } else if off.is_nan() {

@@ -19,9 +19,9 @@ pub struct CampaignFile {
     pub isa: Option<String>,
     /// Number of lanes of `mandel` and `collatz` (default: 1,024). Other kernels have a fixed number of lanes.
     pub lanes: Option<u32>,
-    /// The chip. It replaces the chip that the launch or the program states.
+    /// The chip. This chip replaces the chip that the launch or the program states.
     pub chip: Option<String>,
-    /// The mode, `strict` or `lenient`. It replaces the mode that the launch states.
+    /// The mode, `strict` or `lenient`. This mode replaces the mode that the launch states.
     pub mode: Option<String>,
     /// Seed for the choice of steps, words and bits.
     #[serde(default)]
@@ -30,7 +30,7 @@ pub struct CampaignFile {
     pub injections: Option<u64>,
     /// Probability that a measured rate is within the margin of the true rate (default: 0.95).
     pub confidence: Option<f64>,
-    /// Maximum error of the rate of an outcome at a site. This field is an alternative to `injections`: the margin
+    /// Maximum error of the rate of an outcome at a site. This field is an alternative to `injections`. The margin
     /// determines the number of experiments.
     pub margin: Option<f64>,
     /// Sites of faults (default: all sites that the program has).
@@ -43,11 +43,11 @@ pub struct CampaignFile {
     /// Restricts the faults to some instructions, registers, lanes and groups.
     #[serde(default)]
     pub filter: FaultFilter,
-    /// Faults that the campaign file states one by one. They replace `injections`.
+    /// Faults that the campaign file states one by one. These faults replace `injections`.
     #[serde(default)]
     pub fault: Vec<ListedFault>,
-    /// Name of a file with a list of faults: CSV, or a Parquet file of results. The file is in the folder of the
-    /// campaign file.
+    /// Name of a file with a list of faults. The file is a CSV file, or a Parquet file of results. The file is in the
+    /// folder of the campaign file.
     pub faults: Option<String>,
     /// Limit on the number of instructions that a group issues. The limit is a multiple of the number of instructions
     /// that the longest group of the golden run issues. A group that reaches the limit counts as hanging.

@@ -1,4 +1,5 @@
-//! The table `[filter]` of a campaign file. It restricts the faults to some instructions, registers, lanes and groups.
+//! The table `[filter]` of a campaign file. The table restricts the faults to some instructions, registers, lanes and
+//! groups.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -40,7 +41,7 @@ pub struct FaultFilter {
     pub pc: Option<OneOrMore>,
     /// The operations of the instructions at which faults may occur: `mul`, `MULADD`.
     pub opcode: Option<OneOrMore>,
-    /// The registers that faults may change. The names are those in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
+    /// The registers that faults may change. The names are the same as in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
     pub register: Option<OneOrMore>,
     /// The lanes of a group that faults may change: `0-3,8`.
     pub lane: Option<OneOrMore>,
@@ -51,7 +52,7 @@ pub struct FaultFilter {
 /// An instruction of the program, with all names that a filter can use for this instruction.
 pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
-    /// Operations of the instruction. The names are those in reports, and the mnemonic.
+    /// Operations of the instruction. The list has the names of the operations in reports, and the mnemonic.
     pub(crate) operations: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Fault injection and sweeps. Both run one launch many times. Each run has one change to the machine's state.
 //!
 //! A [`Campaign`] is a file that names a launch, the faults, and the number of faults. A campaign is divided into
-//! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. They
-//! do not depend on the processes, on the number of threads, or on the order in which shards run.
+//! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. The
+//! bytes do not depend on the processes, on the number of threads, or on the order in which shards run.
 //!
 //! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file, and [`listed`] has the faults
 //!   that a campaign file lists one by one. `source` has the files that a campaign file names, and the hash of these
@@ -82,8 +82,8 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results. It consists of the version of the package, and of the version of the procedure that derives
-/// faults from a seed. Results can be compared if their versions are equal.
+/// Version of results. This version consists of the version of the package, and of the version of the procedure that
+/// derives faults from a seed. Results can be compared if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.
@@ -94,7 +94,7 @@ pub enum Error {
     Campaign {
         /// The file.
         file: String,
-        /// The message. It states the line, the key, the problem, and the values that are allowed.
+        /// The message. The message states the line, the key, the problem, and the values that are allowed.
         message: String,
     },
     /// A file cannot be read or written. Finished shards remain in the folder.
@@ -167,7 +167,7 @@ pub struct State {
 pub enum Taken {
     /// This call ran the shard and wrote this file.
     Ran(PathBuf),
-    /// The shard was already finished, in this file.
+    /// The shard was already finished. This file has the results of the shard.
     Finished(PathBuf),
     /// Another process runs the shard. The field is a text that names this process for the user.
     Elsewhere(String),
@@ -191,7 +191,7 @@ pub struct PointDescription {
     pub parameters: BTreeMap<String, String>,
     /// The machine.
     pub isa: String,
-    /// The chip, if the campaign, the launch or the program states one.
+    /// The chip, if the campaign, the launch or the program states a chip.
     pub chip: Option<String>,
     /// `strict` or `lenient`.
     pub mode: String,
@@ -214,7 +214,7 @@ pub struct PointDescription {
 /// The result of [`Campaign::describe`].
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Description {
-    /// The hash of program, data and campaign: 32 hexadecimal digits.
+    /// The hash of program, data and campaign, with 32 hexadecimal digits.
     pub campaign: String,
     /// The version of the program that runs the campaign.
     pub version: String,
@@ -222,7 +222,7 @@ pub struct Description {
     pub seed: u64,
     /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Number of experiments per point. The campaign file states this number, or the number is computed from
+    /// Number of experiments per point. The campaign file states this number, or the campaign computes the number from
     /// [`Description::size_of_site`] and the number of sites.
     pub injections_of_point: u64,
     /// Number of experiments per site, if the campaign file states a margin. The confidence and the margin determine
@@ -230,7 +230,7 @@ pub struct Description {
     pub size_of_site: Option<u64>,
     /// Probability that a measured rate is within the margin of the true rate.
     pub confidence: f64,
-    /// Maximum error of the rates, if the campaign file states it.
+    /// Maximum error of the rates, if the campaign file states a margin.
     pub margin: Option<f64>,
     /// The sites of faults.
     pub sites: Vec<Site>,
@@ -240,7 +240,7 @@ pub struct Description {
     pub shard_size: u64,
     /// Number of shards.
     pub shards: usize,
-    /// The launches of the campaign: a single launch, or all launches of the sweep.
+    /// The launches of the campaign. The campaign has a single launch, or all launches of the sweep.
     pub points: Vec<PointDescription>,
 }
 
@@ -287,11 +287,12 @@ const MOST_SHARDS: u64 = 1_000_000;
 const READY: usize = 4;
 
 impl Campaign {
-    /// Reads a campaign file and the files that it names, runs the launches without a fault, and finds the sites.
+    /// Reads a campaign file and the files that the campaign file names. Then runs the launches without a fault, and
+    /// finds the sites.
     ///
     /// # Errors
-    /// Fails if a file is invalid or does not exist, if no site exists during the golden run, or if a launch does not
-    /// run.
+    /// Fails if a file is invalid or does not exist. Also fails if no site exists during the golden run, or if a launch
+    /// does not run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = plain(path).display().to_string();
         let wrong = |message: String| placed(&name, message);
@@ -328,7 +329,8 @@ impl Campaign {
         Ok(self)
     }
 
-    /// Returns the description of the campaign. It has the golden runs, the profiles of the sites, and the sample size.
+    /// Returns the description of the campaign. The description has the golden runs, the profiles of the sites, and the
+    /// sample size.
     pub fn describe(&self) -> &Description {
         &self.description
     }
@@ -338,10 +340,10 @@ impl Campaign {
         (0..self.description.shards).map(|index| self.shard(index)).collect()
     }
 
-    /// Returns the shards that have no file in a folder, or a damaged file. The folder does not need to exist.
+    /// Returns the shards whose file is damaged or does not exist in a folder. The folder does not need to exist.
     ///
     /// # Errors
-    /// Fails if the folder cannot be read, or if it has results of another campaign or version.
+    /// Fails if the folder cannot be read, or if the folder has results of another campaign or version.
     pub fn missing(&self, folder: &Path) -> Result<Vec<Shard>, Error> {
         Ok(self.state(folder)?.missing)
     }
@@ -437,8 +439,8 @@ impl Campaign {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
-            // The shard was not finished when this function checked it first. Since then, the process that had claimed
-            // the shard has finished the shard.
+            // At the first check of this function, the shard was not finished. Since this check, the process that had
+            // claimed the shard has finished the shard.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -446,7 +448,7 @@ impl Campaign {
         }
     }
 
-    /// Returns the experiments of a shard. They are read from the shard's file in a folder.
+    /// Returns the experiments of a shard. The function reads the experiments from the shard's file in a folder.
     ///
     /// # Errors
     /// Fails if the file does not exist or is damaged.
@@ -544,7 +546,7 @@ impl Campaign {
         Ok(Replay { record, golden, faulty, program: program.clone(), options: point.options })
     }
 
-    /// Returns the file of the program as it was when the campaign was opened.
+    /// Returns the program's file. The contents of this file were read when the campaign was opened.
     pub fn opened(&self) -> &Opened {
         &self.sources.opened
     }
@@ -613,7 +615,7 @@ impl Campaign {
         }
     }
 
-    /// Returns the sites that the campaign file names, if it names any.
+    /// Returns the sites that the campaign file names. Returns `None` if the campaign file does not name sites.
     fn stated_sites(&self) -> Option<Vec<Site>> {
         if self.sources.faults.is_empty() {
             return self.file.sites.clone();
@@ -809,7 +811,7 @@ impl Campaign {
         records.map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Returns the bytes of a shard's file if they pass all checks. Every read of a shard uses this function.
+    /// Returns the bytes of a shard's file if these bytes pass all checks. Every read of a shard uses this function.
     fn checked(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Damage> {
         let bytes = table::read(&folder.join(&shard.name))?;
         let is_ours = table::note(&bytes, CAMPAIGN) == Some(&self.description.campaign)
@@ -846,8 +848,8 @@ impl Campaign {
     }
 }
 
-/// Returns an error about a file. If the message starts with a line number, the function removes the number from the
-/// message and appends it to the name of the file.
+/// Returns an error about a file. If the message starts with a line number, the function moves this number to the end
+/// of the file's name.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault in a list. If a field is absent, the seed determines its value.
+/// A fault in a list. If a field is absent, the seed determines the value of the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
@@ -32,7 +32,8 @@ pub struct ListedFault {
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
     pub(crate) file: String,
-    /// The position of the fault for messages: `line 42` in a text file, `fault 3` in other lists.
+    /// The position of the fault for messages. In a text file, the position has the form `line 42`. In other lists, the
+    /// position has the form `fault 3`.
     pub(crate) place: String,
 }
 
@@ -84,7 +85,7 @@ impl ListedFault {
         }
     }
 
-    /// Returns the fault model. If the fault does not state its model, the other fields determine the model.
+    /// Returns the fault model. If the fault does not state a model, the fields of the fault determine the model.
     pub(crate) fn model(&self) -> Model {
         self.model.unwrap_or(match (self.value, self.xor) {
             (Some(_), _) => Model::Random,
@@ -101,8 +102,9 @@ impl ListedFault {
     }
 
     /// Returns the bits of a word that must flip to make the stated change. Returns `None` if the fault does not state
-    /// a change, so that the model chooses the bits. `name` is the name of the word, `before` is its value, and `exist`
-    /// is the mask of its bits. `count` is the number of bits that [`Model::Bits`] flips, and 0 for other models.
+    /// a change. In this case, the model chooses the bits. `name` is the name of the word, `before` is the value of the
+    /// word, and `exist` is the mask of the word's bits. `count` is the number of bits that [`Model::Bits`] flips, and
+    /// 0 for other models.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

@@ -1,4 +1,4 @@
-//! Files with lists of faults: CSV, and Parquet files of results.
+//! Files with lists of faults. A list is a CSV file, or a Parquet file of results.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
 
-/// Reads the faults that a campaign states one by one. The faults in the campaign file come first, and then the faults
-/// in the list that the campaign file names.
+/// Reads the faults that a campaign states one by one. The result first has the faults in the campaign file, and then
+/// the faults in the list that the campaign file names.
 ///
 /// # Errors
-/// Returns the name of the file, and the problem with it.
+/// Returns the name of the file, and the problem with the file.
 pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFault>, (String, String)> {
     let own = plain(path).display().to_string();
     let entry = |(number, fault): (usize, &ListedFault)| PlacedFault {

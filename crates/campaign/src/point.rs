@@ -28,14 +28,14 @@ const MOST_STEPS: usize = 1 << 25;
 /// Maximum number of snapshots of a golden run.
 const SNAPSHOTS: usize = 128;
 
-/// Minimum number of instructions between two snapshots. To run fewer instructions than this takes less time than to
-/// copy a snapshot.
+/// Minimum number of instructions between two snapshots. Running fewer instructions than this minimum takes less time
+/// than copying a snapshot.
 const APART: usize = 64;
 
 /// Steps of a golden run at which a site exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Instants {
-    /// All steps of the golden run. Contains the number of steps.
+    /// All steps of the golden run. The field is the number of steps.
     All(u64),
     /// The steps in this list.
     Some(Vec<u32>),
@@ -98,7 +98,7 @@ pub(crate) struct Point {
     pub(crate) course: Course,
     /// Snapshots of the golden run, each with its step.
     snapshots: Vec<(u64, Stepping)>,
-    /// The sites that exist in the golden run, each with the steps at which the site exists.
+    /// The sites that exist in the golden run. Each site has the steps at which the site exists.
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, each with its bits.
     pub(crate) registers: Vec<(Register, u32)>,
@@ -199,8 +199,8 @@ impl Point {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
     }
 
-    /// Returns the register that has this name in results. Returns `None` unless the program names this register and
-    /// the filter allows this register.
+    /// Returns the register that has this name in results. Returns `None` if the program does not name this register,
+    /// or if the filter does not allow this register.
     pub(crate) fn register(&self, name: &str) -> Option<Register> {
         self.by_name.get(name).map(|place| self.registers[*place].0)
     }
@@ -339,8 +339,8 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> 
     lines.iter().filter_map(one).collect()
 }
 
-/// Returns the mnemonic of an instruction: the first word in its text that is a name. A predicate or the number of a
-/// slot may precede this word.
+/// Returns the mnemonic of an instruction. The mnemonic is the first word in the instruction's text that is a name. A
+/// predicate or the number of a slot may precede the mnemonic.
 fn mnemonic(text: &str) -> Option<String> {
     let is_name =
         |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
@@ -378,8 +378,8 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
 }
 
 /// Returns the registers that a program names. Each register has its bits, and the addresses of the instructions that
-/// write the register. If an access is indexed, the result has all registers of the register file, but without the
-/// address of this instruction.
+/// write the register. If an instruction accesses a register by an index, the result has all registers of the register
+/// file, but without the address of this instruction.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -389,7 +389,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         reads.chain(uses.writes.iter().map(move |slot| (*slot, Some(pc))))
     });
     for (slot, writer) in slots {
-        // Tesla numbers all its registers consecutively: $a follows $r.
+        // Tesla numbers all its registers consecutively. The numbers of $a follow the numbers of $r.
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
             let channels = class.channels.len().max(1);
@@ -417,7 +417,8 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Removes the registers that cannot be set because they only mirror other registers: the outputs of R500, and $a0.
+    // Removes the registers that cannot be set, because these registers only mirror other registers. These registers
+    // are the outputs of R500, and $a0.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());

@@ -1,5 +1,5 @@
-//! Repeats one experiment for inspection. Provides two launches that are ready to run: the launch without the fault,
-//! and the launch with the fault.
+//! Repeats one experiment for inspection. Provides two launches that are ready to run. One launch does not have the
+//! fault, and the other launch has the fault.
 //!
 //! The launch with the fault is an ordinary [`Session`]. So a debugger, a page and a trace do not need special support
 //! for faults. The launch runs one instruction at a time, and makes the change at the step of the experiment.
@@ -32,7 +32,7 @@ pub struct Replay {
     pub options: Options,
 }
 
-/// A fault of a launch: the change of the state, and the step at which the state changes.
+/// A fault of a launch. A fault has the change of the state, and the step at which the state changes.
 #[derive(Debug)]
 struct When {
     flaw: Flaw,

@@ -1,5 +1,5 @@
-//! The files of a campaign. This file has the contents of these files, the launches that they describe, and one hash of
-//! all contents.
+//! The files of a campaign. This module has the contents of these files, the launches that these files describe, and
+//! one hash of all contents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ impl Beside {
 }
 
 impl Files for Beside {
-    /// Reads a file that a launch file names. As in the command `run`, the file must be in the folder of the launch
-    /// file.
+    /// Reads a file that a launch file names. The file must be in the folder of the launch file. The command `run` has
+    /// the same rule.
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         if let Some(bytes) = self.known().get(name) {
             return Ok(bytes.clone());
@@ -78,7 +78,7 @@ pub(crate) struct Sources {
     pub(crate) program: String,
     /// The path of the program's file. A kernel does not have a path.
     pub(crate) path: Option<PathBuf>,
-    /// The program's source, if it has one.
+    /// The program's source, if the program has a source.
     pub(crate) text: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Sources {
     /// Reads the files that a campaign file names.
     ///
     /// # Errors
-    /// Returns the name of the file, and the problem with it.
+    /// Returns the name of the file, and the problem with the file.
     pub(crate) fn read(path: &Path, file: &CampaignFile) -> Result<Sources, (String, String)> {
         let name = keys::plain(path).display().to_string();
         if let Some(launch) = &file.launch {
@@ -185,7 +185,7 @@ impl Sources {
         })
     }
 
-    /// Returns the launches of all points, each with the keys that the sweep sets and their values.
+    /// Returns the launches of all points. Each launch has the keys that the sweep sets, with the values of these keys.
     ///
     /// # Errors
     /// Returns the key, and the problem with its value.
@@ -264,7 +264,7 @@ impl Sources {
     }
 }
 
-/// Returns the launch of a kernel. The campaign file and the point of the sweep set some of its values.
+/// Returns the launch of a kernel. The campaign file and the point of the sweep set some values of the launch.
 fn of_kernel(
     mut launch: LaunchFile,
     file: &CampaignFile,

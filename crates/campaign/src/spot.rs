@@ -23,7 +23,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// Returns the lane to which the word belongs, if it belongs to a lane.
+    /// Returns the lane to which the word belongs. Returns `None` if the word does not belong to a lane.
     pub(crate) fn lane(&self) -> Option<u32> {
         match self {
             Spot::Register { lane, .. } | Spot::Memory { private: true, lane, .. } => Some((*lane).into()),
@@ -51,8 +51,8 @@ impl Spot {
         }
     }
 
-    /// If the word is a mask, returns the part of this mask that is the bit of `lane`. Returns `None` if the word is
-    /// not a mask, or if the mask does not have this bit.
+    /// If the word is a mask, returns the bit of `lane` in this mask as a word. Returns `None` if the word is not a
+    /// mask, or if the mask does not have this bit.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
@@ -64,7 +64,7 @@ impl Spot {
         matches!(self, Spot::Flow(word) if word.is_mask())
     }
 
-    /// Returns the value of the word, or `None` if the word does not exist at the current step.
+    /// Returns the value of the word. Returns `None` if the word does not exist at the current step.
     pub(crate) fn read(&self, stepping: &Stepping, group: usize, program: &Program) -> Option<u64> {
         match self {
             Spot::Register { register, lane, .. } => {
@@ -107,7 +107,7 @@ impl Spot {
 
     /// Returns the words in which a warp-wide fault flips the same bits. If this word is a register or flow state, the
     /// result has the words of all lanes. If this word is in memory, the result has contiguous words that start at this
-    /// word, one word per lane.
+    /// word. The result then has one word per lane.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -141,7 +141,7 @@ fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
 
-/// Returns whether `one` and `other` are the same word of flow state. They may have been read at different steps.
+/// Returns whether `one` and `other` are the same word of flow state. The two words may come from different steps.
 fn same_word(one: &Word, other: &Word) -> bool {
     (one.kind, one.number, one.part, one.lane) == (other.kind, other.number, other.part, other.lane)
 }
@@ -168,7 +168,7 @@ fn event_number(stepping: &Stepping, register: Register) -> u32 {
     first + (register.number * channels + register.channel) as u32
 }
 
-/// A change that a fault makes. It is ready to be applied.
+/// A change that a fault makes. The change is ready to be applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
     pub(crate) spot: Spot,
@@ -203,8 +203,8 @@ impl Flaw {
         }
     }
 
-    /// Returns whether the word cannot change any more. This is the case if the group of the word has ended, or if the
-    /// word belongs to the program.
+    /// Returns whether the word cannot change any more. The word cannot change if the group of the word has ended, or
+    /// if the word belongs to the program.
     pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
         matches!(self.spot, Spot::Program(_))
             || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
@@ -223,7 +223,7 @@ impl Flaw {
         lanes.filter_map(event).collect()
     }
 
-    /// Applies the change. Returns whether the change was possible.
+    /// Applies the change to the word. Returns whether the change was possible.
     pub(crate) fn apply(&self, stepping: &mut Stepping, program: &Program) -> bool {
         let Flaw { spot, group, pattern, wide, .. } = self;
         let spots = if *wide { spot.wide(stepping, *group) } else { vec![spot.clone()] };
@@ -246,7 +246,7 @@ impl Flaw {
     }
 }
 
-/// Returns the words of a kind of flow state that a filter allows, with the bits that may change.
+/// Returns the words of a kind of flow state that a filter allows. Each word has the bits that may change.
 pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
     let words = stepping.words(kind);
     if !allowed.only_lanes() {

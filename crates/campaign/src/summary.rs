@@ -42,7 +42,7 @@ pub struct Counts {
     pub point: u32,
     /// The site.
     pub site: Site,
-    /// The fault model. It is absent if the counts are sums over all models.
+    /// The fault model. The model is absent if the counts are sums over all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Number of experiments.
@@ -55,8 +55,8 @@ pub struct Counts {
     pub classes: Vec<ClassRate>,
     /// Number of traps by name.
     pub traps: BTreeMap<String, u64>,
-    /// The largest error of an SDC. It is absent if no experiment is an SDC, or if an output or its expected value is
-    /// not a number.
+    /// The largest error of an SDC. This error is absent if no experiment is an SDC, or if an output or its expected
+    /// value is not a number.
     pub largest_error: Option<f64>,
 }
 

@@ -9,9 +9,9 @@
 //! | `class` | the name from an outcome function |
 //!
 //! The footer of a file has notes. One note is a checksum of all bytes except the checksum itself. [`read`] searches
-//! the bytes for this note, and compares the checksum before it calls Parquet's reader. Parquet's reader trusts lengths
-//! and offsets in the file, and panics if some of these numbers are wrong. A change of a single byte always changes the
-//! checksum, because FNV-1a maps different states to different states.
+//! the bytes for this note, and compares the checksum before [`read`] calls Parquet's reader. Parquet's reader trusts
+//! lengths and offsets in the file, and panics if some of these numbers are wrong. A change of a single byte always
+//! changes the checksum, because FNV-1a maps different states to different states.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -92,7 +92,7 @@ pub(crate) enum Damage {
     /// The bytes of the file differ from the bytes that were written.
     #[error("the checksum differs")]
     Checksum,
-    /// The file is complete, but its experiments are not those of the shard.
+    /// The file is complete, but its experiments are not the experiments of the shard.
     #[error("the file does not contain the shard's experiments")]
     Experiments,
     /// The checksum is valid, but the file is not a table of records.
@@ -154,8 +154,8 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
 
 /// Returns the value of a note in the bytes of a file. The file may be any file, even a file that is not a shard.
 ///
-/// The footer uses Thrift's compact protocol. After the key follows the header of the next field, which is the value.
-/// The value is a string: its length, and then its bytes.
+/// The footer uses Thrift's compact protocol. The header of the next field follows the key. The next field is the
+/// value. The value is a string, which consists of its length and then its bytes.
 pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
     let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;

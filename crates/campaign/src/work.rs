@@ -21,8 +21,8 @@ pub struct Progress {
     pub of: u64,
     /// Number of experiments that ran in this process.
     pub ran: u64,
-    /// This field is present while this process waits for other processes. It has the number of shards that other
-    /// processes run, and the names of these processes.
+    /// This field is present while this process waits for other processes. The field has the number of shards that
+    /// other processes run, and the names of these processes.
     pub waiting: Option<(usize, String)>,
 }
 
@@ -80,8 +80,8 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Waits only if other processes run all open shards. If this process ran some shards itself, this process
-            // does not wait, because the other processes may have finished their shards in the meantime.
+            // Waits only if other processes run all open shards. If this process ran some shards itself, the other
+            // processes may have finished their shards in the meantime. So this process does not wait in this case.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;

@@ -1,8 +1,8 @@
-//! Programs without expected results: words, containers, images. Each program must survive the conversion to text and
-//! back.
+//! Programs without expected results. A program comes from words, a container or an image. Each program must survive
+//! the conversion to text and back.
 //!
-//! Bare words do not state their machine. The machine comes from the file `index.json` in the file's folder or in a
-//! folder above it, or from the caller.
+//! Bare words do not state their machine. The machine comes from the caller, or from the file `index.json`. This file
+//! is in the folder of the words' file, or in a parent folder.
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
@@ -21,7 +21,7 @@ pub struct RoundTrip {
     /// The program.
     pub program: Program,
     /// The whole file, which must also survive the conversion to text and back. Only the case of a file's first program
-    /// has the file. The file must have modules, and all its programs must be for one chip.
+    /// has this field. The file must have modules, and all programs of the file must be for one chip.
     pub image: Option<Box<Image>>,
 }
 
@@ -64,7 +64,7 @@ struct Index {
 /// Returns the programs of a file.
 ///
 /// # Errors
-/// Fails if the file is not recognised, or if it is damaged.
+/// Fails if the file is not recognised, or if the file is damaged.
 pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
     read_as(path, bytes, folder, has_source(path, bytes), Known { isa, ..Known::default() })
 }
@@ -72,7 +72,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
 /// Returns the programs of a file that is an assembler source or a container.
 ///
 /// # Errors
-/// Fails if the file is damaged, or if its machine, chip or stage contradicts `known`.
+/// Fails if the file is damaged, or if the file's machine, chip or stage contradicts `known`.
 pub fn read_as(
     path: &str,
     bytes: &[u8],
@@ -114,7 +114,8 @@ pub fn read_as(
     let (target, image) = (opened.target, opened.image);
     let whole = image;
     // If a file does not have modules, the file contains only programs. In this case, each program is tested
-    // separately. One text cannot hold programs for several chips.
+    // separately. If the file has programs for several chips, each program is also tested separately, because one text
+    // cannot hold programs for several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();

@@ -51,7 +51,7 @@ pub struct ShaderCase<Program, Place, Constants> {
 /// An interpolated value.
 #[derive(Clone, Debug, Deserialize)]
 pub struct InputCase<Place> {
-    /// Register or slot that holds the value at the start.
+    /// Register or slot that holds the input's value when the program starts.
     #[serde(flatten)]
     pub place: Place,
     /// The value in each lane.
@@ -102,10 +102,10 @@ pub trait Shader {
     type Constants;
     /// The machine.
     const ISA: Isa;
-    /// The output that is compared.
+    /// The output that is compared with the expected results.
     const OUTPUT: &'static str;
-    /// The value that is compared if a lane does not write the output. If `UNWRITTEN` is `None`, the case fails if a
-    /// lane does not write the output.
+    /// The expected results are compared with this value if a lane does not write the output. If `UNWRITTEN` is `None`,
+    /// the case fails if a lane does not write the output.
     const UNWRITTEN: Option<[u32; 4]>;
 
     /// Returns the program.
@@ -146,8 +146,8 @@ impl<P, Place, Constants> ShaderCase<P, Place, Constants>
 where
     Self: Shader<Constants = Constants>,
 {
-    /// Converts the program to text and back, and runs the result. The program runs in both modes unless the settings
-    /// state one mode.
+    /// Converts the program to text and back, and runs the converted program. The program runs in both modes unless the
+    /// settings state one mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let image = match self.image() {
             Ok(image) => image,
@@ -173,7 +173,7 @@ where
     /// Returns the program after its conversion to text and back.
     ///
     /// # Errors
-    /// Fails if the program is invalid, or if converting it to text and back changes it.
+    /// Fails if the program is invalid, or if the conversion to text and back changes the program.
     pub(crate) fn image(&self) -> Result<Image, String> {
         let program = self.program()?;
         round_trip(&self.target()?, &program)?;

@@ -26,7 +26,7 @@ pub struct Expectation {
     pub probe: Option<Vec<f32>>,
 }
 
-/// Maximum difference between a component of the output and of the probe.
+/// Maximum difference between a component of the output and the same component of the probe.
 const PROBE_TOLERANCE: f32 = 0.01;
 
 impl Expectation {

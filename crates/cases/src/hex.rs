@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-/// Four words: the channels of a register.
+/// Four words, which are the channels of a register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quad(pub [u32; 4]);
 

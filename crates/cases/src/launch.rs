@@ -1,4 +1,4 @@
-//! Launch files with expectations: a program, its inputs, and the expected results.
+//! Launch files with expectations. Such a file has a program, the inputs of the program, and the expected results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Files for Beside<'_> {
     }
 }
 
-/// Returns the case of a launch file, or `None` if the bytes are not a launch file.
+/// Returns the case of a launch file. Returns `None` if the bytes are not a launch file.
 pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result<Vec<Case>, ReadError>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let is_launch = if path.ends_with(".toml") {
@@ -91,7 +91,7 @@ fn parse(path: &str, text: &str) -> Result<LaunchFile, ReadError> {
     })
 }
 
-/// A program and the files next to it.
+/// A program, and the files in the folder of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct HandedIn<'a> {
     /// The path, for messages.

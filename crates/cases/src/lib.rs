@@ -6,10 +6,10 @@
 //! * [`summary`] counts the verdicts of many cases.
 //! * [`opened`] finds a case by name, and returns its program and its launches.
 //!
-//! Each format has a module: [`corpus`] (shader cases with expected results of lanes), [`listing`] (words with a
-//! listing, without expected results), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch
-//! files), [`binary`] (bare words and containers that must survive the conversion to text and back). Several of these
-//! modules use [`hex`] (words in JSON) and [`expect`] (comparing lanes).
+//! Each format has a module. [`corpus`] has shader cases with expected results of lanes. [`listing`] has words with a
+//! listing, without expected results. [`vectors`] has arithmetic. [`manifest`] has run manifests. [`launch`] has launch
+//! files. [`binary`] has bare words and containers that must survive the conversion to text and back. Several of these
+//! modules use [`hex`] (words in JSON) and [`expect`] (the comparison of lanes).
 
 #![forbid(unsafe_code)]
 
@@ -53,11 +53,11 @@ pub enum Verdict {
         /// One line per finding.
         findings: Vec<String>,
     },
-    /// A result is not as expected. Contains the reason.
+    /// A result is not as expected. The field is the reason.
     Failed(String),
     /// The case needs a feature that is not implemented.
     Unsupported(String),
-    /// The case has nothing to compare. Contains the reason.
+    /// The case has nothing to compare. The field is the reason.
     Skipped(String),
     /// The case did not end within the time limit.
     Timeout(String),
@@ -71,13 +71,13 @@ impl Verdict {
 /// Settings for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The mode in which cases run. If it is `None`, cases run in both modes. In this case, a trap in strict mode is a
-    /// finding if lenient mode returns the expected result.
+    /// The mode in which cases run. If the mode is `None`, cases run in both modes. In this case, a trap in strict mode
+    /// is a finding if lenient mode returns the expected result.
     pub mode: Option<Mode>,
     /// Options of the runs. The field `options.mode` has no effect.
     pub options: Options,
-    /// Number of instructions that the fast engine ran on each of its paths. The numbers are sums over all lockstep
-    /// runs.
+    /// Number of instructions that the fast engine ran on each path of this engine. The numbers are sums over all
+    /// lockstep runs.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -115,13 +115,13 @@ pub enum CaseKind {
     Manifest(Box<manifest::ManifestCase>),
     /// A launch file with its program.
     Launch(Box<launch::LaunchCase>),
-    /// Words that must not change when they are converted to text and back.
+    /// Words that must not change in the conversion to text and back.
     RoundTrip(Box<binary::RoundTrip>),
-    /// A case that has nothing to compare. Contains the reason.
+    /// A case that has nothing to compare. The field is the reason.
     Skip(String),
     /// A case that needs a feature that is not implemented.
     Unsupported(String),
-    /// A file that does not contain a readable case. Contains the reason.
+    /// A file that does not contain a readable case. The field is the reason.
     Broken(String),
 }
 
@@ -133,8 +133,8 @@ impl Case {
         Case { file: file.to_owned(), name, kind: CaseKind::Broken(why) }
     }
 
-    /// Returns a name that is unique among all files. Baselines use this name. It is `FILE:NAME`, or `FILE` if the case
-    /// has the name of its file.
+    /// Returns a name that is unique among all files. Baselines use this name. The name is `FILE:NAME`, or `FILE` if
+    /// the case has the name of its file.
     pub fn id(&self) -> String {
         id(&self.file, &self.name)
     }
@@ -172,8 +172,9 @@ pub trait Folder: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the file cannot be read, returns the reason. The reason does not contain the file's name.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// Searches the folders above the file for a file `name`, starting with the closest folder. Returns the path of the
-    /// original file relative to the folder that has `name`, and the bytes of `name`.
+    /// Searches the folders above the file for a file `name`. The search starts with the closest folder. Returns two
+    /// values. The first value is the path of the original file relative to the folder that has `name`. The second
+    /// value is the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
 
@@ -199,7 +200,8 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reason why the content does not have the last of the formats that were tried.
+        /// The reader tries the formats one after another. This field is the reason why the content does not have the
+        /// last of these formats.
         why: String,
     },
     /// The file ends early, or its compression is damaged.
@@ -223,7 +225,7 @@ pub enum ReadError {
 }
 
 /// Returns the cases of a file. Each case has a unique name. `path` is the path of the file for messages. `isa` is the
-/// machine of bare words, if it is known.
+/// machine of bare words, if the caller knows this machine.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -254,7 +256,7 @@ fn name_apart(path: &str, cases: &mut [Case]) {
     }
 }
 
-/// Returns the cases of a file with the names that the file gives them.
+/// Returns the cases of a file. The cases have the names that the file states.
 fn recognise(
     path: &str,
     bytes: &[u8],

@@ -81,7 +81,7 @@ impl ManifestCase {
     }
 
     /// Returns the program's file without any launch. The launches of a manifest share memory, so a single launch
-    /// cannot run without the launches before it.
+    /// cannot run without the earlier launches.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }

@@ -16,12 +16,12 @@ pub struct Outcome {
     pub file: String,
     /// The case.
     pub name: String,
-    /// The reason for the verdict; empty if the case passed without findings.
+    /// The reason for the verdict. The text is empty if the case passed without findings.
     pub why: String,
 }
 
 impl Outcome {
-    /// Returns the name of the case that is unique among all files. It is the same name as that of [`Case::id`].
+    /// Returns the name of the case that is unique among all files. [`Case::id`] returns the same name.
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }
@@ -45,12 +45,12 @@ reconverge_isa::choices! {
         Timeout = "Timeout",
         /// The case has nothing to compare.
         Skip = "Skip",
-        /// The case fails, and the baseline lists it.
+        /// The case fails, and the baseline lists the case.
         ExpectedFail = "ExpectedFail",
-        /// The case passes, although the baseline lists it as failing.
+        /// The case passes, although the baseline lists the case as failing.
         #[serde(rename = "UnexpectedImprovement(Pass)")]
         UnexpectedPass = "UnexpectedImprovement(Pass)",
-        /// The case fails, and the baseline lists it as flaky.
+        /// The case fails, and the baseline lists the case as flaky.
         Flake = "Flake",
     }
 }
@@ -77,7 +77,7 @@ pub struct Reason {
     pub count: usize,
 }
 
-/// The failures that the baseline lists. They are expected.
+/// The failures that the baseline lists. These failures are expected.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Ids of cases that are known to fail.
@@ -89,7 +89,7 @@ pub struct Known {
 /// All verdicts of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Number of all cases, including skipped ones.
+    /// Number of all cases, including skipped cases.
     pub cases: usize,
     /// Number of cases with the expected result.
     pub passed: usize,
@@ -99,7 +99,7 @@ pub struct Summary {
     pub unsupported: usize,
     /// Number of cases with nothing to compare.
     pub skipped: usize,
-    /// Number of cases that failed and are known to be flaky. `failed` does not include them.
+    /// Number of cases that failed and are known to be flaky. `failed` does not include these cases.
     pub flaky: usize,
     /// Number of failed and unsupported cases that the baseline lists.
     pub expected_failures: usize,
@@ -107,7 +107,7 @@ pub struct Summary {
     pub failures: Vec<Outcome>,
     /// The failures grouped by reason. The most frequent reason comes first.
     pub reasons: Vec<Reason>,
-    /// Cases that pass although the baseline lists them.
+    /// Cases that pass, although the baseline lists these cases.
     pub unexpected_passes: Vec<Outcome>,
     /// The flaky cases that failed.
     pub flakes: Vec<Outcome>,
@@ -117,7 +117,7 @@ pub struct Summary {
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
-    /// After a check in lockstep, the number of instructions that the fast engine ran on each of its paths.
+    /// After a check in lockstep, the number of instructions that the fast engine ran on each path of this engine.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
     /// Ids of the failures that the baseline lists.
@@ -206,8 +206,8 @@ impl Summary {
         self.known.contains(&outcome.id())
     }
 
-    /// Returns whether the results match the baseline. They match if the baseline lists every failure, and if no case
-    /// that the baseline lists passes.
+    /// Returns whether the results match the baseline. The results match if the baseline lists every failure, and if no
+    /// case that the baseline lists passes.
     pub fn is_good(&self) -> bool {
         self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
     }

@@ -31,8 +31,8 @@ pub struct Place {
     slots: Vec<u16>,
 }
 
-/// Contents of the constant segments. Each entry of a list has the index of its first word, and the words that start at
-/// this index.
+/// Contents of the constant segments. Each entry of a list has the index of the entry's first word, and the words that
+/// start at this index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]
@@ -51,7 +51,7 @@ impl Shader for TeslaCase {
     const OUTPUT: &'static str = "color0";
     const UNWRITTEN: Option<[u32; 4]> = None;
 
-    /// Returns the case's `id` if the `id` is that of a known chip. Otherwise, returns `chip`, which states only a chip
+    /// Returns the case's `id` if the `id` names a known chip. Otherwise, returns `chip`, which states only a chip
     /// family.
     fn chip(&self) -> Option<&str> {
         let known = |id: &&str| Model::named(Isa::Tesla, id).is_some();

@@ -1,8 +1,8 @@
 //! Arithmetic vectors. Each row has one instruction, the instruction's operands, and the expected result. (Description
 //! of the vectors)
 //!
-//! For each row, a program that consists of the instruction and `exit` runs. Afterwards, the result is read from the
-//! registers.
+//! For each row, the case runs a program that consists of the instruction and `exit`. Then the case reads the result
+//! from the registers.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
 /// Address of the word that an atomic operation accesses.
 const WORD: u32 = 0x1000;
 
-/// The kind of a table, which determines its columns.
+/// The kind of a table. The kind determines the columns of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
     /// Sources, flags and result of an arithmetic instruction.
@@ -46,7 +46,8 @@ enum Table {
 }
 
 impl Table {
-    /// Returns the kind of a table. `header` is its first line, and `family` is the file name up to the first dot.
+    /// Returns the kind of a table. `header` is the first line of the table, and `family` is the file name up to the
+    /// first dot.
     fn of(header: &str, family: &str) -> Table {
         let columns: Vec<&str> = header.split(',').collect();
         match () {
@@ -106,7 +107,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct VectorCase {
     table: Table,
-    /// The rows of the case: one row, or the four rows of a quad.
+    /// The rows of the case. A case has one row, or the four rows of a quad.
     rows: Arc<[Row]>,
     /// Index of the case's own row in `rows`.
     lane: usize,
@@ -148,8 +149,8 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
-    /// Executes the row on the engine that the settings state. If the settings state a lockstep engine, executes the
-    /// row on each of its two engines.
+    /// Executes the row on the engine that the settings state. A lockstep engine consists of two engines. If the
+    /// settings state a lockstep engine, executes the row on both of these engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
@@ -255,8 +256,8 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
-    // The test writes the initial value directly to memory. A store instruction would run on the interpreter that is
-    // tested.
+    // The test writes the initial value directly to memory. A store instruction would use the interpreter, but the test
+    // checks this interpreter.
     let mut memory = run.memory().clone();
     let word = memory.bytes_mut(WORD, bytes).ok_or("an operand of more than eight bytes")?;
     word.copy_from_slice(&row.given(5)?.to_le_bytes()[..bytes]);
@@ -284,8 +285,8 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // Short instructions come in pairs of 64 bits. The second instruction of this pair is a copy of the first, and
-        // does not run.
+        // Short instructions come in pairs of 64 bits. The second instruction of this pair is a copy of the first
+        // instruction. The second instruction does not run.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;

@@ -7,27 +7,28 @@ pub(crate) enum Column {
     /// Runs of consecutive instructions. A path is a list of ranges of the listing. Each range is stored as its start
     /// and its length.
     Path,
-    /// Sequences of symbols that occur several times. A phrase is stored as its number of symbols, followed by the
-    /// symbols in the form of literals.
+    /// Sequences of symbols that occur several times. A phrase is stored as the number of its symbols and then the
+    /// symbols. The symbols have the form of literals.
     Phrase,
-    /// Copies of earlier records. A copy is stored as three numbers: the number of literals before the copy, the
-    /// distance back to the repeated records, and the number of repeated records.
+    /// Copies of earlier records. A copy is stored as three numbers. The numbers are the number of literals before the
+    /// copy, the distance back to the repeated records, and the number of repeated records.
     Copy,
-    /// One byte per literal. It has the tag of the literal, and the relation between the literal's mask and the
+    /// One byte per literal. The byte has the tag of the literal, and the relation between the literal's mask and the
     /// previous masks.
     Tag,
-    /// Groups of consecutive records that belong to one group of lanes. An entry has the number of these records, the
-    /// group, and the distance to the group's previous instruction. The distance counts the instructions of the whole
-    /// launch.
+    /// Sequences of consecutive records that belong to one group of lanes. An entry has the number of these records,
+    /// the group of lanes, and the distance to the group's previous instruction. The distance counts the instructions
+    /// of the whole launch.
     Group,
     /// Numbers that identify paths and phrases, and targets of jumps.
     Place,
     /// Lane masks that cannot be derived from the previous masks. For each mask, the column stores the bits in which
     /// the mask differs from the previous mask.
     Mask,
-    /// Lanes, and kinds of pushed or popped entries. Each takes one byte.
+    /// Lanes, and kinds of pushed or popped entries. Each lane or kind takes one byte.
     Byte,
-    /// Registers and byte addresses. Each is stored as its difference from the previous register or address.
+    /// Registers and byte addresses. Each register or address is stored as its difference from the previous register or
+    /// address.
     Number,
     /// Values. Each value takes four bytes.
     Value,
@@ -57,16 +58,16 @@ pub(crate) const MOST_SYMBOLS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     addresses: Vec<u32>,
-    /// The index in the listing of the instruction at each address. The first element belongs to the first address of
-    /// the listing. An element is `u32::MAX` if no instruction has its address.
+    /// For each address, the index of the instruction at this address in the listing. The first element belongs to the
+    /// first address of the listing. An element is `u32::MAX` if no instruction has its address.
     places: Vec<u32>,
 }
 
-/// Maximum span of a listing's addresses, in units of the machine: 16 MiB for Tesla code.
+/// Maximum span of a listing's addresses, in units of the machine. For Tesla code, this maximum is 16 MiB.
 const MOST_SPAN: u32 = 1 << 24;
 
 impl Order {
-    /// Returns `None` if the addresses are not in ascending order, or if they span more than [`MOST_SPAN`].
+    /// Returns `None` if the addresses are not in ascending order, or if the addresses span more than [`MOST_SPAN`].
     pub(crate) fn new(addresses: Vec<u32>) -> Option<Order> {
         let (first, last) = (addresses.first().copied().unwrap_or(0), addresses.last().copied().unwrap_or(0));
         if !addresses.is_sorted_by(|a, b| a < b) || last - first > MOST_SPAN {
@@ -146,7 +147,7 @@ pub(crate) const SAME: u8 = 0;
 pub(crate) const OTHER: u8 = 1;
 /// The mask is the union of the previous two different masks.
 pub(crate) const BOTH: u8 = 2;
-/// The mask has none of these relations to the previous masks, so its bits are stored.
+/// The mask has none of these relations to the previous masks, so the bits of the mask are stored.
 pub(crate) const EXPLICIT: u8 = 3;
 
 /// The two most recent masks that differ from each other.
@@ -177,7 +178,7 @@ pub(crate) fn varint(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends the difference between `next` and `last`, and sets `last` to `next`. The lowest bit of the stored difference
-/// is its sign.
+/// is the sign of the difference.
 #[inline]
 pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
     let difference = next.wrapping_sub(*last) as i32;

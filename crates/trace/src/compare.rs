@@ -1,7 +1,7 @@
 //! Finds the first difference between two traces.
 //!
-//! Two instructions are equal if their texts without labels are equal, even if their addresses differ. If the listings
-//! of both traces are equal, the addresses of instructions and jumps must also be equal.
+//! Two instructions are equal if their texts without labels are equal. The addresses of the two instructions may
+//! differ. If the listings of both traces are equal, the addresses of instructions and jumps must also be equal.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Seek};
@@ -103,8 +103,8 @@ struct Moments<'a, R> {
     data: bool,
     block: usize,
     records: std::vec::IntoIter<Record>,
-    /// The current run of instructions. It has the record of the run, the active lanes, and the addresses that the
-    /// iterator has not returned yet, in reverse order.
+    /// The current run of instructions. The field has the record of the run, the active lanes, and the addresses that
+    /// the iterator has not returned yet. These addresses are in reverse order.
     run: Option<(Record, Mask, Vec<u32>)>,
     /// Address of the last instruction of each group.
     last: HashMap<u32, u32>,

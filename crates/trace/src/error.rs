@@ -7,7 +7,7 @@ use crate::VERSION;
 /// A trace that cannot be written or read.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The first bytes are not those of a trace.
+    /// The first bytes of the file are not the first bytes of a trace.
     #[error("expected a trace, which begins with RTRACE; record one with `reconverge trace LAUNCH -o FILE`")]
     NotATrace,
     /// Something has changed the line endings in the first bytes of the file.

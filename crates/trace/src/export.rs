@@ -1,6 +1,6 @@
-//! Writes the trace formats of other programs: Chrome's JSON and Perfetto's protocol buffers. In both formats, each
-//! group has a track, and each instruction takes one microsecond. [`mod@crate::parquet`] writes a table for data
-//! frames.
+//! Writes the trace formats of other programs. These formats are Chrome's JSON and Perfetto's protocol buffers. In both
+//! formats, each group has a track, and each instruction takes one microsecond. [`mod@crate::parquet`] writes a table
+//! for data frames.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -93,8 +93,8 @@ pub fn chrome<R: Read + Seek>(
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
-/// The two wire types of protocol buffers that are used here: a number of variable length, and bytes with their count
-/// before them.
+/// The two wire types of protocol buffers that are used here. One wire type is a number of variable length. The other
+/// wire type is a count of bytes, and then these bytes.
 const VARINT: u32 = 0;
 const LEN: u32 = 2;
 
@@ -231,7 +231,7 @@ mod tests {
         name: Option<String>,
     }
 
-    /// A trace: packets, each in field 1.
+    /// A trace. The trace consists of packets, and each packet is in field 1.
     #[derive(Clone, PartialEq, Message)]
     struct Packets {
         #[prost(message, repeated, tag = "1")]

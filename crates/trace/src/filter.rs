@@ -19,7 +19,7 @@ pub struct Filter {
     pub lanes: Option<Mask>,
     /// Range of instruction addresses. An event has the address of the last instruction of its group.
     pub addresses: Option<RangeInclusive<u32>>,
-    /// Record types. Each is one of [`EVENTS`].
+    /// Record types. Each record type is one of [`EVENTS`].
     pub events: Option<Vec<&'static str>>,
 }
 

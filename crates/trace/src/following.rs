@@ -1,5 +1,5 @@
-//! Finds the instruction to which each record of a trace belongs, and the memory that each access refers to. The
-//! records themselves do not state this.
+//! Finds the instruction to which each record of a trace belongs, and the memory to which each access refers. The
+//! records themselves do not state the instruction and the memory.
 
 use std::io::{Read, Seek};
 
@@ -9,9 +9,11 @@ use crate::record::{Line, Record, What};
 /// The instruction to which a record belongs, and the memory that an access refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// Address of the instruction. If the record is a run of instructions, address of the first instruction.
+    /// Address of the instruction. If the record is a run of instructions, the address of the first instruction of this
+    /// run.
     pub pc: u32,
-    /// The memory that a load or store accesses, if the machine has a name for the memory: `g14[]`, `LDS`.
+    /// The memory that a load or store accesses, if the machine has a name for the memory. Examples of names are
+    /// `g14[]` and `LDS`.
     pub space: Option<&'a str>,
 }
 
@@ -56,8 +58,8 @@ impl Following {
     }
 }
 
-/// Returns the memory that a load accesses. `number` is the position of the load among all loads of its lane in the
-/// instruction, counted from 0.
+/// Returns the memory that a load accesses. `number` is the position of the load among all loads that the instruction
+/// performs for one lane. Positions count from 0.
 fn loaded(line: &Line, number: usize) -> Option<&str> {
     match &line.loads[..] {
         [only] => Some(only),

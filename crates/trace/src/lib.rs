@@ -1,9 +1,9 @@
 //! Recordings of runs (traces). A trace has the instructions of each group with their active lanes, and the events
 //! between the instructions.
 //!
-//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. After the header come blocks of
-//! [`Record`]s, whose data is stored in columns. The file ends with an [`End`], which has totals and the offsets of the
-//! blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read any block without the other blocks.
+//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. Blocks of [`Record`]s follow the
+//! header. The data of a block is stored in columns. The file ends with an [`End`], which has totals and the offsets of
+//! the blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read any block without the other blocks.
 //! [`Reader`] can also read the complete blocks of a truncated file. docs/trace-format.md describes the bytes of a
 //! file.
 //!
@@ -57,8 +57,8 @@ pub use write::{Limits, Recording, Writer};
 /// The version of the file format. The writer writes this version, and the reader accepts no other version.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. They include line endings. If a transfer changes the line endings in the file, the reader
-/// can detect this.
+/// The first bytes of a file. These bytes include line endings, so that the reader can detect a transfer that has
+/// changed the line endings of the file.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
 /// The last bytes of a complete file. The eight bytes before these bytes are the offset of the [`End`] section.

@@ -1,11 +1,11 @@
 //! Packs records into the bytes of a block.
 //!
 //! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). Each
-//! factor below is the size of a file divided by the size of the file in this format with LZ4. The first factor is for
-//! Tesla, and the second for R700. A format that relates masks, but does not have copies and phrases, needs 1.8 and 1.3
-//! times the bytes with LZ4, and 1.0 and 0.9 times with zstd. A format with columns of plain values needs 3.1 and 3.0
-//! times the bytes with LZ4, and 1.8 times on both machines with zstd. Phrases also save time. If the packer already
-//! has the records for a key, the engine sends only the key and not the events.
+//! factor below is the size of a file divided by the size of the file in this format with LZ4. Of each pair of factors,
+//! the first factor is for Tesla, and the second factor is for R700. A format that relates masks, but does not have
+//! copies and phrases, has the factors 1.8 and 1.3 with LZ4, and the factors 1.0 and 0.9 with zstd. A format with
+//! columns of plain values has the factors 3.1 and 3.0 with LZ4, and the factor 1.8 on both machines with zstd. Phrases
+//! also save time. If the packer already has the records for a key, the engine sends only the key and not the events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,12 +23,12 @@ use crate::{BLOCK_RECORDS, Error};
 /// engine can send a key instead of the events. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// Key, or `u32::MAX` if the entry is empty.
+    /// The key. The value `u32::MAX` means that the entry is empty.
     key: u32,
     /// If the key has one record, the symbol of this record. Otherwise, the symbol of the phrase.
     symbol: Symbol,
-    /// The numbers of instructions that were issued for three sets of lanes: for all lanes, for the lanes that run
-    /// first after a divergence, and for the lanes that wait first.
+    /// The numbers of instructions that were issued for three sets of lanes. The sets are all lanes, the lanes that run
+    /// first after a divergence, and the lanes that wait first.
     issued: [u32; 3],
     /// Whether the lanes diverge in these records.
     parts: bool,
@@ -41,8 +41,8 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase can use: all lanes at the start of the phrase, the lanes that run first after a divergence,
-/// the lanes that wait first, and [`Masks::other`] at the start of the phrase.
+/// The masks that a phrase can use. These masks are all lanes at the start of the phrase, the lanes that run first
+/// after a divergence, the lanes that wait first, and [`Masks::other`] at the start of the phrase.
 type Parted = [u64; 4];
 
 /// Indices into a [`Parted`].
@@ -51,15 +51,16 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, the records take
-/// no bytes. Only masks that cannot be derived from the previous masks take bytes.
+/// Packs the records of a block as the records arrive. If a sequence of records repeats an earlier sequence, the
+/// records take no bytes. Only masks that cannot be derived from the previous masks take bytes.
 ///
 /// If lanes diverge at every step, a trace has more records than the run has instructions. So the packer must pack a
-/// record in a few nanoseconds: with one comparison between the record and the expected symbol, and one store.
+/// record in a few nanoseconds. To pack a record takes one comparison between the record and the expected symbol, and
+/// one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols of the block so far, and [`Symbol::NONE`] after them. An array of this size does not need a bounds
-    /// check for a 16-bit index.
+    /// The symbols of the block so far, and [`Symbol::NONE`] after these symbols. An array of this size does not need a
+    /// bounds check for a 16-bit index.
     symbols: Box<[Symbol; 1 << 16]>,
     len: u16,
     /// Index of an earlier symbol. The next symbol is expected to be the same as this earlier symbol. The index is
@@ -146,7 +147,7 @@ impl Packer {
         self.len
     }
 
-    /// Returns whether the block is full. The writer writes a full block before it appends the next record.
+    /// Returns whether the block is full. The writer writes a full block before the writer appends the next record.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.len == BLOCK_RECORDS
@@ -187,7 +188,7 @@ impl Packer {
             false => self.issued.get(&group).copied(),
         };
         // The distance to the group's last instruction. The distance is 1 if the group's last instruction directly
-        // precedes these records. It is 0 if the group has not issued an instruction.
+        // precedes these records. The distance is 0 if the group has not issued an instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));
@@ -208,7 +209,7 @@ impl Packer {
         self.lane_instructions += addresses.len() as u64 * u64::from(self.lanes);
     }
 
-    /// Returns the addresses of a path, or an empty slice if the path does not exist.
+    /// Returns the addresses of a path. Returns an empty slice if the path does not exist.
     #[inline(always)]
     fn path(&self, path: u32) -> &[u32] {
         let Some((start, end)) = self.paths.get(path as usize) else { return &[] };
@@ -299,8 +300,8 @@ impl Packer {
         Some(parts)
     }
 
-    /// Stores the records of a key: all records since the call of [`Packer::again`]. Does nothing if the masks of these
-    /// records cannot be derived from the masks of the key.
+    /// Stores the records of a key. These are all records since the call of [`Packer::again`]. Does nothing if the
+    /// masks of these records cannot be derived from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);
@@ -361,8 +362,8 @@ impl Packer {
         (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
     }
 
-    /// Writes the phrases. Each phrase is written as its number of symbols, followed by the symbols in the form of
-    /// literals.
+    /// Writes the phrases. Each phrase is written as the number of its symbols and then the symbols. The symbols have
+    /// the form of literals.
     fn write_phrases(&mut self) {
         let mut column = Vec::new();
         let mut start = 0;
@@ -490,8 +491,8 @@ impl Packer {
         known
     }
 
-    /// Writes the paths. Each path is written as its number of ranges, followed by the start and the length of each
-    /// range in the listing.
+    /// Writes the paths. Each path is written as the number of its ranges and then the ranges. Each range is written as
+    /// its start in the listing and its length.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

@@ -31,10 +31,11 @@ pub struct Reader<R> {
 
 impl<R: Read + Seek> Reader<R> {
     /// Opens a trace. If the end of the file is missing or damaged, the blocks before the damage can be read. In this
-    /// case, [`Reader::problem`] returns the error.
+    /// case, [`Reader::problem`] returns the error in the file.
     ///
     /// # Errors
-    /// Fails if the input is not a trace, has another version of the format, or does not have a header.
+    /// Fails if the input is not a trace or does not have a header. Also fails if the trace has another version of the
+    /// format.
     pub fn new(mut input: R) -> Result<Reader<R>, Error> {
         let size = input.seek(SeekFrom::End(0))?;
         input.rewind()?;
@@ -86,7 +87,7 @@ impl<R: Read + Seek> Reader<R> {
         &self.blocks
     }
 
-    /// Returns the error in the file after the last block, if there is one.
+    /// Returns the error in the file after the last block. Returns `None` if the file has no error.
     pub fn problem(&self) -> Option<&Error> {
         self.problem.as_ref()
     }
@@ -111,9 +112,9 @@ impl<R: Read + Seek> Reader<R> {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
 
-    /// Returns a record as text. If the record is a run of instructions, the text is that of the first instruction. If
-    /// the record is an event, the text describes the event. `space` is the memory of an access, which
-    /// [`Following`](crate::Following) finds.
+    /// Returns a record as text. If the record is a run of instructions, the result is the text of the first
+    /// instruction. If the record is an event, the result describes the event. `space` is the memory of an access,
+    /// which [`Following`](crate::Following) finds.
     pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),
@@ -215,7 +216,8 @@ pub fn place(space: Option<&str>, address: u32) -> String {
     }
 }
 
-/// Splits the bytes of a block into two parts: the words for the kinds, which come first, and the columns.
+/// Splits the bytes of a block into two parts. The first part is the words for the kinds, and the second part is the
+/// columns.
 fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or("expected a block of at least 4 bytes")?;
     let length = u32::from_le_bytes(*length) as usize;

@@ -3,15 +3,15 @@
 use reconverge_simt::{Event, Lane, Mask};
 use serde::{Deserialize, Serialize};
 
-/// Data at the start of a trace: the machine, the launch, and the program's listing.
+/// Data at the start of a trace. The header has the machine, the launch, and the program's listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The machine's name.
     pub isa: String,
-    /// The chip, if it is known.
+    /// The chip, if the chip is known.
     #[serde(default)]
     pub chip: Option<String>,
-    /// The program's name, if it has one.
+    /// The program's name, if the program has a name.
     #[serde(default)]
     pub program: Option<String>,
     /// The unit of addresses: `instructions`, `64-bit words` or `bytes`.
@@ -28,13 +28,14 @@ pub struct Header {
     pub data: bool,
     /// The program's instructions in the order of their addresses.
     pub listing: Vec<Line>,
-    /// The machine's registers. They determine the name for each number in [`What::Write`].
+    /// The machine's registers. These registers determine the name for each number in [`What::Write`].
     #[serde(default)]
     pub registers: Vec<RegisterNames>,
 }
 
 impl Header {
-    /// Returns the name of the register and channel that have this number in [`What::Write`]: `$r3`, `R1.x`.
+    /// Returns the name of the register and channel that have this number in [`What::Write`], for example `$r3` or
+    /// `R1.x`.
     pub fn register(&self, number: u32) -> String {
         let name = self.registers.iter().find_map(|file| file.register(number));
         name.unwrap_or_else(|| format!("register {number}"))
@@ -46,8 +47,8 @@ impl Header {
 pub struct RegisterNames {
     /// The manual's name for this kind of register: `temp`, `R`, `$r`.
     pub name: String,
-    /// The number that [`What::Write`] uses for the first register. If registers have channels, this is the number of
-    /// the first channel of the first register.
+    /// The number that [`What::Write`] uses for the first register. If registers have channels, `first` is the number
+    /// of the first channel of the first register.
     pub first: u32,
     /// Number of registers.
     pub count: u32,
@@ -73,7 +74,7 @@ pub struct Line {
     pub address: u32,
     /// Text of the instruction.
     pub text: String,
-    /// The label directly before the instruction, if there is one.
+    /// The label directly before the instruction, if the instruction has a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Number of flow constructs that contain the instruction.
@@ -100,8 +101,8 @@ pub struct Kind(pub u8);
 /// A run of consecutive instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The step of the instruction: the number of instructions that the launch issued before this instruction. An event
-    /// has the step of the last instruction of its group.
+    /// The step of the instruction. The step is the number of instructions that the launch issued before this
+    /// instruction. An event has the step of the last instruction of its group.
     pub step: u64,
     /// The group.
     pub group: u32,
@@ -111,8 +112,8 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// A record differs from a [`reconverge_simt::Event`] in two ways. One record can stand for several instructions, and
-/// the file stores the word for a push or pop. [`What::event`] converts a record to an event.
+/// A record differs from a [`reconverge_simt::Event`] in two ways. One record can stand for several instructions. For a
+/// push or pop, the file stores a word. [`What::event`] converts a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Consecutive instructions of the listing ran for the same lanes.
@@ -126,9 +127,9 @@ pub enum What {
     },
     /// A branch decision split the lanes.
     Diverge {
-        /// The lanes whose path runs first.
+        /// The lanes that run first.
         taken: Mask,
-        /// The lanes that wait or leave a loop.
+        /// The lanes that do not run first. These lanes wait or leave a loop.
         not: Mask,
     },
     /// Waiting lanes resume without reconverging. The lanes that ran until then wait or have ended.
@@ -208,7 +209,7 @@ impl What {
     }
 }
 
-/// How a recorded run ended.
+/// The way in which a recorded run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The trap's message, if the program trapped.
@@ -224,13 +225,13 @@ pub struct Outcome {
 pub struct Totals {
     /// Number of instructions issued to groups.
     pub instructions: u64,
-    /// Number of instructions executed by lanes: the sum of the active lanes of all instructions.
+    /// Number of instructions that lanes executed. This number is the sum of the active lanes of all instructions.
     pub lane_instructions: u64,
     /// Number of branch decisions that split the lanes of a group.
     pub divergences: u64,
 }
 
-/// Data after the last block. It has the outcome, the totals, and an index of the blocks.
+/// Data after the last block. The data has the outcome, the totals, and an index of the blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// How the run ended.
@@ -240,7 +241,7 @@ pub struct End {
     /// The step at which the file reached its size limit. Records from this step on are not in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
-    /// For each block, three numbers: the offset of the block in the file, the step of its first record, and its number
-    /// of entries.
+    /// Three numbers for each block. The numbers are the offset of the block in the file, the step of the block's first
+    /// record, and the number of entries in the block.
     pub blocks: Vec<(u64, u64, u32)>,
 }

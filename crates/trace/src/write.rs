@@ -14,7 +14,7 @@ use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of the file in bytes. When the file has reached this size, the writer sets [`End::bound_at`]. From
-    /// then on, it updates only the totals.
+    /// then on, the writer updates only the totals.
     pub bytes: u64,
 }
 
@@ -52,13 +52,13 @@ struct Blocks<W> {
     order: Order,
     limits: Limits,
     written: u64,
-    /// The end section. Its counts do not include the open block.
+    /// The end section. The counts of the end section do not include the open block.
     end: End,
     failed: Option<Error>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a trace, and writes its header.
+    /// Starts a trace, and writes the header of the trace.
     ///
     /// # Errors
     /// Fails if the output fails, or if the addresses of the listing are not in ascending order.
@@ -131,14 +131,14 @@ impl<W: Write> Writer<W> {
 
     /// Returns an observer for one run. The first events of the run belong to the group that was recorded last.
     ///
-    /// The observer itself does not return errors. If the observer has an error, for example because an instruction is
-    /// not in the listing, the next call of [`Writer::flush`] or [`Writer::finish`] returns this error.
+    /// The observer itself does not return errors. For example, an instruction may not be in the listing. The next call
+    /// of [`Writer::flush`] or [`Writer::finish`] returns the error of the observer.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
-    /// Writes the records of the incomplete block to the output, so that readers can read them.
+    /// Writes the records of the incomplete block to the output, so that readers can read these records.
     ///
     /// # Errors
     /// Fails if the output fails, or if a recorded instruction is not in the listing.
@@ -206,8 +206,8 @@ impl<W: Write> Blocks<W> {
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are packed only because packing counts them. They are not written to the
-        // output.
+        // After the size limit, records are packed only because packing counts the records. The writer does not write
+        // these records to the output.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
@@ -239,7 +239,7 @@ impl<W: Write> Blocks<W> {
     }
 }
 
-/// An observer that records a run. [`Writer::recording`] returns it.
+/// An observer that records a run. [`Writer::recording`] returns this observer.
 pub struct Recording<'a> {
     open: &'a mut Open,
     file: &'a mut dyn File,

@@ -1,5 +1,5 @@
-//! Typed arrays. Arrays can be read from files and written to files in the formats `.npy`, `.npz`, JSON and raw bytes.
-//! The command line accepts ranges and lists as arrays.
+//! Typed arrays. This module reads arrays from files and writes arrays to files. The formats are `.npy`, `.npz`, JSON
+//! and raw bytes. The command line accepts ranges and lists as arrays.
 //!
 //! This module does not use the crate npyz to parse the header of a `.npy` file, for two reasons. npyz does not check
 //! whether the product of a shape's sizes overflows. The `.npz` support of npyz depends on compressors written in C.
@@ -76,12 +76,12 @@ impl Dtype {
     }
 }
 
-/// An array in row-major order, little endian.
+/// An array in row-major order. Numbers are little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Type of an element.
     pub dtype: Dtype,
-    /// Length of each dimension, outermost first.
+    /// Length of each dimension. The outermost dimension comes first.
     pub shape: Vec<usize>,
     /// The elements.
     pub bytes: Vec<u8>,
@@ -104,7 +104,7 @@ pub enum ArrayError {
     /// the file has several arrays.
     #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
     NpzName {
-        /// The requested name, if one was given.
+        /// The requested name, if the caller gave a name.
         asked: Option<String>,
         /// The arrays in the file.
         names: Vec<String>,
@@ -120,7 +120,7 @@ pub enum ArrayError {
         /// Bytes found.
         found: usize,
     },
-    /// The text is not valid JSON, or the JSON value is not nested lists of numbers.
+    /// The text is not valid JSON, or its JSON value does not consist of nested lists of numbers.
     #[error("JSON: {0}")]
     Json(String),
     /// Two JSON lists at the same nesting level have different lengths.
@@ -154,8 +154,8 @@ pub enum ArrayError {
     NoRoom(#[from] NoRoom),
 }
 
-/// Maximum number of copies of an array in memory: the loaded array, the converted array, the array in the launch, and
-/// the array in an output.
+/// Maximum number of copies of an array in memory. The copies are the loaded array, the converted array, the array in
+/// the launch, and the array in an output.
 const COPIES: u64 = 4;
 
 /// Estimate of the memory that parsing a JSON text needs, as a multiple of the text's length.
@@ -228,7 +228,7 @@ impl Array {
     ///
     /// # Errors
     /// Returns an error for the first element that the new type cannot hold exactly. Conversion to `f32` does not
-    /// return an error. It rounds the elements, and a NaN stays a NaN.
+    /// return an error. This conversion rounds the elements. A NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -279,7 +279,7 @@ impl Array {
         }
     }
 
-    /// Returns the number of rows: the length of the outermost dimension.
+    /// Returns the number of rows, which is the length of the outermost dimension.
     pub fn rows(&self) -> usize {
         self.shape.first().copied().unwrap_or(1)
     }
@@ -295,7 +295,7 @@ impl Array {
         self.element(index).as_f64()
     }
 
-    /// Returns an element as text. A float has a decimal point, as in JSON.
+    /// Returns an element as text. The text of a floating-point number has a decimal point, as in JSON.
     pub fn text(&self, index: usize) -> String {
         match self.element(index) {
             Element::Integer(value) => value.to_string(),
@@ -305,7 +305,8 @@ impl Array {
     }
 
     /// Returns the elements as nested JSON lists of numbers. JSON cannot represent NaN and infinity, so these elements
-    /// become strings. For a large array, serialise the `Array` directly, which does not need extra memory.
+    /// become strings. For a large array, serialise the `Array` directly. Direct serialisation does not need extra
+    /// memory.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -379,7 +380,7 @@ impl Array {
         Ok(if value_of("fortran_order")?.starts_with("True") { array.to_rows() } else { array })
     }
 
-    /// Converts an array whose bytes are in column-major order to row-major order.
+    /// Converts an array from column-major order to row-major order.
     fn to_rows(&self) -> Array {
         let (size, count) = (self.dtype.bytes(), self.len());
         let mut bytes = Vec::with_capacity(self.bytes.len());
@@ -399,7 +400,7 @@ impl Array {
         Array { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 
-    /// Reads an array of a `.npz` file: the array `name`, or the only array if `name` is `None`.
+    /// Reads the array `name` of a `.npz` file. If `name` is `None`, the function reads the only array of the file.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -472,10 +473,10 @@ impl Array {
 
     /// Parses an array literal of the command line. The literal is a list `1,2.5,-3`, rows `(1,2),(3,4)`, or a range
     /// `0..64` or `0..1..0.125`. A range does not include its end. A type with a size, such as `f32[64]` or `u32[8,4]`,
-    /// is an array of zeros.
+    /// stands for an array of zeros.
     ///
     /// # Errors
-    /// Returns an error if the text is not such a literal, or if the array needs more memory than is available.
+    /// Returns an error if the text is not an array literal, or if the array needs more memory than is available.
     pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
         let unknown = || ArrayError::Literal(text.to_owned());
         if let Some((name, sizes)) = text.split_once('[') {
@@ -510,7 +511,7 @@ impl Array {
     }
 }
 
-/// Parses rows of equal length, each in parentheses: `(1,2),(3,4)`.
+/// Parses rows of equal length. Each row is in parentheses, as in `(1,2),(3,4)`.
 fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     let rows: Vec<Vec<Element>> = inside
@@ -529,15 +530,15 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Serialises the array as nested lists of numbers. The result is the same as that of [`Array::to_json`], but only one
-/// element at a time is converted.
+/// Serialises the array as nested lists of numbers. The output equals the output of [`Array::to_json`], but the
+/// serialiser converts only one element at a time.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)
     }
 }
 
-/// A part of an array: the elements with these indices, in this shape.
+/// A part of an array. The part has the elements with these indices, in this shape.
 struct Level<'a> {
     array: &'a Array,
     shape: &'a [usize],
@@ -585,7 +586,7 @@ fn range(text: &str) -> Result<Array, ArrayError> {
     if !count.is_finite() || step == 0.0 {
         return Err(unknown());
     }
-    // The conversion saturates: a count beyond 2^64 becomes the largest `usize`.
+    // The conversion saturates. A count beyond 2^64 becomes the largest `usize`.
     let count = count.max(0.0) as usize;
     room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);

@@ -35,11 +35,11 @@ pub enum Asked {
 pub struct Piece {
     /// The lane's index in the whole launch.
     pub lane: usize,
-    /// The lanes that remain in the reduced launch: a quad of pixels, or one vertex.
+    /// The lanes that remain in the reduced launch. These lanes are a quad of pixels, or one vertex.
     pub lanes: Range<usize>,
     /// Number of lanes of the whole launch.
     pub of: usize,
-    /// Number of fragments that cover the pixel; 1 for a vertex.
+    /// Number of fragments that cover the pixel. For a vertex, the number is 1.
     pub fragments: usize,
 }
 
@@ -98,7 +98,7 @@ impl LaunchFile {
     }
 }
 
-/// Returns the words of a list with one row per lane.
+/// Returns the 32-bit words of the field `field`. The field must have one row per lane.
 fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -> Result<Vec<u32>, Error> {
     let values = values.ok_or_else(|| {
         Error::Machine(format!("missing `{field}` in the launch, which states the positions of the lanes"))

@@ -1,4 +1,5 @@
-//! Contents of a program file as data: the programs, their requirements, and the data that the programs share.
+//! Contents of a program file as data. The contents are the programs, the requirements of the programs, and the data
+//! that the programs share.
 
 use reconverge_isa::program::{ConstantBlock, Param, Place, Program, Sampler, Variable};
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub struct ProgramContents {
     pub demangled: Option<String>,
     /// The machine.
     pub isa: &'static str,
-    /// The chip, as the container names it.
+    /// Name of the chip in the container.
     pub chip: Option<String>,
     /// The pipeline stage.
     pub stage: Option<&'static str>,
@@ -64,7 +65,7 @@ pub struct ProgramContents {
     pub parameters: Vec<Parameter>,
     /// Size of all parameters in bytes.
     pub parameter_bytes: Option<u32>,
-    /// Constants that belong to this program alone.
+    /// Constants that only this program can read.
     pub constants: Vec<Data>,
     /// State registers.
     pub state: Vec<State>,

@@ -1,4 +1,4 @@
-//! Counts of a run, which the conditions of a launch file check.
+//! Computes the counts of a run. The conditions of a launch file check these counts.
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Options, Statistics};
@@ -23,7 +23,8 @@ fn plain(statistics: &Statistics) -> RunCounts {
 }
 
 /// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If a condition needs a
-/// count that `statistics` does not have, the function runs a copy of `session` and observes this second run.
+/// count that `statistics` does not have, the function runs a copy of `session`. The function observes this second run
+/// to obtain the count.
 ///
 /// # Errors
 /// Returns the errors of [`Session::run_traced`].

@@ -33,7 +33,7 @@ pub enum EditError {
     /// The text does not assemble. The positions of the errors refer to the text.
     #[error("the text does not assemble: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Text(Vec<Diagnostic>),
-    /// The new instruction has a different length than the old one.
+    /// The length of the new instruction differs from the length of the old instruction.
     #[error("expected {wanted}, as in the old instruction `{old}`; found {found} in `{text}`{help}")]
     Length {
         /// Text of the new instruction.
@@ -44,7 +44,7 @@ pub enum EditError {
         old: String,
         /// Length of the old instruction.
         wanted: String,
-        /// The remedy, as the end of the message.
+        /// The remedy. The remedy is the end of the message.
         help: &'static str,
     },
     /// The new text also changes words of other instructions.
@@ -52,7 +52,7 @@ pub enum EditError {
     Elsewhere {
         /// Text of the new instruction.
         text: String,
-        /// Address of the first other instruction that changes.
+        /// Address of the first of the other instructions that change.
         elsewhere: String,
     },
 }
@@ -60,7 +60,7 @@ pub enum EditError {
 /// Returns the words that change if `text` replaces the instruction at `address`.
 ///
 /// The function inserts `text` into the program's listing and assembles the listing. So `text` can be everything that a
-/// listing may contain at this position: an instruction, an operation of an ALU group, or a fetch.
+/// listing may contain at this position. Examples are an instruction, an operation of an ALU group, and a fetch.
 ///
 /// # Errors
 /// See [`EditError`].
@@ -77,7 +77,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
     // In a listing, each control-flow instruction and the first operation of each ALU group begin with a number. If the
-    // new text does not begin with a number, the number of the old text is added to the new text.
+    // new text does not begin with a number, the function adds the number of the old text to the new text.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -100,8 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // If the new text has another length than the old text, the rest of the listing becomes invalid. A message
-            // about the length is then more helpful than the errors in the listing.
+            // If the length of the new text differs from the length of the old text, the listing after the new text
+            // becomes invalid. A message about the length is then more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -112,8 +112,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // No line of the listing contains the literals of an ALU group. The literals may change with the operation that
-    // reads them.
+    // No line of the listing contains the literals of an ALU group. A literal may change together with the operation
+    // that reads the literal.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
@@ -136,7 +136,7 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
 }
 
 /// Returns the range of an instruction's text in a listing. The range does not contain the labels and directives before
-/// the instruction, the comment after it, or the line end.
+/// the instruction. The range also does not contain the comment after the instruction or the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;
@@ -205,8 +205,8 @@ mod tests {
                       @e: EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
         let (target, program) = program(Isa::R700, source);
         let change = |address, text| replace(&target, &program, address, text);
-        // The first operation of a group keeps the number that precedes it. Later operations of the group do not have a
-        // number.
+        // The first operation of a group keeps the number that precedes the operation. Later operations of the group do
+        // not have a number.
         assert_eq!(change(6, "x: ADD R1.x, R2.x, 3.5f").unwrap().words.len(), 1);
         assert_eq!(change(7, "y: ADD R1.y, R2.x, 2.5f").unwrap().words.len(), 1);
         let literal = change(6, "x: MUL R1.x, R2.x, 7.5f").unwrap();

@@ -45,8 +45,8 @@ pub enum Error {
     /// The launch needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// The number of lanes is unknown, because the launch does not state the number of lanes and the numbers of the
-    /// input are not divided into rows.
+    /// The number of lanes is unknown. The launch does not state the number of lanes, and the numbers of the input are
+    /// not divided into rows.
     #[error(
         "{place}: unknown number of lanes for a file of {count} numbers without rows; state --lanes (lanes = in a launch \
          file){}", splits(*.count)
@@ -84,7 +84,7 @@ pub enum Error {
     /// Generated code accessed invalid memory. This is a defect of the compiled engine, not of the program.
     #[error("{0}")]
     Fault(CodeFault),
-    /// The program trapped because it did something forbidden or undefined.
+    /// The program trapped because the program did something forbidden or undefined.
     #[error("{0}")]
     Trap(Box<Trapped>),
 }
@@ -133,19 +133,19 @@ pub struct Access {
     pub bytes: u32,
 }
 
-/// The cause of a trap. It may be a memory access.
+/// The cause of a trap. The cause may be a memory access.
 pub trait Cause: fmt::Display + fmt::Debug {
     /// Returns the access if the cause is an invalid memory access.
     fn access(&self) -> Option<Access> {
         None
     }
 
-    /// If the cause is a read of shared memory that was not written before, returns the byte address of the read.
+    /// If the cause is a read of shared memory that no instruction has written, returns the byte address of the read.
     fn unwritten(&self) -> Option<u32> {
         None
     }
 
-    /// If the cause is a race, returns the address of the other instruction.
+    /// If the cause is a race between two accesses, returns the address of the instruction that made the first access.
     fn other(&self) -> Option<u32> {
         None
     }
@@ -168,17 +168,17 @@ pub struct Trapped {
     pub access: Option<Access>,
     /// Text of the instruction in the user's source, or in the disassembly if the source is unknown.
     pub instruction: Option<String>,
-    /// The source line of the instruction, if known.
+    /// The source line of the instruction, if the source line is known.
     pub line: Option<usize>,
     /// The registers of the first lane in `lanes`.
     pub state: Option<LaneState>,
     /// Description of the buffer whose addresses are closest to the invalid access.
     pub nearest: Option<String>,
-    /// If the cause is a read of shared memory that was not written before, the byte address of the read.
+    /// The byte address of the read, if the cause is a read of shared memory that no instruction has written.
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
-    /// Address and text of the other instruction, if the cause is a race.
+    /// If the cause is a race between two accesses, the address and text of the instruction that made the first access.
     pub other: Option<(u32, Option<String>)>,
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Formats the flags of a condition register: Z is 1, S is 2, C is 4, O is 8. (docs/tesla.md 1.4)
+/// Formats the flags of a condition register. Z is 1, S is 2, C is 4, and O is 8. (docs/tesla.md 1.4)
 pub(crate) fn flags(value: u32) -> String {
     let set = ["Z", "S", "C", "O"].iter().enumerate().filter(|(bit, _)| value >> bit & 1 != 0);
     let names: String = set.map(|(_, name)| *name).collect();

@@ -1,4 +1,4 @@
-//! Words of a group's flow state, which fault injection and the debugger read and change.
+//! The words of a group's flow state. Fault injection and the debugger read and change these words.
 //!
 //! [`Inspect::words`] lists the words of flow state that exist at present, and [`Inspect::word`] reads a word. A word
 //! has up to 64 bits. [`Word::bits`] states which bits the word has. A mask has one bit per lane, and a counter is a
@@ -17,7 +17,7 @@ reconverge_isa::choices! {
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Kind {
         /// Predicate bits. R500 has four predicate bits per lane and the ALU result. R700 has predicate bits inside an
-        /// ALU clause. On Tesla, the predicate bits are `$c`.
+        /// ALU clause. On Tesla, the predicate bits are the bits of the registers `$c`.
         Predicate = "predicate",
         /// The active lanes of the next instruction.
         ActiveMask = "active-mask",
@@ -50,11 +50,11 @@ impl Kind {
 pub struct Word {
     /// The kind of state.
     pub kind: Kind,
-    /// The position of the word among the words of this kind: a channel number, a stack entry (counted from the outermost
-    /// entry), or a loop number.
+    /// The position of the word among the words of this kind. The position is a channel number, a stack entry (counted
+    /// from the outermost entry), or a loop number.
     pub number: usize,
-    /// Part of a stack entry: 0 for the entry's mask, 1 for the entry's address or second mask, or [`Word::TYPE`] for
-    /// the type. Lists of words do not include the type.
+    /// Part of a stack entry. The part is 0 for the entry's mask, 1 for the entry's address or second mask, and
+    /// [`Word::TYPE`] for the type. Lists of words do not include the type.
     pub part: u8,
     /// The lane, if each lane has its own word.
     pub lane: Option<Lane>,

@@ -21,14 +21,14 @@ pub fn formats(isa: Isa) -> Vec<&'static str> {
     [HEX, HEX32, BIN].iter().chain(machine(isa).containers()).copied().collect()
 }
 
-/// Words as hexadecimal text, after a comment with the machine and the chip.
+/// The words of the program as hexadecimal text. A comment with the machine and the chip precedes the words.
 pub const HEX: &str = "hex";
 /// Words as hexadecimal text without a comment, one per line, as in collections of shaders.
 pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
 
-/// Returns the format for the extension of a file name, or hex if no format has this extension.
+/// Returns the format for the extension of a file name. If no format has this extension, returns the format hex.
 ///
 /// # Errors
 /// Returns an error if the extension belongs to a format of another machine.
@@ -105,7 +105,7 @@ fn few(lines: &[String]) -> String {
 
 /// Returns the bytes of a file of this format. If the format cannot hold a part of the program that affects results,
 /// returns an error unless `drop_state` is set. Names and declarations do not affect results. If the format cannot hold
-/// some of them, a note lists these names and declarations.
+/// a name or declaration, a note lists this name or declaration.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -125,16 +125,17 @@ pub fn write(
         let fits = formats(target.isa).into_iter().filter(holds).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
-    // A container that has notes has already reported these losses in the notes.
+    // If the container has notes, the notes already name the parts that the container cannot hold.
     if written.notes.is_empty() || !kept.same {
         written.notes.push(format!("{format} cannot hold {}", few(&kept.lines)));
     }
     Ok(written)
 }
 
-/// Result of the comparison of a program with the file to which the program was written.
+/// Result of the comparison of two programs. One program is the original program, and the other program was read back
+/// from the written file.
 struct Kept {
-    /// Whether the program in the file has the same results.
+    /// Whether the program in the file has the same results as the original program.
     same: bool,
     /// Lines of the program's text that the file does not hold.
     lines: Vec<String>,
@@ -196,8 +197,8 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 /// The bytes of constants, indexed by bank and offset.
 type Constants = LiteMap<(u32, u32), u8>;
 
-/// The data that determine the results of a program: its words, base address, state registers and constants, and the
-/// names of its module's variables.
+/// The data that determine the results of a program. These data are the words, the base address, the state registers,
+/// the constants, and the names of the module's variables.
 type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 
 /// Returns the data that determine the results of each program.

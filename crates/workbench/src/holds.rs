@@ -10,7 +10,7 @@ use crate::result::Expected;
 use crate::values::Values;
 
 reconverge_isa::choices! {
-    /// A count of a run, as the command `stats` defines the count.
+    /// A count of a run. The command `stats` defines the counts.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum RunCount {
         /// Number of instructions that were issued to groups.
@@ -47,7 +47,8 @@ reconverge_isa::choices! {
         BytesMoved = "bytes_moved",
         /// Number of bytes that the lanes requested.
         BytesWanted = "bytes_wanted",
-        /// Number of additional shared-memory passes due to bank conflicts. It is 0 if each request takes one pass.
+        /// Number of additional shared-memory passes due to bank conflicts. The number is 0 if each request takes one
+        /// pass.
         BankConflicts = "bank_conflicts",
     }
 }
@@ -111,8 +112,8 @@ impl CountRule {
     /// Parses a condition such as `instructions <= 16`.
     ///
     /// # Errors
-    /// Returns an error if the text does not have this form or if the number is malformed. If the count is unknown, the
-    /// error lists all counts.
+    /// Returns an error if the text does not have the form of a condition, or if the number is malformed. If the count
+    /// is unknown, the error lists all counts.
     pub fn parse(text: &str) -> Result<CountRule, String> {
         let wrong = |why: String| format!("holds = \"{text}\": {why}");
         let form = || {
@@ -151,7 +152,7 @@ impl CountRule {
     /// Checks the condition. Returns a sentence that states the count.
     ///
     /// # Errors
-    /// If the condition does not hold or the count is absent, returns a sentence that states the count as the error.
+    /// If the condition does not hold or the count is absent, the returned error is a sentence that states the count.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {
@@ -168,7 +169,7 @@ fn shown(number: f64) -> String {
     if number.fract() == 0. { number.to_string() } else { format!("{number:.4}") }
 }
 
-/// All `[[expect]]` tables of a launch file: expected outputs, and conditions on counts.
+/// All `[[expect]]` tables of a launch file. The tables have expected outputs and conditions on counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Vec<OneExpect>")]
 pub struct Expectations {
@@ -215,7 +216,7 @@ enum OneExpect {
     Holds(CountRule),
 }
 
-/// The fields of an `[[expect]]` table, before they are checked.
+/// The unchecked fields of an `[[expect]]` table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExpectFields {

@@ -1,16 +1,17 @@
-//! Two kernels with divergent control flow. Each kernel exists for every machine that can run it. The command `bench`
-//! measures the kernels. The kernels are also examples of each machine's flow control.
+//! Two kernels with divergent control flow. Each kernel exists for every machine that can run the kernel. The command
+//! `bench` measures the kernels. The kernels are also examples of each machine's flow control.
 //!
 //! The sources are in `kernels/`, in the assembly language of this project. Each kernel computes one count per lane.
 //! The lanes form rows of [`ROW`] lanes:
 //!
 //! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32. Every product and sum is rounded. The count is
-//!   the number of steps z = z^2 + c, up to 255, that stay within radius 2.
-//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1, up to 255.
-//!   R500 does not have integers, so R500 does not have this kernel.
+//!   the number of steps z = z^2 + c that stay within radius 2. The count is at most 255.
+//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1. The count is
+//!   at most 255. R500 does not have integers, so R500 does not have this kernel.
 //!
-//! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles it and prepares its launch. [`Kernel::counts`] reads
-//! the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal [`Kernel::golden`].
+//! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles the kernel and prepares the kernel's launch.
+//! [`Kernel::counts`] reads the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal
+//! [`Kernel::golden`].
 
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
 /// How a machine runs a kernel. The parts are the machine, the function that returns the machine's part of the launch,
-/// the output with the counts, and the unit: the number of lanes must be a multiple of the unit.
+/// the output with the counts, and the unit. The number of lanes must be a multiple of the unit.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(
@@ -72,7 +73,7 @@ const fn kernel(
 const ON_R500: On = (Isa::R500, on_r500, "color0", 1);
 /// Pixel positions are inputs in R0. Counts are integers in the red channel of export pixel 0.
 const ON_R700: On = (Isa::R700, on_r700, "pixel0", 1);
-/// The launch has blocks of [`BLOCK`] threads. Counts are written to the only buffer.
+/// The launch has blocks of [`BLOCK`] threads. The program writes the counts to the only buffer.
 const ON_TESLA: On = (Isa::Tesla, on_tesla, "out", BLOCK);
 
 /// Every kernel.
@@ -98,7 +99,8 @@ pub fn hash(counts: &[u32]) -> u32 {
 /// The reason why a kernel does not return its counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The number of lanes is 0, is more than [`LANES`], or is not a multiple of [`BLOCK`] on Tesla.
+    /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, the number may also not be a multiple of
+    /// [`BLOCK`].
     #[error("a launch of {0} lanes is not possible: 1 to {LANES}, on tesla a multiple of {BLOCK}")]
     Lanes(u32),
     /// The source does not assemble.
@@ -117,8 +119,8 @@ impl Kernel {
     /// multiple of [`BLOCK`].
     ///
     /// # Errors
-    /// Returns an error if the number of lanes is invalid. Also returns an error if the source does not assemble, which
-    /// is a defect of this crate.
+    /// Returns an error if the number of lanes is invalid. Also returns an error if the source does not assemble. A
+    /// source that does not assemble is a defect of this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch(lanes)?;
@@ -139,7 +141,7 @@ impl Kernel {
     /// Returns the program.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble, which is a defect of this crate.
+    /// Returns an error if the source does not assemble. A source that does not assemble is a defect of this crate.
     pub fn open(&self) -> Result<Opened, OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }

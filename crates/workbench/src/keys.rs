@@ -1,4 +1,4 @@
-//! Messages about unknown keys in files: launch files, campaign files, run manifests.
+//! Messages about unknown keys in launch files, campaign files and run manifests.
 //!
 //! Serde's message for an unknown field lists the known fields. [`complaint`] also suggests the known field with the
 //! most similar name.
@@ -10,8 +10,8 @@ use reconverge_isa::source::closest;
 /// Rewrites a deserializer's message about an unknown field. The new message has the unknown key, the most similar
 /// legal key, and all legal keys.
 ///
-/// `more` has legal keys that the original message does not list. If the message is about another problem than an
-/// unknown field, the function returns the message unchanged.
+/// `more` has legal keys that the original message does not list. If the message is not about an unknown field, the
+/// function returns the message unchanged.
 pub fn complaint(message: &str, more: &[&str]) -> String {
     let message = message.trim_end();
     let Some((found, mut known, rest)) = unknown_field(message) else { return message.to_owned() };
@@ -38,8 +38,8 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
         Some((list, after)) => (list, after),
         None => (rest, ""),
     };
-    // Serde writes the list of known fields in one of three forms: no list, `expected `a``, or `expected one of `a`,
-    // `b``.
+    // Serde's message about an unknown field has one of three forms. The message has no list of known fields, or
+    // `expected `a``, or `expected one of `a`, `b``.
     let known = list.split('`').skip(1).step_by(2).collect();
     Some((found, known, after))
 }
@@ -61,7 +61,8 @@ pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
 }
 
-/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the text after it.
+/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the text after the
+/// line number.
 pub fn line_of(message: &str) -> Option<(usize, &str)> {
     let rest = message.strip_prefix("line ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;

@@ -114,7 +114,7 @@ fn of_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the number of the line with a byte position in a text. Lines count from 1.
+/// Returns the number of the line that contains the byte position `at` of a text. Lines count from 1.
 fn line_in(text: &str, at: usize) -> Option<usize> {
     text.get(..at).map(|before| before.matches('\n').count() + 1)
 }
@@ -125,7 +125,7 @@ fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
     LaunchFileError::Toml { error, line }
 }
 
-/// If the text is a JSON value other than an object, returns its kind with an article, such as `a list`.
+/// If the text is a JSON value other than an object, returns the kind of the value with an article, such as `a list`.
 fn not_an_object(text: &str) -> Option<&'static str> {
     Some(match serde_json::from_str(text).ok()? {
         serde_json::Value::Object(_) => return None,
@@ -149,7 +149,8 @@ pub struct LaunchFile {
 }
 
 impl LaunchFile {
-    /// Parses a launch file. The text is JSON if it begins with a brace, and TOML otherwise. Both have the same fields.
+    /// Parses a launch file. The text is JSON if the text begins with a brace. Otherwise, the text is TOML. Both
+    /// formats have the same fields.
     ///
     /// # Errors
     /// See [`LaunchFileError`].
@@ -267,7 +268,7 @@ impl LaunchFile {
         self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
     }
 
-    /// Returns `options`, changed as the launch states.
+    /// Returns `options` with the changes that the launch states.
     ///
     /// # Errors
     /// Returns an error if the mode is unknown.
@@ -343,8 +344,8 @@ impl LaunchFile {
         }
     }
 
-    /// Compares the result of a run with the trap or the results that the launch expects. Returns the results if the
-    /// run has results, and the differences as text. `file` is the name of the program's file, for messages.
+    /// Compares the result of a run with the trap or the results that the launch expects. Returns the differences as
+    /// text. If the run has results, also returns the results. `file` is the name of the program's file, for messages.
     ///
     /// # Errors
     /// Returns an error if the launch cannot run, if the engines differ, or if the program traps unexpectedly.
@@ -383,8 +384,8 @@ impl LaunchFile {
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
         let session = self.prepare(image, program, files)?;
-        // `session.run` consumes the session, so the conditions need a copy. They may require a second run, which is
-        // observed.
+        // `session.run` consumes the session, so the check of the conditions needs a copy of the session. The check may
+        // run and observe this copy.
         let again = (!self.common.expect.holds.is_empty()).then(|| session.copy());
         let outcome = session.run(&options)?;
         let mut result = self.result(&*outcome, files)?;
@@ -419,7 +420,7 @@ impl LaunchFile {
                 Ok(text) => result.held.push(text),
                 Err(text) if is_right => {
                     result.mismatches.push(format!("the results are correct, but {text}"));
-                    // Only the first failed condition mentions that the results are correct.
+                    // Only the message about the first failed condition states that the results are correct.
                     is_right = false;
                 }
                 Err(text) => result.mismatches.push(text),
@@ -487,7 +488,7 @@ mod tests {
         assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown key `grid`"));
     }
 
-    /// The message states the line, suggests the intended key, and lists the common keys and the machine's keys.
+    /// The message states the line, suggests the most similar key, and lists the common keys and the machine's keys.
     #[test]
     fn an_unknown_key_has_its_line_a_suggestion_and_the_whole_list() {
         let error = LaunchFile::parse("isa = \"tesla\"\nblcok = [1]\n").unwrap_err();
@@ -509,8 +510,8 @@ mod tests {
         );
     }
 
-    /// A JSON text that is not an object, invalid JSON, invalid TOML and a missing key each cause a message. The
-    /// message has one line and states the position.
+    /// Four invalid texts each cause a message: a JSON text that is not an object, invalid JSON, invalid TOML, and a
+    /// text without a required key. The message has one line and states the position.
     #[test]
     fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
         for (text, message) in [

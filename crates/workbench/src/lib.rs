@@ -1,4 +1,4 @@
-//! The interface that every front end uses. It provides machines, programs from files, launches and runs.
+//! The interface that every front end uses. The interface provides machines, programs from files, launches and runs.
 //!
 //! * [`machine()`] returns a [`Machine`], which disassembles, assembles, explains and checks programs. A [`target`] is
 //!   a machine with a chip and a program type.
@@ -232,7 +232,8 @@
 //! ## Debug
 //!
 //! A [`debugger::Debugger`] steps forward and backward. [`debugger::command::run`] executes the commands of `reconverge
-//! debug`. [`session::Stepping`] is simpler: it does not have stops, and goes back only to snapshots.
+//! debug`. [`session::Stepping`] is simpler. [`session::Stepping`] does not have stops, and goes back only to
+//! snapshots.
 //!
 //! ```
 //! # let source = "
@@ -276,8 +277,8 @@
 //! ## Compare
 //!
 //! In lockstep, two engines run the same launch, and the session compares the engines during the run. A difference
-//! between the engines is an error. A difference between an output and the output that the launch expects is not an
-//! error, but is listed in [`result::RunResult::mismatches`].
+//! between the engines is an error. A difference between an output and the expected output is not an error.
+//! [`result::RunResult::mismatches`] lists the differences from the expected outputs.
 //!
 //! ```
 //! # let source = "

@@ -10,13 +10,14 @@ use crate::target::TargetError;
 pub struct Style {
     /// Prints the address and the words of each instruction.
     pub hex: bool,
-    /// Indents flow constructs, and prints labels for them.
+    /// Indents flow constructs, and prints labels for flow constructs.
     pub structure: bool,
     /// Prints special forms of an operation under their own names. (R500)
     pub idioms: bool,
     /// Prints the syntax of AMD's assembler. (R700)
     pub amd: bool,
-    /// Adds comments after instructions: names of their operands, values of constants, built-ins. (Tesla)
+    /// Adds comments after instructions. The comments have the names of operands, the values of constants, and
+    /// built-ins. (Tesla)
     pub notes: bool,
 }
 
@@ -25,14 +26,14 @@ pub struct Style {
 pub struct Listing {
     /// The text, which the assembler accepts.
     pub text: String,
-    /// For each instruction, its words and the end of its text.
+    /// For each instruction, the words of the instruction and the end of the instruction's text.
     pub(crate) marks: Vec<Mark>,
 }
 
-/// A line of a listing: a directive, or an instruction with the label that precedes it.
+/// A line of a listing. The line is a directive, or an instruction with the label that precedes the instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Address in the machine's address unit; `None` for directives.
+    /// Address in the machine's address unit. A directive does not have an address.
     pub address: Option<u32>,
     /// The words of the instruction or directive.
     pub words: Vec<u32>,
@@ -40,12 +41,13 @@ pub struct Line {
     pub label: Option<String>,
     /// Text of the instruction or directive, without comments and indentation. Some R500 instructions take two lines.
     pub text: String,
-    /// Number of flow constructs that contain the instruction. It is known only if the listing has
+    /// Number of flow constructs that contain the instruction. The listing has this number only with
     /// [`Style::structure`].
     pub depth: usize,
     /// The comments after the instruction.
     pub notes: Vec<String>,
-    /// Line number in the listing, from 1. If the text takes several lines, the number of the first of these lines.
+    /// Line number in the listing, from 1. If the text takes several lines, `source_line` is the number of the first of
+    /// these lines.
     pub source_line: usize,
 }
 
@@ -74,7 +76,8 @@ impl Lines {
         self.0.get(at)
     }
 
-    /// Returns the instruction at an address in one line, or an empty text if no instruction starts there.
+    /// Returns the instruction at an address in one line. If no instruction starts at the address, returns an empty
+    /// text.
     pub fn code(&self, address: u32) -> String {
         self.at(address).map(Line::code).unwrap_or_default()
     }

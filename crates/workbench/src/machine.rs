@@ -54,7 +54,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns every error in the source.
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
 
-    /// Returns the legal forms of a mnemonic in programs of the target's stage, each with an example. If the target
+    /// Returns the legal forms of a mnemonic in programs of the target's stage. Each form has an example. If the target
     /// does not have a stage, returns the forms for all stages. Returns an empty list for an unknown mnemonic.
     fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form>;
 
@@ -116,7 +116,7 @@ pub trait Machine: Sync + fmt::Debug {
     }
 
     /// Returns the malformed parts of a program. A malformed part is, for example, a clause without an end, or words
-    /// that do not encode an instruction. The text of a program also preserves malformed words.
+    /// that do not encode an instruction. The text of a program preserves all words, even malformed words.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the program's type.
@@ -182,7 +182,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Parses the fields of a launch file that belong to the machine.
     ///
     /// # Errors
-    /// Returns an error that names the field if a field is unknown or its value has the wrong type.
+    /// If a field is unknown or the value of a field has the wrong type, returns an error that names this field.
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
@@ -207,11 +207,11 @@ pub struct Needs {
 /// Result of assembling a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
-    /// The machine with the chip, if the source states one.
+    /// The machine with the chip, if the source states a chip.
     pub target: Target,
-    /// The programs and the data that they share.
+    /// The programs, and the data that the programs share.
     pub image: Image,
-    /// Warnings about text that is legal but probably not intended.
+    /// Warnings about legal text that is probably a mistake.
     pub warnings: Vec<Diagnostic>,
     /// For each program, the addresses of its instructions with their byte positions in the text.
     pub lines: Vec<Vec<(u32, usize)>>,
@@ -265,8 +265,8 @@ pub(crate) fn in_source(error: TargetError) -> Vec<Diagnostic> {
     vec![Diagnostic::error(Span::default(), error.to_string())]
 }
 
-/// Assembles `context` followed by `text`, which must be one instruction. Returns the program, and the address of that
-/// instruction.
+/// Assembles the text `context` and then `text`. `text` must be one instruction. Returns the program, and the address
+/// of this instruction.
 ///
 /// # Errors
 /// Returns the errors in `text`, with their positions.
@@ -318,7 +318,7 @@ pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnos
 /// Returns the line of the instruction at an address.
 ///
 /// # Errors
-/// Returns an error with the nearest instructions if no instruction starts at this address.
+/// If no instruction starts at this address, returns an error that names the nearest instructions.
 pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, ExplainError> {
     if let Some(line) = lines.iter().find(|line| line.address == Some(address)) {
         return Ok(line);
@@ -355,7 +355,7 @@ pub struct ExplainedField {
 pub struct Explanation {
     /// The words of the instruction.
     pub words: Vec<u32>,
-    /// The instruction as the disassembler prints it.
+    /// Text of the instruction from the disassembler.
     pub text: String,
     /// The fields of the instruction's words.
     pub fields: Vec<ExplainedField>,
@@ -383,7 +383,7 @@ pub enum ExplainError {
         /// Number of words found.
         found: usize,
     },
-    /// The words do not encode an instruction. Contains the reason.
+    /// The words do not encode an instruction. The field is the reason.
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction of the program starts at the address.

@@ -36,7 +36,7 @@ pub struct Manifest {
     pub arch: String,
     /// Path of the program's file, relative to the parent of the manifest's folder.
     pub binary: String,
-    /// The launches, in order. Memory persists from one launch to the next.
+    /// The launches, in order. The contents of memory persist from one launch to the next launch.
     launches: Vec<LaunchEntry>,
     /// Buffers in global memory.
     buffers: Vec<BufferEntry>,
@@ -255,7 +255,8 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // Manifests record runs that took place, so the block size is not checked against the limits of the chip.
+            // Manifests record runs that took place. So the block size of a run is not checked against the limits of
+            // the chip.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),
@@ -326,7 +327,8 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
-            // If the length is not a multiple of the element size, the comparison is of bytes instead of elements.
+            // If the length of the buffer is not a multiple of the element size, the function compares bytes instead of
+            // elements.
             let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
             let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
             let (wanted, found) = (array(wanted.to_vec()), array(found));

@@ -1,9 +1,9 @@
 //! Programs that repeat a single instruction in a loop. The command `bench --micro` uses the programs to measure the
 //! cost of instructions. Each [`Row`] is an instruction with a pattern of addresses and active lanes.
 //!
-//! The program of a row first sets up registers. Its loop then contains [`COPIES`] copies of the instruction. `bench`
-//! measures the same program with an empty loop, and subtracts the cost of the empty loop. The programs are assembler
-//! sources and run like any other program.
+//! The program of a row first sets up registers, and then runs a loop. The body of the loop contains [`COPIES`] copies
+//! of the instruction. `bench` measures the same program with an empty loop, and subtracts the cost of the empty loop.
+//! The programs are assembler sources and run like any other program.
 
 mod r500;
 mod r700;
@@ -23,10 +23,10 @@ use crate::values::NoFiles;
 pub const COPIES: u32 = 8;
 /// Number of groups of a launch.
 pub const GROUPS: u32 = 64;
-/// Maximum number of iterations of a launch: R500's loop counter has eight bits.
+/// Maximum number of iterations of a launch. R500's loop counter has eight bits.
 pub const MOST_ROUNDS: u32 = 255;
 
-/// One image as two textures. One texture uses nearest filtering, and the other uses linear filtering.
+/// One image as two textures. One texture uses nearest filtering, and the other texture uses linear filtering.
 const TEXTURES: &str = r#"
 [[texture]]
 unit = 0
@@ -47,7 +47,7 @@ struct Frame {
     before: &'static str,
     /// The text of the program after the loop's body.
     behind: &'static str,
-    /// The launch file. `{positions}` stands for [`positions`], and `{textures}` for [`TEXTURES`].
+    /// The launch file. `{positions}` stands for the text of [`positions`], and `{textures}` stands for [`TEXTURES`].
     launch: &'static str,
 }
 
@@ -58,7 +58,7 @@ pub struct Row {
     pub isa: Isa,
     /// Description of the instruction and of its pattern of addresses and active lanes.
     pub name: &'static str,
-    /// Upper limit that the cost should meet, as a multiple of the cost of [`unit()`].
+    /// Upper limit for the cost of the instruction, as a multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
     /// The line that begins the clause with the copies of the instruction. Empty if the machine does not have clauses.
@@ -66,7 +66,8 @@ pub struct Row {
     /// Text of the instruction. `{n}` stands for the index of the copy. `{d}` stands for the number of a register that
     /// only this copy writes. `{q}` stands for one of four register numbers.
     body: &'static str,
-    /// Instructions that must precede the measured instruction in each copy. The empty loop also contains them.
+    /// Instructions that must precede the measured instruction in each copy. The empty loop also contains these
+    /// instructions.
     ahead: &'static str,
 }
 
@@ -112,7 +113,8 @@ impl Row {
     /// Returns a session that is ready to run the program of [`Row::source`] with [`GROUPS`] groups.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Both errors are defects of this
+    /// crate.
     pub fn prepare(&self, rounds: u32, alone: bool) -> Result<Session, KernelError> {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;
@@ -122,7 +124,8 @@ impl Row {
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// Returns how often the instruction is issued in a launch of `rounds` iterations, summed over all groups.
+    /// Returns the number of times that the instruction is issued in a launch of `rounds` iterations. The number is the
+    /// sum over all groups.
     pub fn executions(&self, rounds: u32) -> u64 {
         u64::from(GROUPS) * u64::from(COPIES) * u64::from(rounds)
     }
@@ -133,7 +136,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     tesla::ROWS.iter().chain(r700::ROWS).chain(r500::ROWS)
 }
 
-/// Returns the row whose cost is the unit of cost: an addition by a Tesla warp.
+/// Returns the row whose cost is the unit of cost. The instruction of this row is an addition by a Tesla warp.
 pub fn unit() -> &'static Row {
     &tesla::UNIT
 }

@@ -59,12 +59,12 @@ pub struct Known {
     pub stage: Option<Stage>,
     /// The byte order of raw words.
     pub endian: Option<Endian>,
-    /// The container format of the file. It replaces the format that would be detected.
+    /// The container format of the file. This format replaces the format that would be detected.
     pub format: Option<Format>,
     /// Macros for a C source, or constants for an assembler source, as `NAME` or `NAME=VALUE`. A C source also allows
     /// `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Whether to read the old version of the file if the file is a diff. Otherwise, the new version is read.
+    /// If the file is a diff, whether to read the old version of the file instead of the new version.
     pub old: bool,
     /// The files that an assembler source includes.
     pub included: Vec<Included>,
@@ -93,7 +93,7 @@ pub enum OpenError {
     /// The machine is unknown, or the target is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The file is for a machine other than the requested one.
+    /// The file is for a machine other than the requested machine.
     #[error("this is a program for {found}, not for {asked}: omit --isa, or use --isa {found}")]
     OtherMachine {
         /// The machine that the container names.
@@ -101,7 +101,7 @@ pub enum OpenError {
         /// The requested machine.
         asked: Isa,
     },
-    /// The file is for a chip other than the requested one.
+    /// The file is for a chip other than the requested chip.
     #[error("this is a program for {found}, not for {asked}: omit --chip, or use --chip {found}")]
     OtherChip {
         /// The chip that the container names.
@@ -130,13 +130,13 @@ pub enum OpenError {
     Source(Vec<Diagnostic>),
 }
 
-/// Returns whether the name of a file is that of an assembler source.
+/// Returns whether the name of a file is the name of an assembler source.
 pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns whether a file is an assembler source. The name of the file decides this. Texts of LLVM have the same
-/// extensions, so the function recognises these texts by their content and returns `false`.
+/// Returns whether a file is an assembler source. The name of the file decides whether the file is a source. Texts of
+/// LLVM have the same extensions, so the function recognises these texts by their content and returns `false`.
 pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
@@ -163,9 +163,9 @@ pub fn open_named(
     open(bytes, is_source, &known)
 }
 
-/// Reads a file as an assembler source if `is_source` is set, or as a container otherwise. The file must not contradict
-/// the properties in `known`. If the file has several programs and `known` has a stage, the result has only the
-/// programs for this stage.
+/// If `is_source` is set, reads a file as an assembler source. Otherwise, reads the file as a container. The file must
+/// not contradict the properties in `known`. If the file has several programs and `known` has a stage, the result has
+/// only the programs for this stage.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -231,9 +231,9 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new(), source: None })
 }
 
-/// Renames kernels if several modules have a kernel with the same name. Each kernel's name gets the chip as a suffix.
-/// If another of these modules has the same chip, the suffix is the index of the module instead. The container itself
-/// allows equal names, because a CUDA program selects a module before it selects a kernel.
+/// Renames kernels if several modules have a kernel with the same name. Each kernel's name gets the chip of its module
+/// as a suffix. If two of these modules have the same chip, the suffix is the index of the module instead. The
+/// container itself allows equal names, because a CUDA program selects a module before it selects a kernel.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
     for program in &image.programs {

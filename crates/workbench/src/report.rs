@@ -1,5 +1,5 @@
-//! Records a run as data for the report page. The data has the state of every lane before every step, with the reason
-//! for the state.
+//! Records a run as data for the report page. The data has the state of every lane before every step, and the reason
+//! for this state.
 //!
 //! The counts cover the whole run. Steps, lane states, stacks and registers are recorded from the first instruction
 //! until the recording reaches a limit. The page names each limit that was reached. `viewer/src/data.ts` reads this
@@ -27,8 +27,8 @@ use mechanism::{ReportRow, heading};
 use record::Recorder;
 use written::Written;
 
-/// Maximum number of rows that a report shows of an output. It is also the maximum number of columns, and the maximum
-/// number of outputs.
+/// Maximum number of rows that a report shows of an output. A report also shows at most this number of columns of an
+/// output, and at most this number of outputs.
 const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
@@ -43,8 +43,8 @@ pub struct Bounds {
     pub steps: usize,
     /// Maximum number of recorded register values. A write to a register counts as one value per lane.
     pub values: usize,
-    /// Maximum number of bytes of the report in a page. If a report is larger, registers are omitted first. If the
-    /// report is still larger, steps are omitted too.
+    /// Maximum number of bytes of the report in a page. If a report is larger, the recorder first omits registers. If
+    /// the report is still larger, the recorder also omits steps.
     pub bytes: usize,
 }
 
@@ -127,16 +127,16 @@ struct ReportOutput {
     left_columns: usize,
 }
 
-/// A grade of exactness. It has a list of the operations with this grade, and states how often each operation was
-/// issued.
+/// A grade of exactness. `ReportGrade` has a list of the operations with this grade, and states how often each
+/// operation was issued.
 #[derive(Clone, Debug, Serialize)]
 struct ReportGrade {
     grade: &'static str,
     operations: Vec<(&'static str, u64)>,
 }
 
-/// The results of a run for the page: the trap, failed expectations, the first rows of the outputs, and the exactness
-/// of operations.
+/// The results of a run for the page. The results are the trap, failed expectations, the first rows of the outputs, and
+/// the exactness of operations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReportOutcome {
     trap: Option<ReportTrap>,
@@ -168,7 +168,8 @@ pub struct Report {
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
-    /// The registers of each group when the group starts. They are stored as writes at the group's first step.
+    /// The registers of each group when the group starts. The report stores these registers as writes at the group's
+    /// first step.
     initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
@@ -186,12 +187,12 @@ pub struct Subject<'a> {
     pub opened: &'a Opened,
     /// The program.
     pub program: &'a Program,
-    /// The text of the file, if it is a source.
+    /// The text of the file, if the file is a source.
     pub source: Option<&'a str>,
 }
 
 impl Report {
-    /// Returns the message of the trap that ended the run, if any.
+    /// Returns the message of the trap that ended the run. Returns `None` if no trap ended the run.
     pub fn trap(&self) -> Option<&str> {
         self.outcome.trap.as_ref().map(|trap| trap.message.as_str())
     }
@@ -206,7 +207,7 @@ impl Report {
         self.outcome.mismatches.extend_from_slice(mismatches);
     }
 
-    /// Runs a launch and records it. If the program traps, the report ends with the trap.
+    /// Runs a launch and records the run. If the program traps, the report ends with the trap.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine, or if the program cannot be disassembled. Also
@@ -337,8 +338,8 @@ fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
 }
 
 /// Formats an instruction for the page. R500's ALU instructions always encode three sources. An unused source encodes
-/// the inline constant 0, which the disassembler prints as `#0.0078125`. The function omits sources that no operand
-/// reads, because a reader could think that the number is a constant of the program.
+/// the inline constant 0. The disassembler prints this constant as `#0.0078125`. The function omits sources that no
+/// operand reads, because a reader could think that the number is a constant of the program.
 fn shown(isa: Isa, line: &Line) -> String {
     if isa == Isa::R700 {
         let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -460,8 +461,8 @@ fn left(isa: Isa) -> &'static str {
     }
 }
 
-/// Returns a sentence about a lane that skips the rest of an iteration. The sentence names the part of the machine that
-/// stores this state, if such a part exists.
+/// Returns a sentence about a lane that skips the rest of an iteration. If a part of the machine stores this state, the
+/// sentence names this part.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it waits for the next iteration: the loop's frame marks it as continued",

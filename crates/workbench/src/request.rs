@@ -1,6 +1,6 @@
-//! Parts of launches that all machines share. They are the common fields of a launch file ([`Common`]), the interface
-//! for the fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and the values of
-//! options.
+//! Parts of launches that all machines share. These parts are the common fields of a launch file ([`Common`]), the
+//! interface for the fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and the
+//! values of options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -28,9 +28,9 @@ use crate::values::{Files, Loaded, Values};
 pub struct Common {
     /// Path of the program's file.
     pub program: Option<String>,
-    /// Name of the program to use if the file contains several programs.
+    /// Name of the program that runs if the file contains several programs.
     pub kernel: Option<String>,
-    /// The chip. It replaces the chip that the program's file states.
+    /// The chip. This chip replaces the chip that the program's file states.
     pub chip: Option<String>,
     /// The program type, if the program's file does not state the program type.
     pub stage: Option<String>,
@@ -50,10 +50,10 @@ pub struct Common {
     pub expect: Expectations,
     /// If present, the program must trap, and the message of the trap must contain this text.
     pub trap: Option<String>,
-    /// Three numbers for each lane: the x and y coordinates of the lane's pixel, and 1 if the primitive covers this
-    /// pixel.
+    /// Three numbers for each lane. The numbers are the x and y coordinates of the lane's pixel, and 1 if the primitive
+    /// covers this pixel.
     pub pixels: Option<Values>,
-    /// Two numbers for each lane: the index of the lane's vertex, and the instance.
+    /// Two numbers for each lane. The numbers are the index of the lane's vertex, and the instance.
     pub vertices: Option<Values>,
     /// If present, the range of lanes to which the launch is reduced; see `LaunchFile::choose`.
     #[serde(skip)]
@@ -69,8 +69,8 @@ pub struct Request<'a> {
     pub image: &'a File,
     /// The program.
     pub program: &'a Program,
-    /// The machine and the chip. If the launch states a chip, this is the launch's chip. Otherwise, it is the chip of
-    /// the program's file.
+    /// The machine and the chip. If the launch states a chip, the target has the launch's chip. Otherwise, the target
+    /// has the chip of the program's file.
     pub target: &'a Target,
     /// Reads the files that the launch names.
     pub files: &'a dyn Files,
@@ -96,7 +96,8 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// Sets a field to the value of a command-line option. `option` is the option's name without dashes.
     ///
     /// # Errors
-    /// Returns [`Error::Option`] if the machine does not have the option, and another error if the value is malformed.
+    /// Returns [`Error::Option`] if the machine does not have the option. Returns another error if the value is
+    /// malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
     /// Returns a change of the launch that avoids a trap of `program`, if such a change is known.
@@ -112,9 +113,9 @@ pub trait MachineLaunch: Debug + Send + Sync {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextureValues {
-    /// Texture unit, 0 to 15. On R700, the number of the resource.
+    /// Texture unit, 0 to 15. On R700, this number is the number of the resource.
     pub unit: u8,
-    /// Number of the sampler, if it differs from `unit` (R700).
+    /// Number of the sampler, if this number differs from `unit` (R700).
     pub sampler: Option<u8>,
     /// One to three sizes: width, height and depth.
     pub size: Vec<u32>,
@@ -149,7 +150,7 @@ pub struct TextureValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerValues {
-    /// Number of the sampler. On R500, this is the unit of the sampler's texture.
+    /// Number of the sampler. On R500, this number is the texture unit of the sampler's texture.
     pub number: u8,
     /// Wrap modes for s, t and r, each one of [`WRAPS`].
     pub wrap: Option<[String; 3]>,
@@ -169,7 +170,7 @@ pub struct SamplerValues {
     pub lod_bias: Option<f32>,
     /// Comparison, one of [`COMPARES`].
     pub compare: Option<String>,
-    /// Whether coordinates are in texels.
+    /// Whether coordinates count texels instead of fractions of the texture.
     #[serde(default)]
     pub unnormalised: bool,
     /// Whether linear filtering at the edge of a cube face includes texels of the adjacent faces.
@@ -181,11 +182,12 @@ pub struct SamplerValues {
 }
 
 impl SamplerValues {
-    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode for s, t and r, or three
-    /// modes separated by `/`. `border` takes four numbers separated by `/`.
+    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode that applies to s, t and
+    /// r, or three modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
     /// # Errors
-    /// Returns an error if the text does not have this form, if a field is unknown, or if a value is invalid.
+    /// Returns an error if the text does not have the form `NUMBER=FIELD=VALUE`, if a field is unknown, or if a value
+    /// is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
         let form = || wrong("expected 0=mag=linear,wrap=repeat, with the fields of [[sampler]]");
@@ -270,8 +272,8 @@ impl TextureValues {
     /// Returns the image, and a sampler with the texture's filter and wrap mode.
     ///
     /// # Errors
-    /// Returns an error if the numbers cannot be loaded or do not match the size, if a name is unknown, or if `isa`
-    /// does not support a field.
+    /// Returns an error if the numbers cannot be loaded or do not match the size. Also returns an error if a name is
+    /// unknown, or if `isa` does not support a field.
     pub(crate) fn image(&self, isa: Isa, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
         let place = format!("texture {}", self.unit);
         let typed =
@@ -310,7 +312,7 @@ impl TextureValues {
             let wanted = format!("{count} texels of 1 to 4");
             return Err(Error::Count { place, found, wanted });
         }
-        // The numbers are in memory twice: as words, and as four channels per texel.
+        // The numbers are in memory twice, as words and as four channels per texel.
         room((4 * found as u64).saturating_add(16 * count), 1)?;
         let words: Vec<u32> = array.words().collect();
         let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
@@ -353,7 +355,7 @@ impl TextureValues {
 }
 
 /// Estimate of the size of one lane's results in bytes. A lane has four render targets and a depth. The results are in
-/// memory twice: in the engine, and as arrays.
+/// memory twice, in the engine and as arrays.
 const LANE_BYTES: u64 = 2 * 17 * 4;
 
 /// Checks that enough memory is available for the results of `lanes` lanes.
@@ -368,8 +370,8 @@ pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
 /// the number of rows of the longest input, or 1 if the launch does not have inputs.
 ///
 /// # Errors
-/// Returns an error if the number is 0, or exceeds [`LANES`] or the available memory. Also returns an error if the
-/// number is unknown because the inputs are files without rows.
+/// Returns an error if the number of lanes is 0, exceeds [`LANES`], or needs more memory than is available. Also
+/// returns an error if the number of lanes is unknown because the inputs are files without rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -395,10 +397,10 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// Returns up to four numbers for each lane. If an array has several rows, it has one row per lane. If an array has a
-/// single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has lanes,
-/// each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of these
-/// numbers. The numbers of a file without rows are divided evenly among the lanes.
+/// Returns up to four numbers for each lane. If an array has several rows, the array has one row per lane. If an array
+/// has a single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has
+/// lanes, each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of
+/// these numbers. The numbers of a file without rows are divided evenly among the lanes.
 ///
 /// # Errors
 /// Returns an error if the number of values is wrong, or if elements do not have 32 bits.
@@ -406,7 +408,7 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
-    // The numbers are in memory twice: as words, and as four channels per lane.
+    // The numbers are in memory twice, as words and as four channels per lane.
     room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
         return refused(format!("numbers of 32 bits instead of {}", array.dtype));
@@ -464,8 +466,8 @@ pub(crate) fn by_lane<'a, T>(
 }
 
 /// Returns a note if an input is ambiguous. An input is ambiguous if it has two to four numbers without rows, and the
-/// launch has as many lanes as the input has numbers. In this case, the user may mean one number per lane, or all
-/// numbers for each lane.
+/// launch has the same number of lanes. In this case, the user may mean one number per lane, or all numbers for each
+/// lane.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
     let listed = matches!(values, Values::Text(text) if text.contains(','));
@@ -509,7 +511,7 @@ pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'
 /// Parses a size such as `8x8`.
 ///
 /// # Errors
-/// Returns an error if the text does not have this form.
+/// Returns an error if the text does not have the form of a size.
 pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
     sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; expected 64 or 8x8")))
@@ -540,7 +542,7 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
     found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-/// Returns the value of the choice that has this name, or `otherwise` if no name is given.
+/// Returns the value of the choice that has this name. If no name is given, returns `otherwise`.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.

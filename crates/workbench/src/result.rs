@@ -16,7 +16,8 @@ pub struct Expected {
     pub output: String,
     /// The expected numbers.
     pub values: Values,
-    /// Maximum absolute difference. If both `abs` and `rel` are 0, the bits must be equal, except that -0 equals +0.
+    /// Maximum absolute difference between a number and the expected number. If both `abs` and `rel` are 0, the bits
+    /// must be equal. As an exception, -0 equals +0.
     pub abs: f64,
     /// Maximum difference between a number and the expected number, as a multiple of the expected number.
     pub rel: f64,
@@ -31,7 +32,7 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// Report of the executed instructions and their exactness.
     pub report: Report,
-    /// After a run in lockstep, the number of instructions that the fast engine ran on each of its paths.
+    /// After a run in lockstep, the number of instructions that the fast engine ran on each path of this engine.
     pub shares: Shares,
     /// Problems that strict mode finds in the state at the program's end.
     pub findings: Vec<String>,
@@ -42,7 +43,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Returns the results of a run. They have not been compared with expected results.
+    /// Returns the results of a run. These results have not been compared with expected results.
     pub fn of(outcome: &dyn Outcome) -> RunResult {
         let (statistics, report) = (outcome.statistics(), outcome.report().clone());
         let findings = outcome.finding().into_iter().collect();
@@ -98,7 +99,8 @@ impl RunResult {
     }
 }
 
-/// The differences between two sets of numbers: the number of differences, and descriptions of the first differences.
+/// The differences between two sets of numbers. `Differences` has the number of differences, and descriptions of the
+/// first differences.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     count: usize,
@@ -198,7 +200,7 @@ pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<S
     Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
 }
 
-/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element; the
+/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element. The
 /// description uses this offset.
 pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
     let size = found.dtype.bytes();

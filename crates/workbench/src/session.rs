@@ -1,11 +1,11 @@
-//! Sessions. A session is a launch that is ready to run to its end on any engine, or to be inspected and executed step
-//! by step.
+//! Sessions. A session is a launch that is ready to run to its end on any engine. A session can also be inspected and
+//! executed step by step.
 //!
-//! A launch is divided into *groups*. A group consists of the lanes that share a program counter: a thread on R500, a
-//! wavefront on R700, a warp on Tesla. Groups run in a fixed order, and this order determines the results. On R500 and
-//! R700, the groups run one after another. On Tesla, blocks run one after another, and the warps of a block alternate
-//! as `reconverge_tesla::block` defines. A step of a group keeps the order: groups that come earlier in the order run
-//! first. So any sequence of steps to the end has the same results as [`Session::run`].
+//! A launch is divided into *groups*. A group consists of the lanes that share a program counter. A group is a thread
+//! on R500, a wavefront on R700, and a warp on Tesla. Groups run in a fixed order, and this order determines the
+//! results. On R500 and R700, the groups run one after another. On Tesla, blocks run one after another, and the warps
+//! of a block alternate as `reconverge_tesla::block` defines. A step of a group keeps the order, because groups that
+//! come earlier in the order run first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
 //! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
 //! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
@@ -30,21 +30,22 @@ use crate::error::Error;
 use crate::faults::{Kind, Word};
 use crate::trace::{self, Recorded, Sink};
 
-/// The results of a run. Arrays are created only when they are requested.
+/// The results of a run. Arrays are created only when a caller requests the arrays.
 pub trait Outcome: Send {
-    /// Returns the counts, as the machine's documentation defines them.
+    /// Returns the counts that the machine's documentation defines.
     fn statistics(&self) -> Statistics;
 
     /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each of its paths.
+    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each path of this
+    /// engine.
     fn shares(&self) -> Shares {
         Shares::default()
     }
 
-    /// Returns the problem that strict mode finds in the state at the program's end, if there is one. The results are
-    /// valid even if there is a problem.
+    /// Returns the problem that strict mode finds in the state at the program's end. Returns `None` if strict mode does
+    /// not find a problem. The results are valid even if strict mode finds a problem.
     fn finding(&self) -> Option<String> {
         None
     }
@@ -59,7 +60,7 @@ pub trait Outcome: Send {
     }
 }
 
-/// A launch of one machine that is ready to run. [`Session`] wraps it.
+/// A launch of one machine that is ready to run. [`Session`] wraps this launch.
 pub trait Ready: Any + Send + Sync {
     /// Returns a copy of the launch.
     fn copy(&self) -> Box<dyn Ready>;
@@ -127,7 +128,7 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns the words of flow state that are of one kind, for the group that runs next.
+    /// Returns the words of flow state that are of one kind. The words belong to the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
@@ -143,7 +144,8 @@ pub trait Inspect {
 
 /// A launch of one machine that is executed step by step. The default methods assume that groups run one after another.
 pub trait Steps: Inspect + Send + Sync {
-    /// Returns a copy, which can serve as a snapshot. The copy and the original share the state that does not change.
+    /// Returns a copy of the launch. The copy can serve as a snapshot. The copy and the original share the parts of the
+    /// state that do not change.
     fn copy(&self) -> Box<dyn Steps>;
 
     /// Returns the number of lanes of the launch, and the number of lanes of a group.
@@ -168,7 +170,7 @@ pub trait Steps: Inspect + Send + Sync {
         self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
-    /// Returns the flow state of a running group, or the final flow state of a group that ended recently.
+    /// Returns the flow state of a running group. If the group ended recently, returns the group's final flow state.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
     /// Returns the numbers that a group's lanes have in the launch.
@@ -183,8 +185,9 @@ pub trait Steps: Inspect + Send + Sync {
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
-    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
+    /// engine that the options state, the method uses this engine. Otherwise, the method steps one instruction at a
+    /// time.
     ///
     /// # Errors
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
@@ -216,14 +219,14 @@ pub trait Steps: Inspect + Send + Sync {
         None
     }
 
-    /// Exchanges the program. The next instruction is the first instruction of the new program that runs. The new
-    /// program must have the same number of words as the old program. Returns `false` if the program cannot be
+    /// Exchanges the program. The next instruction that the launch executes is an instruction of the new program. The
+    /// new program must have the same number of words as the old program. Returns `false` if the program cannot be
     /// exchanged.
     fn set_program(&mut self, _program: &Program) -> bool {
         false
     }
 
-    /// Returns `true` if it is certain that no group depends on the effects of earlier groups.
+    /// Returns `true` if groups certainly do not depend on the effects of earlier groups.
     fn is_independent(&self) -> bool {
         false
     }
@@ -238,8 +241,8 @@ pub trait Steps: Inspect + Send + Sync {
 /// Maximum number of ended groups whose final states are stored.
 const MOST_ENDED: usize = 256;
 
-/// The final states of the groups (on Tesla: blocks) that ended most recently, with their numbers. Copies of this value
-/// share the states.
+/// The final states of the groups that ended most recently, with the numbers of the groups. On Tesla, the states are
+/// the states of blocks. Copies of this value share the states.
 #[derive(Clone)]
 pub(crate) struct EndedGroups<T>(Arc<VecDeque<(usize, Arc<T>)>>);
 
@@ -336,16 +339,16 @@ pub struct RegisterClass {
     pub name: &'static str,
     /// Number of registers in the class.
     pub count: usize,
-    /// Names of the channels; empty if a register is a single word.
+    /// Names of the channels. The text is empty if a register is a single word.
     pub channels: &'static str,
     /// The number that [`Event::Write`] uses for the first register of the class. If registers have channels, each
-    /// channel has its own number, and this number is that of the first channel.
+    /// channel has its own number, and `first` is the number of the first channel.
     pub first: u32,
 }
 
 impl RegisterClass {
-    /// Returns the name of the register or channel that has this number in [`Event::Write`]: `$r3`, `R1.x`, `temp0.r`.
-    /// Returns `None` if the number belongs to another class.
+    /// Returns the name of the register or channel that has this number in [`Event::Write`], for example `$r3`, `R1.x`
+    /// or `temp0.r`. Returns `None` if the number belongs to another class.
     pub fn register_name(&self, number: u32) -> Option<String> {
         let width = self.channels.len().max(1);
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -370,7 +373,7 @@ pub struct Register {
     pub class: &'static str,
     /// Number of the register in the class.
     pub number: usize,
-    /// Index of the channel; 0 if a register is a single word.
+    /// Index of the channel. The index is 0 if a register is a single word.
     pub channel: usize,
 }
 
@@ -389,9 +392,9 @@ pub struct Space {
 /// of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
-    /// The launch: all lanes share one memory.
+    /// The launch has one memory. All lanes share this memory.
     Launch,
-    /// Each group (on Tesla: each block) has its own memory.
+    /// Each group has its own memory. On Tesla, each block has its own memory.
     Group,
     /// Each lane has its own memory.
     Lane,
@@ -409,13 +412,13 @@ pub enum GroupState {
     Ended,
 }
 
-/// How far [`Stepping::step`] executes a group.
+/// The extent to which [`Stepping::step`] executes a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stride {
     /// One instruction.
     Instruction,
-    /// At least one instruction. If this lane is inactive in the next instruction, further instructions until this lane
-    /// is active.
+    /// At least one instruction. If this lane is inactive in the next instruction, the step includes further
+    /// instructions until this lane is active.
     Lane(Lane),
 }
 
@@ -496,8 +499,8 @@ impl Session {
     }
 }
 
-/// A launch that is executed step by step. It has the methods of [`Steps`], and methods that execute a group or follow
-/// a lane.
+/// A launch that is executed step by step. `Stepping` has the methods of [`Steps`], and methods that execute a group or
+/// follow a lane.
 pub struct Stepping(Box<dyn Steps>);
 
 impl Deref for Stepping {
@@ -531,7 +534,7 @@ impl Stepping {
         self.view(group)?.issue()
     }
 
-    /// Returns why a lane of a running group is active or inactive in the group's next instruction.
+    /// Returns the reason why a lane of a running group is active or inactive in the group's next instruction.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         Some(self.view(group)?.why(lane))
     }
@@ -546,8 +549,9 @@ impl Stepping {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine supports this, the method uses
-    /// the engine that the options state. Otherwise, the method steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
+    /// engine that the options state, the method uses this engine. Otherwise, the method steps one instruction at a
+    /// time.
     ///
     /// # Errors
     /// Returns an error if the program traps. The trapping instruction then remains the next instruction. After

@@ -1,4 +1,4 @@
-//! The user's source of a program: its text, the line of each instruction, and its labels.
+//! The user's source of a program. The source has the text, the line of each instruction, and the labels.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub struct UserSource {
 }
 
 impl UserSource {
-    /// Creates the source of a program. `lines` has the address and the line number of each instruction, as the
-    /// assembler returns them.
+    /// Creates the source of a program. `lines` has the address and the line number of each instruction, in the form
+    /// that the assembler returns.
     pub fn new(isa: Isa, path: &Path, text: &str, lines: &[(u32, usize)]) -> UserSource {
         let mut places: Vec<(usize, u32)> = lines.iter().map(|(address, line)| (*line, *address)).collect();
         places.sort_unstable();
@@ -65,8 +65,8 @@ impl UserSource {
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
         // If no instruction starts at the address, for example inside an ALU group on several lines, the function
-        // returns the line of another instruction. This is the last instruction whose address is not greater than the
-        // requested address.
+        // returns the line of another instruction. The other instruction is the last instruction whose address is not
+        // greater than the requested address.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)
@@ -85,8 +85,7 @@ impl UserSource {
         self.labels.iter().find(|(_, line)| is_of(*line)).map(|(label, _)| label.as_str())
     }
 
-    /// Returns the address and the line number of an instruction: the first instruction in this line or in a later
-    /// line.
+    /// Returns the address and the line number of the first instruction in this line or in a later line.
     pub fn instruction_at(&self, line: usize) -> Option<(u32, usize)> {
         let at = self.places.partition_point(|(known, _)| *known < line);
         self.places.get(at).map(|(line, address)| (*address, *line))

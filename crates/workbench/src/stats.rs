@@ -30,24 +30,24 @@ reconverge_isa::choices! {
         Texture = "texture",
         /// Reads or writes memory.
         Memory = "memory",
-        /// Writes a result of the program: a pixel, a vertex or a parameter.
+        /// Writes a pixel, a vertex or a parameter as a result of the program.
         Output = "output",
-        /// Determines which lanes run next, and at which instruction.
+        /// Determines which lanes run next, and at which instruction these lanes continue.
         Flow = "flow",
         /// Any other instruction.
         Other = "other",
     }
 }
 
-/// Properties of a program's instructions that statistics need for counting. They come from the machine's tables and
-/// manual.
+/// Properties of a program's instructions that statistics need for counting. The properties come from the machine's
+/// tables and manual.
 #[derive(Clone, Debug)]
 pub struct Conventions {
     /// Class of each instruction, indexed by address.
     pub classes: LiteMap<u32, Class>,
     /// Instructions whose memory accesses are coalesced, indexed by address.
     pub accesses: LiteMap<u32, Access>,
-    /// The rule for coalescing. If the manual does not define such a rule, a message that says so.
+    /// The rule for coalescing. If the manual does not define such a rule, a message that the rule is missing.
     pub coalescing: Result<Coalescing, &'static str>,
     /// Instructions that access the banks of shared memory, indexed by address.
     pub banked: LiteMap<u32, BankedAccess>,
@@ -94,19 +94,21 @@ pub struct InstructionCounts {
     pub lanes: u64,
     /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
-    /// The cost of the side that runs first after a divergence at this instruction: the number of instructions that
-    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
+    /// The cost of the side that runs first after a divergence at this instruction. The cost is the number of
+    /// instructions that were issued to this side. The count of a divergence ends when lanes of both sides run together
+    /// again.
     pub taken_cost: u64,
-    /// The cost of the side that waits first after a divergence at this instruction: the number of instructions that
-    /// were issued to this side. The count of a divergence ends when lanes of both sides run together again.
+    /// The cost of the side that waits first after a divergence at this instruction. The cost is the number of
+    /// instructions that were issued to this side. The count of a divergence ends when lanes of both sides run together
+    /// again.
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Sum over all divergences at this instruction. For each divergence, the number of instructions that were issued
-    /// to the group between the divergence and its reconvergence is added.
+    /// Sum over all divergences at this instruction. The sum adds, for each divergence, the number of instructions that
+    /// were issued to the group between the divergence and its reconvergence.
     pub distance: u64,
-    /// Maximum number of instructions that were issued to the group between one divergence at this instruction and its
-    /// reconvergence.
+    /// The largest distance of a divergence at this instruction. The distance is the number of instructions that were
+    /// issued to the group between the divergence and its reconvergence.
     pub farthest: u64,
 }
 
@@ -171,8 +173,8 @@ struct Open {
 #[derive(Clone, Debug, Default)]
 struct Group {
     last: u32,
-    /// Divergences that have not reconverged. Each divergence splits a set of lanes, so there are at most as many
-    /// divergences as lanes.
+    /// Divergences that have not reconverged. Each divergence splits a set of lanes. So the number of divergences is at
+    /// most the number of lanes.
     open: Vec<Open>,
     depth: u64,
     counts: GroupCounts,
@@ -192,8 +194,8 @@ pub struct Profile {
     totals: Totals,
     classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
-    /// Whether the machine reports the depths of its stacks. If the machine does not, the profile counts push and pop
-    /// events.
+    /// Whether the machine reports the depths of its stacks. If the machine does not report the depths, the profile
+    /// counts push and pop events.
     announced: bool,
     accesses: Option<Accesses>,
     banks: Banks,
@@ -217,8 +219,8 @@ impl Profile {
         self
     }
 
-    /// Counts the memory accesses that are still pending. Must be called at the end of the run. During the run, the
-    /// accesses of an instruction are counted when the group issues its next instruction.
+    /// Counts the memory accesses that are still pending. The caller must call this method at the end of the run.
+    /// During the run, the profile counts the accesses of an instruction when the group issues its next instruction.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {
@@ -330,8 +332,8 @@ impl Profile {
     }
 
     /// Returns all counts as a JSON object, with the text of each instruction. `memory` is set if memory accesses were
-    /// recorded. `rule` describes how accesses are counted, or why they cannot be counted. If there are more than
-    /// [`MOST_GROUPS`] groups, the object does not have the counts of each group and block.
+    /// recorded. `rule` describes how accesses are counted, or why accesses cannot be counted. If more than
+    /// [`MOST_GROUPS`] groups ran, the object does not have the counts of each group and block.
     pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);
@@ -512,7 +514,7 @@ mod tests {
         assert_eq!((branch.reconverged, branch.not_cost, branch.taken_cost), (0, 1, 0));
     }
 
-    /// Conventions for the program of [`profile`], with memory accesses at 8 and 16.
+    /// Conventions for the program of [`profile`]. The instructions at 8 and 16 access memory.
     fn conventions() -> Conventions {
         let access = |store| Access { store, bytes: 4 };
         Conventions {
@@ -555,7 +557,7 @@ mod tests {
         for group in [0, 1] {
             profile.issues(group, &[8], mask(0xffff));
         }
-        // Events of the two groups alternate. Group 1 accesses only every second word.
+        // Events of the two groups alternate. Group 1 accesses only every second word of memory.
         for lane in 0..16u8 {
             let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
             profile.event(0, load(0x1000 + 4 * u32::from(lane)));

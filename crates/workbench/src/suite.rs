@@ -1,10 +1,10 @@
-//! The suite: programs for all three machines. `bench` runs these programs in addition to the kernels mandel and
+//! The suite of programs for all three machines. `bench` runs these programs in addition to the kernels mandel and
 //! collatz.
 //!
-//! A [`Problem`] is a computation. It has inputs, and a function in plain Rust that computes the expected outputs. A
-//! [`Workload`] is a program of one machine that solves a problem. It has a source in `kernels/` and a launch.
-//! [`WORKLOADS`] lists all workloads. `suite/problems.rs` has single computations, and `suite/patterns.rs` has problems
-//! that are typical of parallel programs.
+//! A [`Problem`] is a computation. A problem has inputs, and a function in plain Rust that computes the expected
+//! outputs. A [`Workload`] is a program of one machine that solves a problem. A workload has a source in `kernels/` and
+//! a launch. [`WORKLOADS`] lists all workloads. `suite/problems.rs` has single computations, and `suite/patterns.rs`
+//! has problems that are typical of parallel programs.
 
 mod patterns;
 mod problems;
@@ -37,7 +37,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Returns the inputs. They are the same in every run.
+    /// Returns the inputs. The inputs are the same in every run.
     pub fn inputs(&self) -> Inputs {
         (self.inputs)()
     }
@@ -72,7 +72,7 @@ impl Inputs {
 pub enum Rule {
     /// The words must be equal. Every operation of the problem is exact, or rounds in the same way on all machines.
     Exact,
-    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. Problems have this rule if
+    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. A problem has this rule if its
     /// programs compute approximate reciprocals and roots, or truncate products.
     Within {
         /// Absolute tolerance.
@@ -119,7 +119,8 @@ impl Workload {
     /// Returns a session that is ready to run the workload.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Both errors are defects of this
+    /// crate.
     pub fn prepare(&self) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch();
@@ -138,7 +139,7 @@ impl Workload {
     /// Returns the assembled program.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble, which is a defect of this crate.
+    /// Returns an error if the source does not assemble. A source that does not assemble is a defect of this crate.
     pub fn open(&self) -> Result<Opened, crate::open::OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
@@ -222,7 +223,8 @@ pub static WORKLOADS: &[Workload] = &[
 
 // ---- Launches
 
-/// Returns the inputs followed by `words` zeros, named `out`.
+/// Returns the inputs and an additional last input. The additional input has the name `out` and consists of `words`
+/// zeros.
 fn with_output(inputs: &Inputs, words: u32) -> Inputs {
     let mut all = inputs.clone();
     let words = words as usize;
@@ -275,7 +277,7 @@ fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> 
     }]
 }
 
-/// Returns the texture of 512 x 512 texels. The programs that use it read the texels around each pixel.
+/// Returns the texture of 512 x 512 texels. The programs that use this texture read the texels around each pixel.
 fn neighbours(inputs: &Inputs) -> Vec<TextureValues> {
     texture(inputs, "texels", 512, "nearest", "clamp_to_edge")
 }
@@ -295,7 +297,7 @@ fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
 }
 
-/// Returns a launch of R700 pixels. R0 holds the pixel positions, and the result is unsigned integers.
+/// Returns a launch of R700 pixels. R0 holds the pixel positions, and the result consists of unsigned integers.
 fn pixels(lanes: u32, row: u32, own: r700::Launch) -> Launch {
     let machine = r700::Launch {
         input: vec![r700::launch::InputValues { gpr: 0, values: positions(lanes, row) }],
@@ -341,7 +343,8 @@ fn picture_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     (neighbours(inputs), machine)
 }
 
-/// The inputs are vertex resources. Their order is that of the list, and the first input is resource 160.
+/// The inputs are vertex resources. The resources have the order of the list of inputs, and the first input is resource
+/// 160.
 fn fetched_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let resource = |(number, (_, array)): (u8, &(&str, Array))| {
         r700::launch::BufferValues::new(number, array.clone().into(), array.dtype.bytes() as u32)

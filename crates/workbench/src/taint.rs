@@ -1,21 +1,21 @@
 //! Tracks the exactness of the values that determine the behaviour of a program. [`Taint`] follows the values of each
-//! lane while a program runs. [`Taint`] needs the operands and results of each instruction, which the machine reports
+//! lane while a program runs. The machine reports the operands and results of each instruction to [`Taint`]
 //! ([`Machine::uses`]).
 //!
-//! A value has a grade of exactness. The grade of a value is the worst of four grades: those of the operation that
-//! computed the value, of the operation's operands, of the memory word that the operation read, and of the operation's
-//! predicate. Inputs are exact. A value is reported if an instruction reads the value in one of three roles ([`Role`]):
-//! to decide the flow, to compute an address, or to write an output. For each role, the report has the worst grade, and
-//! the first instruction that read a value of this grade.
+//! A value has a grade of exactness. The grade of a value is the worst of four grades: the grade of the operation that
+//! computed the value, the grade of the operation's operands, the grade of the memory word that the operation read, and
+//! the grade of the operation's predicate. Inputs are exact. A value is reported if an instruction reads the value in
+//! one of three roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the
+//! report has the worst grade, and the first instruction that read a value of this grade.
 //!
-//! * The reported grade is that of the value that is read. If an operation computes an output itself, the reported
-//!   grade includes the grade of the operation. Examples are an operation whose result is an output register, and an
-//!   atomic operation.
-//! * If a branch condition is inexact, the condition is reported. The grade of a value does not depend on the
-//!   conditions of the branches around its computation.
+//! * The reported grade is the grade of the value that the instruction reads. If an operation computes an output
+//!   itself, the reported grade includes the grade of the operation. Examples are an operation whose result is an
+//!   output register, and an atomic operation.
+//! * If a branch condition is inexact, the report has this condition. The grade of a value does not depend on the
+//!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
-//!   register files do not emit events, so it is unknown which lanes have written. After a conditional write to such a
-//!   file, the register has the worse of the old and the new grade.
+//!   register files do not emit events, so the written lanes are unknown. After a conditional write to such a file, the
+//!   register has the worse grade of the old grade and the new grade.
 //! * An indexed read has the worst grade in its register file. A read of the lanes of a quad has the worst grade among
 //!   the lanes of the quad. A vote has the worst grade among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
@@ -44,14 +44,14 @@ const SILENT: &str = "texture";
 /// Slot number of a write if an index selects the slot at run time.
 const SOMEWHERE: u32 = u32::MAX;
 
-/// The exactness of a value, and the operation that determined it.
+/// The exactness of a value, and the operation that determined this exactness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grade {
     /// The exactness of the value.
     pub fidelity: Fidelity,
-    /// Address of the instruction that determined the exactness; 0 if the value is exact.
+    /// Address of the instruction that determined the exactness. The address is 0 if the value is exact.
     pub pc: u32,
-    /// Name of the operation that determined the exactness; empty if the value is exact.
+    /// Name of the operation that determined the exactness. The name is empty if the value is exact.
     pub operation: &'static str,
 }
 
@@ -81,7 +81,7 @@ pub struct Reached {
     step: u64,
 }
 
-/// An instruction whose events have not all arrived.
+/// An instruction for which some events have not arrived.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     group: usize,
@@ -99,7 +99,7 @@ type Word = (Space, usize, u32);
 /// The grades of the slots of a register file, indexed by the slot's number. A slot has one grade per lane.
 type GradesOfFile = LiteMap<u32, Box<[Grade; LANES]>>;
 
-/// Follows values while a program runs. The events that it receives must include writes and memory accesses.
+/// Follows values while a program runs. The events that [`Taint`] receives must include writes and memory accesses.
 #[derive(Clone, Debug, Default)]
 pub struct Taint {
     uses: UsesAt,
@@ -122,7 +122,8 @@ impl Taint {
         Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }
     }
 
-    /// Returns the exactness of all values that were read in a role. Must be called at the end of the run.
+    /// Returns the exactness of all values that were read in a role. The caller must call this method at the end of the
+    /// run.
     pub fn finish(mut self) -> Exactness {
         self.complete();
         self.found
@@ -168,7 +169,7 @@ impl Taint {
             return;
         };
         // All operations of an instruction read their operands before any of the operations writes a result. Operations
-        // that only output values run last, because they output the results of the other operations.
+        // that only output values run last, because these operations output the results of the other operations.
         let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
             operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
@@ -311,7 +312,7 @@ impl Sink for Taint {
 /// The exactness of the values that were read in each role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// For each role and exactness, the first read of a value with this exactness in this role.
+    /// For each pair of a role and an exactness, the first read of a value with this exactness in this role.
     reached: LiteMap<(Role, Fidelity), Reached>,
     unknown: NumberSet,
 }

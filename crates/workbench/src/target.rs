@@ -1,4 +1,4 @@
-//! Targets: the machine, chip and program type that determine how words are interpreted.
+//! Targets. A target has the machine, chip and program type that determine how words are interpreted.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::program::Stage;
@@ -14,18 +14,18 @@ use thiserror::Error;
 pub struct Target {
     /// The machine.
     pub isa: Isa,
-    /// The chip, if it is stated.
+    /// The chip, if the user or the file states a chip.
     pub chip: Option<Chip>,
     /// The pipeline stage of programs that do not state a stage. The stage affects the meaning of some Tesla words.
     pub stage: Option<Stage>,
 }
 
-/// A chip, with the name by which a file or a user states it.
+/// A chip, with the name that a file or a user states for this chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// The stated name.
     pub name: String,
-    /// The chip as the machine's crate represents it.
+    /// The chip in the form that the machine's crate uses.
     pub model: Model,
 }
 
@@ -90,7 +90,7 @@ pub enum TargetError {
     /// The program exceeds a limit.
     #[error(transparent)]
     Exceeded(Exceeded),
-    /// The machine is unknown. Contains another way to state the machine, for the message.
+    /// The machine is unknown. The field describes another way to state the machine, for the message.
     #[error("unknown machine; state it with --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
     /// The chip belongs to another machine.
@@ -136,7 +136,7 @@ impl Target {
         Target { isa, chip: None, stage: None }
     }
 
-    /// Returns a target. The target has a chip if `chip` names one.
+    /// Returns a target. The target has a chip if `chip` names a chip.
     ///
     /// # Errors
     /// Returns an error if the chip belongs to another machine or is unknown.
@@ -175,7 +175,7 @@ impl Target {
         [first, other].iter().map(|target| target.chip_name().map(str::to_owned)).collect()
     }
 
-    /// Returns the name by which the chip was stated.
+    /// Returns the chip's name as the file or the user states this name.
     pub fn chip_name(&self) -> Option<&str> {
         self.chip.as_ref().map(|chip| chip.name.as_str())
     }

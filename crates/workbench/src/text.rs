@@ -33,7 +33,7 @@ impl<'a> Source<'a> {
         self.expanded.as_ref().map_or(self.text, |expanded| &expanded.text)
     }
 
-    /// Returns the machine that the source states, if any.
+    /// Returns the machine that the source states. Returns `None` if the source does not state a machine.
     pub fn isa(&self) -> Option<Isa> {
         isa_of_source(self.plain())
     }
@@ -41,7 +41,8 @@ impl<'a> Source<'a> {
     /// Assembles the source for the machine of `target`.
     ///
     /// # Errors
-    /// Returns every error in the source. If the source states another machine than `target`, this is also an error.
+    /// Returns every error in the source. A source that states another machine than the machine of `target` is also an
+    /// error.
     pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
         let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
             let one = |diagnostic| match &self.expanded {
@@ -84,7 +85,8 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
 /// Assembles a source text for the machine of `target`. The text cannot include files.
 ///
 /// # Errors
-/// Returns every error in the source. If the source states another machine than `target`, this is also an error.
+/// Returns every error in the source. A source that states another machine than the machine of `target` is also an
+/// error.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     Source::new(source, &Given::default())?.assemble(target)
 }
@@ -111,7 +113,7 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     target.machine().assemble(target, source).map_err(advised)
 }
 
-/// If an error is about a chip of another machine or about an unknown machine, adds a hint to the error.
+/// If an error is about a chip of another machine or about an unknown machine, the function adds a hint to the error.
 fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
     if let Some(other) = named("unknown chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
@@ -137,7 +139,8 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
 /// the state, registers and stack on R700, and the code address, registers and memory on Tesla.
 ///
 /// # Errors
-/// Returns a description of the first difference, or an error if the machine does not have the program's type.
+/// Returns a description of the first difference. Also returns an error if the machine does not have the program's
+/// type.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default());
@@ -150,11 +153,11 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 }
 
 /// Converts an image to text and back, once in the default style and once with all additions. The programs must be
-/// equal. The shared data must also be equal, and the data of the container that the machine's texts contain (on Tesla,
-/// all of this data).
+/// equal. The shared data must also be equal. The container's data must be equal as far as the machine's texts contain
+/// this data. Tesla's texts contain all data of the container.
 ///
 /// # Errors
-/// Returns a description of the first difference, or an error if the machine does not have a program's type.
+/// Returns a description of the first difference. Also returns an error if the machine does not have a program's type.
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
     for style in

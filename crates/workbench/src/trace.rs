@@ -4,20 +4,20 @@ use reconverge_simt::{Event, Mask, Observer, Watch};
 
 /// Receives the events of a run, in the order in which the instructions are issued.
 pub trait Sink {
-    /// Receives several consecutive instructions of a group that were issued. All of these instructions have the same
+    /// Receives several instructions that a group issued one after another. All of these instructions have the same
     /// active lanes.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
-    /// Receives an event other than an issue.
+    /// Receives an event that is not an issue.
     fn event(&mut self, group: usize, event: Event);
 
     /// If this sink only writes a trace, returns the trace writer of the sink. The engine then encodes flow events
-    /// directly, which is faster than a call per event.
+    /// directly. Direct encoding is faster than one call per event.
     fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
         None
     }
 
-    /// Returns whether [`Sink::depth`] should be called.
+    /// Returns whether the caller should call [`Sink::depth`].
     fn wants_depths(&self) -> bool {
         false
     }

@@ -27,9 +27,9 @@ pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
 }
 
-/// Adds the context to a trap of `program`, which is a program of `opened`. `session` is the launch before it runs. The
-/// text of an instruction comes from the user's source, or from the listing if the source does not contain the
-/// instruction.
+/// Adds the context to a trap of `program`, which is a program of `opened`. `session` is the launch in its state before
+/// the run. The text of an instruction comes from the user's source, or from the listing if the source does not contain
+/// the instruction.
 pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: &Session, options: &Options) {
     let target = opened.target.for_program(&opened.image, program);
     let source = opened.user_source(program, Path::new(""));
@@ -61,8 +61,8 @@ pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: 
     trapped.nearest = trapped.access.as_ref().and_then(|access| nearest(access, &stepping, group, lane));
 }
 
-/// Returns the registers that occur in a text, in order: `R3`, `temp[3]`, `$r3`. `$r2d` and `$r4q` stand for two and
-/// four registers.
+/// Returns the registers that occur in a text, in order. Examples are `R3`, `temp[3]` and `$r3`. `$r2d` stands for two
+/// registers, and `$r4q` stands for four registers.
 fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> {
     let mut found: Vec<(String, Vec<Register>)> = Vec::new();
     for (at, _) in text.char_indices() {
@@ -93,7 +93,7 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
     found
 }
 
-/// Describes the buffer that is nearest to an invalid access, and the distance between the two.
+/// Describes the buffer that is nearest to an invalid access, and the distance between this buffer and the access.
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
     let missed = |range: &Range<u64>| match () {

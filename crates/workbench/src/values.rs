@@ -1,11 +1,11 @@
 //! Loads the numbers of an input from a file, or from text in the launch. Also determines the type of the numbers.
 //!
 //! The rule for types is the same for all machines. If the type of numbers is stated, the numbers keep this type. The
-//! type is stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
+//! type can be stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
 //! depends on the input that uses the numbers. An input of floats uses `f32` ([`Values::load_float`]). An input of any
-//! type uses `f32` if a number has a fraction, and otherwise `i32` or `u32` ([`Values::load_plain`]). [`Files::typed`]
-//! receives the type that this rule chose. An input of one fixed type converts all numbers to this type
-//! ([`Values::load_as`]).
+//! type uses `f32` if a number has a fraction. Otherwise, this input uses `i32` or `u32` ([`Values::load_plain`]).
+//! [`Files::typed`] receives the type that this rule chose. An input of one fixed type converts all numbers to this
+//! type ([`Values::load_as`]).
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use thiserror::Error;
 
 use crate::array::{Array, ArrayError, Dtype};
 
-/// The source of numbers: nested lists, or a text. The text is the name of a file (`.npy`, `.npz:NAME`, `.json`,
-/// `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
+/// The source of numbers, which is nested lists or a text. The text is the name of a file (`.npy`, `.npz:NAME`,
+/// `.json`, `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
@@ -34,7 +34,7 @@ pub enum Values {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypedList {
-    /// Name of the type: `f32`, `u32` and so on, or `bits`.
+    /// Name of the type, for example `f32` or `u32`, or the name `bits`.
     pub r#type: String,
     /// Nested lists of the numbers.
     pub list: serde_json::Value,
@@ -190,10 +190,10 @@ impl Values {
         ValuesError::Content { place: place.to_owned(), what: self.what().to_owned(), error }
     }
 
-    /// Loads the numbers and converts them to `dtype`.
+    /// Loads the numbers and converts the numbers to `dtype`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. If `dtype` cannot hold one of the numbers, this is also an error.
+    /// See [`ValuesError`]. A number that `dtype` cannot hold is also an error.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, .. } = self.load(place, files)?;
         if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
@@ -205,9 +205,9 @@ impl Values {
         array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
 
-    /// Loads the numbers for an input of 32-bit floats. If the numbers do not have a stated type, they become `f32`.
-    /// Numbers of 64 bits, and numbers of less than 32 bits from files, also become `f32`. If `integers` is set, `i32`
-    /// and `u32` from files keep their bits.
+    /// Loads the numbers for an input of 32-bit floats. Numbers without a stated type become `f32`. Numbers of 64 bits,
+    /// and numbers of less than 32 bits from files, also become `f32`. If `integers` is set, `i32` and `u32` from files
+    /// keep their bits.
     ///
     /// # Errors
     /// See [`ValuesError`]. Raw bytes without a type are also an error.
@@ -233,11 +233,11 @@ impl Values {
         Ok(Loaded { array, ..loaded })
     }
 
-    /// Loads the numbers as the bytes that a program's memory holds. If the numbers have a stated type, they keep this
-    /// type. Otherwise, the type is `i32`, `u32` or `f32`.
+    /// Loads the numbers as the bytes that a program's memory holds. If the numbers have a stated type, the numbers
+    /// keep this type. Otherwise, the type is `i32`, `u32` or `f32`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
+    /// See [`ValuesError`]. A number without a stated type that does not fit into 32 bits is also an error.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
         // Raw bytes without a type remain bytes.
@@ -298,7 +298,7 @@ impl Wanted {
 
 enum Kind<'a> {
     Npy(&'a str),
-    /// A `.npz` file, and the name of an array in it.
+    /// A `.npz` file, and the name of an array in this file.
     Npz(&'a str, Option<&'a str>),
     Json(&'a str),
     /// A file of raw numbers.
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// A [`Files`] with one file. It records each type that was chosen for numbers without a stated type.
+    /// A [`Files`] with one file. `One` records each type that was chosen for numbers without a stated type.
     struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
 
     impl Files for One {

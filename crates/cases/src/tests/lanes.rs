@@ -1,6 +1,6 @@
 //! Lanes do not depend on each other. On every engine, a subset of the lanes of a case must return the same results as
-//! these lanes return in a run of all lanes. In a run of a subset, other instructions diverge, and the lanes have other
-//! positions in their group.
+//! in a run of all lanes. In a run of a subset, other instructions diverge, and the lanes have other positions in their
+//! group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -139,7 +139,8 @@ impl Lanes for TeslaCase {
     }
 }
 
-/// Results of an R700 lane. They state whether the lane was killed, and contain the lane's exports with their targets.
+/// Results of an R700 lane. The results state whether the lane was killed, and contain the lane's exports with their
+/// targets.
 type Exports = (bool, Vec<(ExportKind, u16, [u32; 4], u8)>);
 
 fn exports(outcome: &Outcome) -> Vec<Exports> {
@@ -218,8 +219,8 @@ impl Lanes for LlvmCase {
     }
 }
 
-/// Runs all lanes together, and then runs each of the sets of lanes. Fails if the results of a lane in the two runs
-/// differ.
+/// Runs all lanes together, and then runs each of the sets of lanes. Fails if a lane has different results in the run
+/// of all lanes and in the run of a set.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {
@@ -238,14 +239,14 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
     Ok(())
 }
 
-/// Returns three sets of lanes: one lane, a quarter of the lanes, and half of the lanes. The number of the case
-/// determines which lanes these are.
+/// Returns three sets of lanes. The sets have one lane, a quarter of the lanes, and half of the lanes. The number of
+/// the case determines the lanes of each set.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
 }
 
-/// Returns sets of lanes: first each single lane, and then consecutive sets of 16 and of 32 lanes.
+/// Returns sets of lanes. The first sets are the single lanes. Consecutive sets of 16 lanes and of 32 lanes follow.
 fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
     [1, 16, 32].into_iter().flat_map(move |size| {
         (0..count).step_by(size).map(move |first| (first..count.min(first + size)).collect())

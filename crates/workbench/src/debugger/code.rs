@@ -1,29 +1,29 @@
 //! Formats instructions and addresses. If the user's source contains an instruction, the text and labels of the
 //! instruction come from the user's source.
 //!
-//! All front ends print instructions and addresses with these functions. The listing shows the labels of the source too
-//! ([`relabelled`]).
+//! All front ends print instructions and addresses with these functions. The listing also shows the labels of the
+//! user's source ([`relabelled`]).
 
 use super::Debugger;
 use crate::listing::Line;
 use crate::source::UserSource;
 
 impl Debugger {
-    /// Returns the instruction at an address in one line. The text is that of the user's source, if the source contains
-    /// the instruction, or else that of the listing.
+    /// Returns the instruction at an address in one line. If the user's source contains the instruction, the text comes
+    /// from the source. Otherwise, the text comes from the listing.
     pub fn instruction(&self, address: u32) -> String {
         let own = self.source.as_ref().and_then(|source| source.instruction(address));
         own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
     }
 
-    /// Returns an address with its line in the user's source: `0x38, collatz.s:14`.
+    /// Returns an address with its line in the user's source, for example `0x38, collatz.s:14`.
     pub fn placed(&self, address: u32) -> String {
         let place = self.source_place(address).map(|place| format!(", {place}"));
         self.spelled(address) + &place.unwrap_or_default()
     }
 
-    /// Returns an address with its label in the user's source: `0x78 (next)`. If the address does not have a label,
-    /// returns the address with its line number: `0x50 (:20)`.
+    /// Returns an address with its label in the user's source, for example `0x78 (next)`. If the address does not have
+    /// a label, returns the address with its line number, for example `0x50 (:20)`.
     pub fn named(&self, address: u32) -> String {
         let name = self.source.as_ref().and_then(|source| {
             let label = source.label_of(address).map(str::to_owned);
@@ -52,7 +52,7 @@ pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line>
     lines
 }
 
-/// Returns the text with some words replaced: each word for which `renamed` returns a new word. A word consists of
+/// Replaces each word of the text for which `renamed` returns a new word, and returns the new text. A word consists of
 /// letters, digits and `_`.
 fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
     let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';

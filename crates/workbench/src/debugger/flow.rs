@@ -8,9 +8,9 @@
 //! | R700 | `entry N active LANES`, `entry N break LANES`, `counter loop N VALUE`, `predicate LANES` |
 //! | Tesla | `token N mask LANES`, `token N address ADDRESS`, `token N type TYPE` |
 //!
-//! Stack entries are numbered from the innermost entry on, as in the output of the command `stack`. The file
-//! `flow/faults.rs` of each machine defines how a change affects the lanes. On Tesla, a predicate is the ordinary
-//! register `$c0`.
+//! Stack entries are numbered from the innermost entry to the outermost entry, as in the output of the command `stack`.
+//! The file `flow/faults.rs` of each machine defines how a change affects the lanes. On Tesla, a predicate is the
+//! ordinary register `$c0`.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::faults::{Kind, Word};
 /// The types of the entries on Tesla's token stack. In flow state, types are numbered from 1 in this order.
 const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON", "JOINAT"];
 
-/// Names of R500's predicate bits: the four channels of the predicate register, and the ALU result.
+/// Names of R500's predicate bits. These bits are the four channels of the predicate register, and the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
 /// Names of flow state. The arguments of the command `set` begin with one of these names if the command changes flow
@@ -49,7 +49,7 @@ pub(super) fn meant(word: &str) -> Option<&'static str> {
 }
 
 /// Returns R500's branch counters as text. Each line has a counter value and the lanes whose counter has this value.
-/// The smallest value comes first, because it belongs to the innermost branch.
+/// The smallest value comes first, because the smallest value belongs to the innermost branch.
 pub(super) fn branch_counters(debugger: &Debugger) -> String {
     if debugger.stepping().current() != Some(debugger.group()) {
         return String::new();
@@ -67,8 +67,8 @@ pub(super) fn branch_counters(debugger: &Debugger) -> String {
 /// Changes flow state of the selected group, and returns the new value as text.
 ///
 /// # Errors
-/// Returns an error if the machine or the group does not have this flow state, or if the selected group is not the
-/// group that runs next.
+/// Returns an error if the machine or the group does not have this flow state. Also returns an error if the selected
+/// group is not the group that runs next.
 pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, String> {
     let group = debugger.group();
     let runs = debugger.stepping().current();
@@ -170,8 +170,8 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                 return Err(format!("{isa} has no loop counters: {}", fits(isa)));
             }
             let mut words = debugger.stepping().words(Kind::LoopCounter);
-            // Users number loops from the innermost loop on. R700 lists its counters in this order, but R500 lists its
-            // frames from the outermost loop on.
+            // Users number loops from the innermost loop to the outermost loop. R700 lists its counters in this order.
+            // R500 lists its frames in the opposite order.
             if isa == Isa::R500 {
                 words.reverse();
             }
@@ -220,8 +220,8 @@ fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }
 
-/// Converts the number of a stack entry. The given number counts from the innermost entry, and the result counts from
-/// the outermost entry.
+/// Converts the number of a stack entry. The given number counts from the innermost entry. The returned number counts
+/// from the outermost entry.
 fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
     let count = debugger.stepping().stack(debugger.group()).len();
     let at = numeral(number)? as usize;

@@ -1,8 +1,9 @@
-//! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
+//! Formulas over the state of a group. Examples are `$r3@5 + 1`, `temp0.x@3 * 2` and `g[0x10] == 7 && $r1 > 2`.
 //!
 //! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. A memory space that is
-//! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register is an
-//! unsigned integer unless the other operand is a float (`1.5`) or negative (`-1`).
+//! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register in an
+//! operation is a float if the other operand is a float (`1.5`), and a signed integer if the other operand is negative
+//! (`-1`). In all other cases, the register is an unsigned integer.
 
 use std::fmt;
 
@@ -40,8 +41,8 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// A binary operator. The parser takes the first operator in this list that matches the text, so a longer operator
-    /// comes before an operator that is its prefix.
+    /// A binary operator. The parser takes the first operator in this list that matches the text. So an operator that
+    /// is the start of a longer operator comes after the longer operator.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -65,8 +66,8 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is that of C, except
-    /// that comparisons bind looser than bit operators.
+    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is the order in C
+    /// with one exception: bit operators bind tighter than comparisons.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -167,8 +168,8 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// Returns the lanes for which a formula without a lane is evaluated: the active lanes, or all lanes if the group
-    /// has ended.
+    /// Returns the lanes for which a formula without a lane is evaluated. These lanes are the active lanes, or all
+    /// lanes if the group has ended.
     fn lanes(&self) -> Mask {
         match (self.stepping.issue(self.group), self.stepping.state(self.group)) {
             (Some(issue), _) => issue.mask,
@@ -182,8 +183,8 @@ impl Formula {
     /// Parses a formula. The launch determines the names of registers and memory spaces, and the number of lanes.
     ///
     /// # Errors
-    /// Returns an error if the text is not a formula, is too long, or names a register, lane or space that does not
-    /// exist.
+    /// Returns an error if the text is not a formula or is too long. Also returns an error if the text names a
+    /// register, lane or space that does not exist.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
         if text.trim().is_empty() {
             return Err("a formula is missing".to_owned());
@@ -209,7 +210,7 @@ impl Formula {
         self.root.is_of_a_lane()
     }
 
-    /// If the formula is a single register, returns the register, and also the lane if the formula names a lane.
+    /// If the formula is a single register, returns this register. If the formula names a lane, also returns this lane.
     pub fn register(&self) -> Option<(Register, Option<Lane>)> {
         match &self.root {
             Tree::Register(register, lane, _) => Some((*register, *lane)),
@@ -218,7 +219,7 @@ impl Formula {
     }
 
     /// If the formula is a single word of memory, returns the memory space, the lane and the address of the word. If
-    /// the formula does not name a lane, the returned lane is `lane`.
+    /// the formula does not name a lane, the function returns `lane` as the lane.
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
         let lane = named.unwrap_or(lane);
@@ -226,10 +227,11 @@ impl Formula {
     }
 
     /// Returns `None` if the formula is false for all active lanes. Otherwise, returns the first active lane for which
-    /// the formula is true, or `Some(None)` if the formula does not depend on the lane.
+    /// the formula is true. If the formula does not depend on the lane, returns `Some(None)` instead of this lane.
     ///
     /// # Errors
-    /// Returns an error if the formula cannot be evaluated for an active lane and is not true for any active lane.
+    /// Returns an error if the formula is not true for any active lane, and the evaluation of the formula fails for at
+    /// least one active lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -245,8 +247,8 @@ impl Formula {
         failed.map_or(Ok(None), Err)
     }
 
-    /// Returns the left operand if the formula is a comparison, and otherwise the formula. A message about a failed
-    /// comparison shows the value of the left operand.
+    /// If the formula is a comparison, returns the left operand. Otherwise, returns the whole formula. A message about
+    /// a failed comparison shows the value of the left operand.
     pub(super) fn compared(&self) -> Formula {
         let root = match &self.root {
             Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,
@@ -479,7 +481,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Counts one operand or operator, and returns an error if there are too many.
+    /// Counts one operand or operator. Returns an error if the formula has too many operands and operators.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {
@@ -567,7 +569,7 @@ impl<'a> Parser<'a> {
             let all: Vec<&str> = spaces.iter().map(|space| space.name).collect();
             return Err(format!("unknown memory `{name}`; expected one of {}", all.join(", ")));
         }
-        // The name may continue with an index or a channel: `temp[3].r`, `R1.x`.
+        // The name of a register may continue with an index or a channel: `temp[3].r`, `R1.x`.
         if self.rest.starts_with('[') {
             self.word(|letter| letter.is_ascii_digit() || letter == '[' || letter == ']');
         }
@@ -579,7 +581,7 @@ impl<'a> Parser<'a> {
         Ok(Tree::Register(register, self.lane()?, self.debugger.has_float_registers()))
     }
 
-    /// Parses `@LANE`, if it is present.
+    /// Parses `@LANE`, if `@LANE` is present.
     fn lane(&mut self) -> Result<Option<Lane>, String> {
         if !self.rest.starts_with('@') {
             return Ok(None);

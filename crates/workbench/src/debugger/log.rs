@@ -1,4 +1,5 @@
-//! Texts of log stops. A log stop prints its text instead of stopping the debugger: `n is {$r3@5}, lanes {lanes}`.
+//! Texts of log stops. A log stop prints its text instead of stopping the debugger. An example of a text is `n is
+//! {$r3@5}, lanes {lanes}`.
 
 use reconverge_simt::Lane;
 
@@ -26,7 +27,7 @@ impl LogText {
     /// braces is a formula. `{{` and `}}` are literal braces.
     ///
     /// # Errors
-    /// Returns an error if a brace is unmatched, or if its content is not a formula.
+    /// Returns an error if a brace is unmatched, or if the text between two braces is not a formula.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<LogText, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -57,7 +58,7 @@ impl LogText {
         Ok(LogText(pieces))
     }
 
-    /// Returns the text with each formula replaced by its value for a lane of a group.
+    /// Returns the text in which values replace the formulas. The values belong to a lane of a group.
     pub(super) fn written(&self, debugger: &Debugger, group: usize, lane: Lane) -> String {
         let here = debugger.here(group);
         let piece = |piece: &LogPiece| match piece {

@@ -1,5 +1,5 @@
-//! The debugger that all front ends use. It runs a launch forward and backward in steps. Front ends can set stops and
-//! query the state.
+//! The debugger that all front ends use. The debugger runs a launch forward and backward in steps. Front ends can set
+//! stops and query the state.
 //!
 //! [`Debugger`] runs the launch, [`command`] executes command lines, and [`stop`] decides when the launch stops. The
 //! terminal, scripts and the debug adapter use these modules. To go backward, the debugger restores an earlier snapshot
@@ -44,8 +44,8 @@ use stop::{Stops, Why as Reason};
 /// Number of instructions between two snapshots.
 const INTERVAL: u64 = 2048;
 
-/// Maximum number of snapshots. When the debugger exceeds this maximum, it drops every second snapshot and doubles the
-/// interval between snapshots.
+/// Maximum number of snapshots. When the debugger exceeds this maximum, the debugger drops every second snapshot and
+/// doubles the interval between snapshots.
 const MOST_SNAPSHOTS: usize = 256;
 
 /// Maximum number of texts from log stops that are stored until [`Debugger::take_logs`] is called.
@@ -76,8 +76,8 @@ pub enum Halt {
     Interrupted,
 }
 
-/// A manual change of state. The debugger stores the change with its step. If the debugger goes back before that step
-/// and then forward again, it repeats the change.
+/// A manual change of state. The debugger stores the change with the step at which the user made the change. If the
+/// debugger goes back before that step and then forward again, the debugger repeats the change at that step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A change of a register.
@@ -152,12 +152,13 @@ pub struct Debugger {
     changes: Vec<(u64, Change)>,
     /// The digest of the state that `mark` has stored.
     marked: Option<u64>,
-    /// Called at regular intervals during a movement. If it returns `true`, the movement ends early.
+    /// The debugger calls this function at regular intervals during a movement. If the function returns `true`, the
+    /// movement ends early.
     pub interrupt: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
 impl Debugger {
-    /// Creates a debugger for a launch before its first instruction.
+    /// Creates a debugger for a launch. The debugger stands before the first instruction of the launch.
     ///
     /// # Errors
     /// Returns an error if the launch cannot be stepped, or if the program does not have a listing.
@@ -217,7 +218,7 @@ impl Debugger {
         Debugger { source, lines, ..self }
     }
 
-    /// Returns the program's source, if it is known.
+    /// Returns the program's source, if the source is known.
     pub fn source(&self) -> Option<&UserSource> {
         self.source.as_ref()
     }
@@ -288,7 +289,7 @@ impl Debugger {
         self.lane
     }
 
-    /// Returns the trap that ended the launch, if any.
+    /// Returns the trap that ended the launch. Returns `None` if no trap ended the launch.
     pub fn trap(&self) -> Option<&str> {
         self.trap.as_deref()
     }
@@ -321,7 +322,7 @@ impl Debugger {
         self.stepping.lanes(0).len().max(self.stepping.lanes(self.group).len())
     }
 
-    /// Returns the next instruction of the selected group, and its lanes.
+    /// Returns the next instruction of the selected group, and the lanes that execute this instruction.
     pub fn issue(&self) -> Option<Issue> {
         match self.stepping.state(self.group) {
             GroupState::Running => self.stepping.issue(self.group),
@@ -336,8 +337,8 @@ impl Debugger {
     }
 
     /// Returns the address of the instruction that a word names. The word is an address, a label of the source or the
-    /// listing, or a source line as `:LINE` or `FILE:LINE`. If the source line does not contain an instruction, the
-    /// function uses the next line that contains an instruction.
+    /// listing, or a source line. A source line has the form `:LINE` or `FILE:LINE`. If the source line does not
+    /// contain an instruction, the function uses the next source line that contains an instruction.
     ///
     /// # Errors
     /// Returns an error if the word does not name an instruction.
@@ -400,8 +401,8 @@ impl Debugger {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a hash of the current state. The hash covers the step, memory, the outputs so far, and the registers,
-    /// flow state and stacks of all running groups.
+    /// Returns a hash of the current state. The hash covers the step, the memory and the outputs so far. The hash also
+    /// covers the registers, flow state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -445,7 +446,7 @@ impl Debugger {
         }
     }
 
-    /// Returns all bytes of a memory space. If the space consists of buffers, returns their bytes.
+    /// Returns all bytes of a memory space. If the space consists of buffers, returns the bytes of the buffers.
     fn contents(&self, space: &str, group: usize, lane: Lane) -> Vec<u8> {
         let buffers = self.stepping.buffers(space, group, lane);
         let read = |address: u64, count: usize| {
@@ -506,7 +507,7 @@ impl Debugger {
         None
     }
 
-    /// If a manual change has left the group that runs next without active lanes, ends this group. No instruction runs,
+    /// Ends the group that runs next if a manual change has left this group without active lanes. No instruction runs,
     /// so the step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
@@ -522,8 +523,8 @@ impl Debugger {
         None
     }
 
-    /// Stores a trap, and returns its message with the instruction and the line of the user's source. The debugger
-    /// stays at the step before the trapping instruction.
+    /// Stores a trap, and returns the trap's message with the instruction and the line of the user's source. The
+    /// debugger stays at the step before the trapping instruction.
     fn trapped(&mut self, error: Error) -> Halt {
         let text = match error {
             Error::Trap(mut trapped) => {
@@ -577,7 +578,7 @@ impl Debugger {
         Halt::Budget
     }
 
-    /// Returns the first stop that is reached in the current state, and stores the texts of the log stops that are
+    /// Returns the first stop that is reached in the current state. Also stores the texts of the log stops that are
     /// reached.
     fn reached(&mut self) -> Option<Reason> {
         let (mut stops, mut logs) = (std::mem::take(&mut self.stops), std::mem::take(&mut self.logs));
@@ -592,8 +593,8 @@ impl Debugger {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes `count` instructions of the selected group. Instructions of other groups also run if they come earlier
-    /// in the order of issue.
+    /// Executes `count` instructions of the selected group. Instructions of other groups also run if these instructions
+    /// come earlier in the order of issue.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
@@ -623,8 +624,8 @@ impl Debugger {
         self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
 
-    /// Executes instructions until the selected group runs next and `there` returns `true`, or until the group has
-    /// ended.
+    /// Executes instructions until the selected group runs next and `there` returns `true`. Also stops when the
+    /// selected group has ended.
     fn run_group(&mut self, budget: u64, there: impl Fn(&Debugger) -> bool) -> Halt {
         let group = self.group;
         let ended = |debugger: &Debugger| debugger.stepping.state(group) == GroupState::Ended;
@@ -704,7 +705,8 @@ impl Debugger {
         }
     }
 
-    /// Repeats the manual changes of the current step. This is necessary when the launch reaches a step again.
+    /// Repeats the manual changes of the current step. The repetition is necessary when the launch reaches a step
+    /// again.
     fn change_again(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let now = self.position;
@@ -716,7 +718,7 @@ impl Debugger {
 
     // ---- Backward
 
-    /// Goes forward or backward to a step. The instruction of this step has not run yet in the new state.
+    /// Goes forward or backward to a step. The debugger stops before the instruction of this step runs.
     pub fn go_to(&mut self, position: u64) -> Halt {
         let from = self.snapshots.partition_point(|(at, _)| *at <= position).saturating_sub(1);
         if position < self.position {
@@ -740,10 +742,10 @@ impl Debugger {
         self.change_again();
     }
 
-    /// Goes back to the most recent earlier step at which `there` returns `true` or a stop is reached.
+    /// Goes back to the most recent earlier step at which `there` returns `true` or the debugger reaches a stop.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // The replayed steps would produce the texts of log stops a second time, so the debugger drops the texts of the
-        // replay.
+        // The replayed steps would produce the texts of log stops a second time. So the debugger drops the texts that
+        // the replayed steps produce.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;
@@ -809,18 +811,18 @@ impl Debugger {
         Halt::There
     }
 
-    /// Returns in a few words why a lane of the group runs or does not run: `parked at 0x48: branch`.
+    /// Returns a short reason why a lane of the group runs or does not run, for example `parked at 0x48: branch`.
     pub fn why_short(&self, lane: Lane) -> String {
         self.reason(lane).0
     }
 
-    /// Returns in a sentence why a lane of the group runs or does not run.
+    /// Returns a sentence that states why a lane of the group runs or does not run.
     pub fn why(&self, lane: Lane) -> String {
         self.reason(lane).1
     }
 
     /// Returns the reason why a lane of the group runs or does not run. The first text states the reason in a few
-    /// words, and the second text in a sentence.
+    /// words. The second text states the reason in a sentence.
     fn reason(&self, lane: Lane) -> (String, String) {
         let both = |few: &str, more: &str| (few.to_owned(), more.to_owned());
         match self.stepping.state(self.group) {
@@ -864,7 +866,7 @@ impl Debugger {
         self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
-    /// Returns the innermost row of the group's stack that contains `lane` and from which the lanes continue at `pc`.
+    /// Returns the innermost row of the group's stack that contains `lane` and whose lanes continue at `pc`.
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))

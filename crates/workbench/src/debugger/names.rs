@@ -1,4 +1,4 @@
-//! Parses registers, lanes, memory spaces and numbers in command lines and formulas, and formats register values.
+//! Parses registers, lanes, memory spaces and numbers in command lines and formulas. Also formats register values.
 
 use reconverge_isa::source::closest;
 use reconverge_simt::{Lane, Mask};
@@ -40,7 +40,7 @@ pub(super) fn bits(word: &str) -> Option<u32> {
     }
 }
 
-/// Parses a number as [`bits`] does. The error message has examples of valid numbers.
+/// Parses a number in the same way as [`bits`]. The error message has examples of valid numbers.
 pub(super) fn word_of(word: &str) -> Result<u32, String> {
     bits(word).ok_or_else(|| format!("expected a 32-bit number such as 7, 0x1f, -3 or 0.5, found `{word}`"))
 }
@@ -51,7 +51,7 @@ pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
     lane.map(Lane).ok_or_else(|| format!("`{word}` is not a lane of 0 to {}", debugger.width() - 1))
 }
 
-/// Parses a set of lanes of the group: `0-3,8`, `all`, `none`, or a bit mask with the prefix 0x.
+/// Parses a set of lanes of the group. The set has the form `0-3,8`, `all`, `none`, or a bit mask with the prefix 0x.
 pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> {
     let all = Mask::first(debugger.stepping().lanes(debugger.group()).len());
     if let Some(digits) = word.strip_prefix("0x") {
@@ -133,7 +133,8 @@ pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> St
     }
 }
 
-/// Parses a register, and a lane after `@` if present. `@any` has the same meaning as no lane.
+/// Parses a register. If `@` follows the register, also parses the lane after `@`. `@any` has the same meaning as no
+/// lane.
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
@@ -156,13 +157,13 @@ pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, 
     })
 }
 
-/// Formats 32 bits in three notations: hexadecimal, signed integer, float.
+/// Formats 32 bits as a hexadecimal number, as a signed integer and as a float.
 pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
 
-/// Formats the value of a register. The function formats `$c` as flags and `$a` as 16 bits. For all other registers,
-/// the format is that of [`shown`].
+/// Formats the value of a register. The function formats `$c` as flags and `$a` as 16 bits. [`shown`] formats all other
+/// registers.
 pub fn shown_in(register: Register, value: u32) -> String {
     match register.class {
         "$c" => format!("{value:#x}  {}", flags(value)),
@@ -177,8 +178,9 @@ const MOST_REPEATED: usize = 100;
 /// Shortens every text between backticks in a message.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // Parts with odd numbers are between backticks, so they quote the user. If the user's text contains a backtick,
-        // parts with even numbers may quote the user instead. So parts with even numbers also have a limit.
+        // A part with an odd number is text between backticks, so this part quotes the user's text. If the user's text
+        // itself contains a backtick, a part with an even number may also quote the user's text. So the parts with even
+        // numbers also have a limit.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),

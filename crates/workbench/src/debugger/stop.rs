@@ -1,4 +1,4 @@
-//! Stops: the conditions under which a debugger stops.
+//! Stops. A stop is a condition under which the debugger stops.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,8 +12,8 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. The parser takes the first sign in this list that matches the text, so a longer sign
-    /// comes before a sign that is its prefix.
+    /// A comparison of two values. The parser takes the first sign in this list that matches the text. So a sign that
+    /// is the start of a longer sign comes after the longer sign.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -46,7 +46,7 @@ impl Relation {
 /// The kind of event at which a stop is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
-    /// The instruction at an address is next.
+    /// The next instruction is the instruction at an address.
     Address(u32),
     /// Lanes of a group diverge, resume or reconverge.
     Flow(FlowChange),
@@ -56,7 +56,7 @@ pub enum On {
     Change(Watched),
     /// An instruction stores to a byte address, in any memory space.
     Store(u32),
-    /// Every instruction. Such a stop needs a condition.
+    /// Every instruction. A stop of this kind needs a condition.
     Always,
 }
 
@@ -118,7 +118,8 @@ pub enum Hits {
 }
 
 impl Hits {
-    /// Parses `3`, a comparison such as `== 3` or `>= 3`, or `% 3`, which stands for every third hit.
+    /// Parses a restriction on hits. The text is a number such as `3`, a comparison such as `== 3` or `>= 3`, or `% 3`.
+    /// The text `% 3` stands for every third hit.
     pub fn parse(text: &str) -> Option<Hits> {
         let text = text.trim();
         if let Some(every) = text.strip_prefix('%') {
@@ -144,13 +145,13 @@ impl Hits {
 /// Restrictions on a stop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Only {
-    /// Stops only in this group.
+    /// The stop takes effect only in this group.
     pub group: Option<usize>,
     /// Stops only if this formula is true. A formula without a lane must be true for at least one active lane.
     pub condition: Option<Formula>,
-    /// Stops only at these hits.
+    /// The stop takes effect only at these hits.
     pub hits: Option<Hits>,
-    /// Prints this text instead of stopping.
+    /// The debugger prints this text instead of stopping.
     pub log: Option<LogText>,
 }
 
@@ -165,8 +166,8 @@ pub struct Stop {
     pub only: Only,
     /// The text of the command that set the stop.
     pub text: String,
-    /// Steps at which the stop was reached so far, including the steps whose hits [`Only::hits`] excludes. Because the
-    /// steps are stored, a hit has the same number when the launch is replayed.
+    /// Steps at which the stop was reached so far, including the steps whose hits [`Only::hits`] excludes. The number
+    /// of a hit follows from the stored steps. So when the launch is replayed, each hit gets the same number again.
     reached: BTreeSet<u64>,
     /// First step at which the condition could not be evaluated. The debugger reports the failure only at this step,
     /// not at later steps.
@@ -222,8 +223,8 @@ impl Stops {
         }
     }
 
-    /// Returns the values of the watched registers and memory ranges, each with the number of the stop that watches
-    /// them.
+    /// Returns the values of the watched registers and memory ranges. Each entry has the number of the stop that
+    /// watches the values of the entry.
     pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
         let watched = self.stops.iter().filter_map(|stop| match stop.on {
             On::Change(watched) => Some((stop.number, watched.value(stepping, group))),
@@ -292,7 +293,7 @@ impl Stops {
     }
 }
 
-/// A stop that is reached, before its hits are counted.
+/// A reached stop whose hits are not counted yet.
 struct Reached {
     group: usize,
     /// The lane for which the condition is true, if the condition depends on a lane.
@@ -363,7 +364,7 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 reconverge_isa::choices! {
     /// A change of the set of lanes that run. Commands and the filters of debug clients use the names of these changes.
     pub enum FlowChange {
-        /// Lanes diverge: some lanes run first, and the other lanes wait.
+        /// Lanes diverge. Some lanes run first, and the other lanes wait.
         Diverge = "diverge",
         /// Waiting lanes resume. The lanes that ran until then wait or have ended.
         Resume = "resume",

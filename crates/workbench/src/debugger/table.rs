@@ -37,7 +37,7 @@ impl Notation {
         }
     }
 
-    /// Returns the next notation, cyclically.
+    /// Returns the notation that follows in the cycle of notations.
     pub const fn next(self) -> Notation {
         match self {
             Notation::Hex => Notation::Signed,

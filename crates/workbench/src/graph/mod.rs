@@ -40,7 +40,7 @@ pub struct Block {
     pub rows: Vec<Row>,
     /// The counts of the block's first instruction. Only `diverged` is the sum over all instructions of the block.
     pub counts: Option<InstructionCounts>,
-    /// Number of times that a waiting lane passed the block without executing it.
+    /// Number of times that a waiting lane passed the block without executing the block.
     pub waiting: u64,
 }
 
@@ -53,7 +53,8 @@ pub struct Row {
     pub text: String,
     /// Whether lanes may diverge at the instruction.
     pub diverges: bool,
-    /// If lanes reconverge at the instruction, the manual's name of the flow construct that ends there.
+    /// The manual's name of the flow construct that ends at the instruction. `None` if lanes do not reconverge at the
+    /// instruction.
     pub reconverges: Option<&'static str>,
 }
 
@@ -66,9 +67,9 @@ pub struct Way {
     pub to: usize,
     /// Kind of the edge, such as a jump or a call.
     pub kind: EdgeKind,
-    /// Number of lanes that took the edge. A lane takes the edge if it executes the last instruction of `from` and then
-    /// the first instruction of `to`, or if it passes along the edge while it waits. So the sum over all edges into a
-    /// block is the number of lanes that execute or pass the block.
+    /// Number of lanes that took the edge. A lane takes the edge if the lane executes the last instruction of `from`
+    /// and then the first instruction of `to`. A waiting lane takes the edge if the lane passes along the edge while
+    /// the lane waits. So the sum over all edges into a block is the number of lanes that execute or pass the block.
     pub lanes: Option<u64>,
 }
 
@@ -116,7 +117,7 @@ impl Row {
 }
 
 impl Way {
-    /// Returns the label of the edge: its kind and its number of lanes.
+    /// Returns the label of the edge. The label has the edge's kind and number of lanes.
     fn label(&self) -> String {
         match self.lanes {
             None => self.kind.name().to_owned(),
@@ -188,7 +189,8 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // If several edges have the same source and target, the first of these edges gets all of the lanes.
+                // If several edges have the same source and target, the first of these edges gets all lanes that went
+                // from the source to the target.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
@@ -213,8 +215,8 @@ impl Drawing {
     }
 }
 
-/// Splits the instructions of a graph into basic blocks. Control enters a block only at its first instruction, and
-/// leaves the block only at its last instruction.
+/// Splits the instructions of a graph into basic blocks. Control enters a block only at the block's first instruction.
+/// Control leaves the block only at the block's last instruction.
 fn parts(graph: &Graph) -> Vec<&[Node]> {
     let mut arrivals: HashMap<u32, usize> = HashMap::new();
     for edge in graph.nodes.iter().flat_map(|node| &node.next) {
@@ -229,8 +231,8 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts of a run. There is one count per instruction, and one count per pair of instructions that a lane executed
-/// consecutively.
+/// Counts of a run. Each instruction has a count. Each pair of instructions that a lane executed consecutively also has
+/// a count.
 #[derive(Clone, Debug)]
 pub struct Passages {
     /// The counts per instruction.
@@ -246,13 +248,13 @@ impl Passages {
         Passages { profile: Profile::new(width), ways: HashMap::new(), last: HashMap::new() }
     }
 
-    /// Returns the number of lanes that executed the instruction at `from` and, as the next instruction, the
-    /// instruction at `to`.
+    /// Returns the number of lanes that executed the instruction at `to` directly after the instruction at `from`.
     pub fn lanes(&self, from: u32, to: u32) -> u64 {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// Returns every pair of instructions that a lane executed consecutively, with the number of such lanes.
+    /// Returns every pair of instructions that a lane executed consecutively, with the number of lanes that executed
+    /// this pair.
     pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }
@@ -280,7 +282,8 @@ impl Passages {
     }
 }
 
-/// Number of lanes on each edge between two instructions, and number of waiting lanes that passed each instruction.
+/// Number of lanes on each edge between two instructions. Also the number of waiting lanes that passed each
+/// instruction.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ways: HashMap<(u32, u32), u64>,

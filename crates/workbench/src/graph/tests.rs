@@ -132,15 +132,15 @@ fn lanes_are_counted_on_the_ways_that_they_took() {
     assert_eq!(drawing.blocks[0].counted().unwrap(), "executed 2, lanes 8, diverged 0");
 }
 
-/// Lane 3 leaves the loop at 8, and waits while the other lanes iterate. Lane 3 continues at 64 without executing the
-/// instructions between 8 and 64. In the same way, lanes that skip one side of the if wait while the other lanes
-/// execute that side.
+/// Lane 3 leaves the loop at address 8, and waits while the other lanes iterate. Lane 3 continues at address 64 without
+/// executing the instructions between 8 and 64. In the same way, lanes that skip one side of the `if` wait while the
+/// other lanes execute this side.
 #[test]
 fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
     let mut counts = Passages::new(4);
     counts.issues(0, &[0, 8], Mask(0b1111));
     counts.issues(0, &[16, 24, 32], Mask(0b0011));
-    // Lane 2 waits after it has executed 8, and continues at 56. No edge leads from 8 to 56.
+    // Lane 2 executes the instruction at address 8, waits, and continues at address 56. No edge leads from 8 to 56.
     counts.issues(0, &[56], Mask(0b0111));
     counts.issues(0, &[64, 72], Mask(0b1111));
     let drawing = drawing(Some(&counts));
@@ -149,7 +149,7 @@ fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
         let to = block(name);
         drawing.edges.iter().filter(|way| way.to == to).filter_map(|way| way.lanes).sum()
     };
-    // One edge leads from 56 to 8, and another from 8 to 64.
+    // One edge leads from 56 to 8, and another edge leads from 8 to 64.
     assert_eq!((into("0x40"), drawing.blocks[block("0x40")].counts.unwrap().lanes), (4, 4));
     assert_eq!(
         (into("0x8"), drawing.blocks[block("0x8")].counted().unwrap()),

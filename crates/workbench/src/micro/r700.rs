@@ -91,8 +91,8 @@ const fn counted(clause: &'static str, name: &'static str, body: &'static str) -
     Row::new(Isa::R700, &COUNTED, name, body).clause(clause)
 }
 
-/// Sets the address register. A clause that reads the address register must also write the address register, at least
-/// two ALU groups before the read.
+/// Sets the address register. A clause that reads the address register must also write the address register. The
+/// write must come at least two ALU groups before the read.
 const ADDRESS: &str = "0 x: MOVA_INT _.x, R4.x\n1 x: MOV R7.x, R2.x";
 
 #[rustfmt::skip]

@@ -8,8 +8,8 @@ use super::{Frame, Row};
 /// every lane. `$r17` is a float that is equal in all lanes. Every fourth float in `$r19` is zero. `$r20` to `$r23` are
 /// addresses in global memory. `$r20` addresses contiguous words, `$r21` addresses one word for all lanes, `$r22`
 /// addresses words that are scattered over 64 KiB, and `$r23` addresses contiguous units of 16 bytes. `$a1` to `$a3`
-/// are offsets in shared memory: of contiguous words, of one word for all lanes, and of scattered words. `$c1` is true
-/// in odd lanes, `$c2` is true in all lanes, and `$c3` is true in no lane.
+/// are offsets in shared memory. `$a1` addresses contiguous words, `$a2` addresses one word for all lanes, and `$a3`
+/// addresses scattered words. `$c1` is true in odd lanes, `$c2` is true in all lanes, and `$c3` is true in no lane.
 static COMPUTE: Frame = Frame {
     before: "
 .chip sm_13

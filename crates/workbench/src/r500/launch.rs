@@ -1,8 +1,8 @@
 //! Launches of R500: the fields of a launch file, and the sessions that run launches.
 //!
-//! If a launch does not have the table `[ctm]`, lanes are pixels. Its inputs are initial values of temporaries, and its
-//! outputs are the render targets. If a launch has the table `[ctm]`, the program runs over a domain of index pairs and
-//! accesses typed buffers. [`super::vertex`] has the launches of vertex programs.
+//! If a launch does not have the table `[ctm]`, lanes are pixels. The inputs of the launch are initial values of
+//! temporaries, and the outputs of the launch are the render targets. If a launch has the table `[ctm]`, the program
+//! runs over a domain of index pairs and accesses typed buffers. [`super::vertex`] has the launches of vertex programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ use crate::values::{Files, Values};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of lanes that share a program counter. The default is the number of the chip.
+    /// Number of lanes that share a program counter. By default, the chip determines the number.
     pub group_width: Option<usize>,
     /// Number of frames of the loop stack (default: the recommended number for the flow-control mode).
     pub loop_stack: Option<usize>,
@@ -59,7 +59,7 @@ pub struct Launch {
     pub address_stack: Option<usize>,
     /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// The lanes that can prevent the jump of a BREAK: the lanes of the loop (`frame`), or all lanes (`all`).
+    /// The lanes that can prevent the jump of a BREAK. These are the lanes of the loop (`frame`), or all lanes (`all`).
     pub inhibit_scope: Option<String>,
     /// Initial values of temporaries.
     #[serde(default)]
@@ -93,7 +93,7 @@ pub struct InputValues {
 pub struct ConstantValues {
     /// Number of the constant, 0 to 255.
     pub number: u8,
-    /// One to four numbers: the channels of the constant.
+    /// One to four numbers, which are the channels of the constant.
     pub values: Values,
 }
 
@@ -101,7 +101,7 @@ pub struct ConstantValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
-    /// The two sizes of the domain: along i and along j.
+    /// The two sizes of the domain, first along i and then along j.
     pub domain: Vec<u32>,
     /// The first value of i and the first value of j.
     #[serde(default)]
@@ -123,7 +123,7 @@ pub struct CtmValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// Number of the buffer: input 0 to 15, output 0 to 3.
+    /// Number of the buffer, 0 to 15 for an input and 0 to 3 for an output.
     pub number: u8,
     /// Element format: `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2` or `FLOAT32_4`.
     pub format: String,
@@ -137,13 +137,14 @@ pub struct BufferValues {
     pub values: Option<Values>,
 }
 
-/// Parameters of conditional execution. It depends on a comparison whether the program runs.
+/// Parameters of conditional execution. The result of a comparison decides whether the program runs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionalValues {
     /// The comparison: `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL` or `ALWAYS`.
     pub test: String,
-    /// When the comparison takes place: when the program ends (`DPP`), or before the program is scheduled (`PE`).
+    /// When the comparison takes place. With `DPP`, the comparison takes place when the program ends. With `PE`, the
+    /// comparison takes place before the program is scheduled.
     pub location: String,
     /// The value that is compared if `location` is `PE`.
     #[serde(default)]
@@ -350,8 +351,8 @@ impl Launch {
     }
 }
 
-/// Checks before the run that every texture unit from which the program fetches has a texture. Returns an error for the
-/// first texture unit without a texture.
+/// Before the run, checks that every texture unit from which the program fetches has a texture. Returns an error for
+/// the first texture unit without a texture.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -429,7 +430,7 @@ impl Ready for Pixels {
 
 /// The results of a launch over pixels.
 pub struct PixelsOutcome {
-    /// The results as the machine's crate returns them.
+    /// The results in the form that the machine's crate returns.
     pub outcome: outputs::Outcome,
 }
 
@@ -470,7 +471,7 @@ impl Outcome for PixelsOutcome {
 struct PixelSteps(Run, EndedGroups<Group>);
 
 impl PixelSteps {
-    /// Returns a group that is running, or a group that has ended and is still stored.
+    /// Returns a running group, or an ended group whose state is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -693,7 +694,7 @@ struct PairSteps {
 }
 
 impl PairSteps {
-    /// Returns a group that is running, or a group that has ended and is still stored.
+    /// Returns a running group, or an ended group whose state is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.run.group() {
             Some((running, group)) if running == number => Some(group),

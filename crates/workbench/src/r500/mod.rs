@@ -149,8 +149,8 @@ impl Machine for R500 {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// Programs of R500 do not have malformed parts. The text can represent every word, and an undefined code is
-    /// reported only when it executes.
+    /// Programs of R500 do not have malformed parts. The text can represent every word. An undefined code is reported
+    /// only when the code executes.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }

@@ -29,7 +29,7 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
     })
 }
 
-/// Classifies the instructions of a vertex program: output, ALU, or other.
+/// Classifies the instructions of a vertex program. The classes are output, ALU and other.
 pub(super) fn of_vertex(program: &Program) -> Result<Conventions, TargetError> {
     let setup = pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
     let classes = setup.slots().filter_map(|(slot, loaded)| {

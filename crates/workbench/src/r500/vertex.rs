@@ -112,7 +112,7 @@ impl Outcome for VerticesOutcome {
 struct VertexSteps(Run, EndedGroups<Group>);
 
 impl VertexSteps {
-    /// Returns a group that is running, or a group that has ended and is still stored.
+    /// Returns a running group, or an ended group whose state is still stored.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -165,8 +165,8 @@ impl Steps for VertexSteps {
 /// This launch does not have memory spaces. Vertices read only inputs and constants.
 impl Inspect for VertexSteps {
     fn registers(&self) -> Vec<RegisterClass> {
-        // In events, the registers of all register files have numbers from one sequence. The order of the register
-        // files is the order here.
+        // In events, one sequence of numbers covers the registers of all register files. In this sequence, the register
+        // files have the order of the list below.
         let mut first = 0;
         let mut class = |name, count| {
             let class = RegisterClass { name, count, channels: "xyzw", first };

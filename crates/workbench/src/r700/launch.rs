@@ -1,4 +1,4 @@
-//! Launches of R700 and R600: the fields of a launch file, and the sessions that run launches.
+//! Launches of R700 and R600. This file has the fields of a launch file, and the sessions that run launches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ use crate::values::{Files, Values};
 pub struct Launch {
     /// Address of the first control-flow instruction, in 64-bit words.
     pub start: Option<u32>,
-    /// NUM_GPRS: number of registers per lane (default: as stated by the program's file).
+    /// NUM_GPRS: number of registers per lane (default: the number that the program's file states).
     pub gprs: Option<u8>,
-    /// STACK_SIZE: number of stack entries (default: as stated by the program's file).
+    /// STACK_SIZE: number of stack entries (default: the number that the program's file states).
     pub stack: Option<u32>,
     /// NUM_CLAUSE_TEMP_GPRS: number of clause temporaries.
     pub clause_temps: Option<u8>,
@@ -63,8 +63,8 @@ pub struct Launch {
     /// SQ_VTX_SEMANTIC registers, starting with register 0.
     #[serde(default)]
     pub semantics: Vec<u8>,
-    /// The value 1 for each lane inside the primitive, and the value 0 for each lane outside (default: all lanes are
-    /// inside).
+    /// The value 1 for each lane inside the primitive, and the value 0 for each lane outside the primitive (default:
+    /// all lanes are inside).
     pub covered: Option<Values>,
     /// Initial contents of the scatter buffer.
     pub scatter: Option<Values>,
@@ -297,7 +297,7 @@ impl Launch {
 }
 
 /// Returns the stage of the program. If the launch states a stage, returns this stage. Otherwise, returns the stage
-/// that the program's file states, or the pixel stage if the file states none.
+/// that the program's file states. If the file does not state a stage, returns the pixel stage.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let stages = [("pixel", Stage::Pixel), ("vertex", Stage::Vertex), ("geometry", Stage::Geometry)];
     if let Some(name) = &request.common.stage {
@@ -490,7 +490,7 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// Returns an error in strict mode if the program reads the constant file, but neither the source nor the launch
+    /// In strict mode, returns an error if the program reads the constant file, but neither the source nor the launch
     /// sets the constant file.
     fn has_constants(&self, options: &Options) -> Result<(), Error> {
         let environment = &self.launch.environment;
@@ -568,7 +568,7 @@ struct WaveSteps {
 }
 
 impl WaveSteps {
-    /// Returns a wavefront that is running, or a wavefront that has ended and is still stored.
+    /// Returns a running wavefront, or an ended wavefront whose state is still stored.
     fn wave(&self, group: usize) -> Option<&Wave> {
         match self.current() == Some(group) {
             true => Some(self.run.wave()),
@@ -576,7 +576,7 @@ impl WaveSteps {
         }
     }
 
-    /// Returns the machine's number of a register, or `None` if the launch does not have the register.
+    /// Returns the machine's number of a register. Returns `None` if the launch does not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         // The clause temporaries (class T) have the highest register numbers.
@@ -660,8 +660,8 @@ impl Inspect for WaveSteps {
         vec![space("scatter"), space("global")]
     }
 
-    /// Addresses are byte addresses. The bytes of the global registers are ordered by register, then by component, then
-    /// by lane.
+    /// Addresses are byte addresses. The bytes of the global registers are ordered first by register, then by
+    /// component, and then by lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
         let words: &[u32] = match space {
@@ -768,7 +768,7 @@ impl Inspect for WaveSteps {
 
 /// Results of a launch, with the element type in which exports are shown.
 pub struct WavesOutcome {
-    /// The results as the machine's crate returns them.
+    /// The results in the form that the machine's crate returns.
     pub outcome: outcome::Outcome,
     output_type: Dtype,
 }

@@ -128,7 +128,7 @@ impl Machine for R700 {
         all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
     }
 
-    /// The address determines what the words are: control flow, a slot of an ALU group, or a fetch.
+    /// The address determines whether the words are control flow, a slot of an ALU group, or a fetch.
     fn explain_at(
         &self,
         target: &Target,
@@ -179,8 +179,8 @@ impl Machine for R700 {
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Words that are not a program often decode as instructions. So the words count as a program only if they
-        // export something, have no malformed parts, and have no findings for a control-flow word.
+        // Words that are not a program often decode as instructions. So the words count as a program only if the words
+        // contain an export, have no malformed parts, and have no findings for a control-flow word.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {
@@ -274,7 +274,8 @@ fn needs(chip: Chip, program: &Program) -> Needs {
     Needs { registers: Some(registers_needed(&code)), stack }
 }
 
-/// Returns warnings if a source declares fewer registers or fewer stack entries than its instructions need.
+/// Returns warnings if a source declares fewer registers than its instructions need, or fewer stack entries than its
+/// instructions need.
 fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     let declared = &program.resources;
     if declared.registers.is_none() && declared.stack.is_none() {
@@ -385,7 +386,7 @@ fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), St
     Ok(())
 }
 
-/// Returns the directives that describe a program. [`directive`] parses them.
+/// Returns the directives that describe a program. [`directive`] parses these directives.
 fn directives(program: &Program) -> String {
     let mut text = String::new();
     if let Some(stage) = program.stage {

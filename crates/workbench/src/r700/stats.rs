@@ -1,4 +1,4 @@
-//! Classifies R700 instructions for counting: control-flow instructions, ALU groups and fetches.
+//! Classifies R700 instructions for counting. The instructions are control-flow instructions, ALU groups and fetches.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;

@@ -71,8 +71,8 @@ fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> 
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // The lane waits for the innermost loop that the lane has entered. This is correct because a lane that has left
-        // an outer loop does not enter an inner loop.
+        // The lane waits for the innermost loop that the lane has entered. A lane that has left an outer loop does not
+        // enter an inner loop, so the innermost loop is the correct loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,
@@ -87,8 +87,8 @@ fn is_loop(isa: Isa, row: &StackRow) -> bool {
     }
 }
 
-/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result also has the
-/// lanes that have left the loop, and the lanes that wait for the next iteration.
+/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result also has two
+/// more sets: the lanes that have left the loop, and the lanes that wait for the next iteration.
 fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static str, [u32; 2])> {
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {

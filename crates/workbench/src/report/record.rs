@@ -67,12 +67,12 @@ impl<T: Eq + Hash + Clone> Numbers<T> {
     }
 }
 
-/// Returns the number of elements of `list` that these indices need: the highest index plus one.
+/// Returns the number of elements of `list` that these indices need. This number is the highest index plus one.
 fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
 
-/// A step: an instruction that is issued to a group.
+/// A step. A step is an instruction that is issued to a group.
 #[derive(Clone, Copy, Debug)]
 struct RecordedStep {
     group: i32,
@@ -130,7 +130,8 @@ pub(super) struct Recorder {
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// The registers of each group before the group's first step. They are stored as writes at that step.
+    /// The registers of each group before the group's first step. The recorder stores these registers as writes at that
+    /// step.
     initial: RegisterWrites,
     writes: RegisterWrites,
     registers_until: Option<usize>,
@@ -169,7 +170,8 @@ impl Recorder {
         self.width
     }
 
-    /// Runs to the end or to the maximum number of steps. Returns the error that ended the run, if any.
+    /// Runs to the end or to the maximum number of steps. Returns the error that ended the run. Returns `None` if no
+    /// error ended the run.
     pub(super) fn run(&mut self) -> Option<Error> {
         loop {
             let group = self.stepping.current()?;
@@ -229,8 +231,8 @@ impl Recorder {
         }
     }
 
-    /// Records the registers of a group before the group's first step. A register is recorded if it occurs in the
-    /// program's text, or if its value is not 0.
+    /// Records the registers of a group before the group's first step. A register is recorded if the register occurs in
+    /// the program's text, or if the register's value is not 0.
     fn start(&mut self, group: usize, step: i32) {
         for class in self.stepping.registers() {
             for number in 0..class.count {
@@ -263,7 +265,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with as much of the recorded data as the limit on its size allows.
+    /// Returns the report. The report has as much of the recorded data as the limit on the report's size allows.
     ///
     /// # Errors
     /// Returns an error if the report exceeds the limit on its size even without any steps.
@@ -343,7 +345,7 @@ impl Recorder {
     }
 }
 
-/// Compresses numbers by run-length encoding. Each run is a pair: the number, and how often it repeats.
+/// Compresses numbers by run-length encoding. Each run is a pair of a number and the length of the run.
 fn runs(numbers: &[i32]) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     for number in numbers {

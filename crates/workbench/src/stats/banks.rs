@@ -7,7 +7,7 @@
 //! In one pass of a write, each bank serves one address. Lanes that write to the same address count as one write. If a
 //! lane accesses more than 32 bits, each 32 bits are a separate request.
 //!
-//! The guide does not define which word is broadcast, and which address of a bank is served. Here, the memory
+//! The guide does not define which word the memory broadcasts, and which address each bank serves. Here, the memory
 //! broadcasts the word that most of the remaining lanes read, and a bank serves the address of the lowest lane.
 
 use foldhash::{HashMap, HashMapExt as _};
@@ -39,7 +39,7 @@ pub struct BankedAccess {
 pub struct BankCounts {
     /// Number of requests. A request is the access of a half-warp in which at least one lane accesses shared memory.
     pub requests: u64,
-    /// Number of passes that serve these requests. Without conflicts, the number of passes is equal to the number of
+    /// Number of passes that serve the requests. Without conflicts, the number of passes is equal to the number of
     /// requests.
     pub passes: u64,
     /// Maximum number of passes that served one request.
@@ -196,7 +196,7 @@ mod tests {
         // Two passes broadcast one word each.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
-        // Three lanes read one word, which is broadcast. Each remaining lane reads another bank.
+        // Three lanes read one word. The memory broadcasts this word. Each remaining lane reads another bank.
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn bytes_of_a_word_conflict_unless_the_word_is_broadcast() {
-        // Guide, 8-bit access: in each of four banks, four lanes read different bytes.
+        // The guide's example of 8-bit access. In each of four banks, four lanes read different bytes.
         assert_eq!(read_passes(&lanes(1)), 4);
         assert_eq!(write_passes(&lanes(1)), 4);
         assert_eq!(write_passes(&[8; 16]), 1, "lanes that write to one address are one write");

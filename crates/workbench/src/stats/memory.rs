@@ -1,4 +1,5 @@
-//! Counts how the memory coalesces the accesses of a group. The machine's manual defines the rule.
+//! Counts the transactions into which the memory coalesces the accesses of a group. The machine's manual defines the
+//! rule.
 //!
 //! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. The
 //! access of each half-warp is one request. The memory serves a request in transactions of 32, 64 or 128 bytes. The

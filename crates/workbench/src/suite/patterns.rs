@@ -1,5 +1,5 @@
-//! Problems that are typical of parallel programs: tree reduction, a sparse matrix, a graph, a grid, text search, and a
-//! radix sort.
+//! Problems that are typical of parallel programs. The problems are tree reduction, a sparse matrix, a graph, a grid,
+//! text search, and a radix sort.
 
 use crate::array::{Array, Dtype};
 
@@ -53,7 +53,7 @@ pub(super) static SPMV: Problem = problem(
     },
 );
 
-/// The lists are concatenated. Returns the index of the first element of each list, and then the number of all
+/// Returns the index of the first element of each list in the concatenation of all lists, and then the number of all
 /// elements.
 fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0];
@@ -74,7 +74,7 @@ const FRONTIER: u32 = 4;
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
 /// The step of [`BFS`] in the other direction. Each vertex without a level searches its neighbours for a vertex of the
-/// frontier. Edges are undirected, so the result is the same as that of [`BFS`].
+/// frontier. Edges are undirected, so the result equals the result of [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
 /// Returns a graph as lists of neighbours. A search from four vertices has set the levels of all vertices up to the

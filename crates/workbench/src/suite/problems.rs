@@ -1,5 +1,5 @@
-//! The problems of the suite. Each problem has inputs, which are the same in every run, and a function in plain Rust
-//! that computes the expected outputs.
+//! The problems of the suite. Each problem has inputs, and a function in plain Rust that computes the expected outputs.
+//! The inputs are the same in every run.
 
 use crate::array::{Array, Dtype};
 
@@ -222,7 +222,7 @@ pub(super) static TABLE16: Problem = problem(
 );
 
 /// Performs 64 table look-ups per lane. The first look-up depends on the lane's number, and each later look-up depends
-/// on the look-up before it. An index of the table has `bits` bits.
+/// on the previous look-up. An index of the table has `bits` bits.
 fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
     let steps = |lane: u32| {
         let (mut c, mut n) = (u32::MAX, lane);
@@ -342,8 +342,8 @@ fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: u
 
 const FRAGMENTS: u32 = 1 << 19;
 
-/// Planes of the texture coordinates, followed by planes of the normal's components. Three numbers define a plane: its
-/// value at (0, 0), its change with x, and its change with y. All three numbers are exact.
+/// Planes of the texture coordinates, and then planes of the normal's components. Three numbers define a plane: the
+/// value at (0, 0), the change of the value with x, and the change of the value with y. All three numbers are exact.
 pub(super) const PLANES: [[f32; 3]; 5] = [
     [0.25, 0.004_882_812_5, 0.000_976_562_5],
     [0.125, 0.000_976_562_5, 0.007_812_5],

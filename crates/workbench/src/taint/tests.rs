@@ -209,7 +209,8 @@ fn a_lane_that_a_condition_leaves_out_keeps_what_it_had() {
         found.worst(Flow).unwrap().grade.fidelity
     };
     assert_eq!([0, 1, 2, 3].map(reads), [Exact, Exact, Approximate, Exact]);
-    // A conditional write may leave the value of some lanes unchanged. If this value is inexact, it remains inexact.
+    // A conditional write may leave the value of some lanes unchanged. If this value is inexact, the value remains
+    // inexact.
     let keeps = |lane: u8| {
         let program =
             vec![vec![rcp()], vec![conditional(add(5, 1))], vec![op("bra", Exact, &[(1, Flow)], &[])]];

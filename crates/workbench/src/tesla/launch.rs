@@ -1,6 +1,6 @@
 //! Launches of Tesla: the fields of a launch file, and the sessions that run launches.
 //!
-//! A kernel runs over a grid of blocks. Most of its parameters are the addresses of buffers. A fragment, vertex or
+//! A kernel runs over a grid of blocks. Most parameters of a kernel are the addresses of buffers. A fragment, vertex or
 //! geometry program runs over lanes with inputs.
 
 mod grid;
@@ -32,9 +32,9 @@ pub use grid::{Grid, GridOutcome};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of general registers per thread (default: as stated by the container).
+    /// Number of general registers per thread (default: the number that the container states).
     pub registers: Option<u32>,
-    /// Bytes of l[] per thread (default: as stated by the container).
+    /// Bytes of l[] per thread (default: the number that the container states).
     pub local_bytes: Option<u32>,
     /// Number of blocks in x and y (default: 1).
     #[serde(default)]
@@ -44,9 +44,9 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory per block.
     pub shared: Option<u32>,
-    /// Bytes of shared memory per block, including the parameters (default: as stated by the container).
+    /// Bytes of shared memory per block, including the parameters (default: the size that the container states).
     pub shared_bytes: Option<u32>,
-    /// Number of barriers per block (default: as stated by the container).
+    /// Number of barriers per block (default: the number that the container states).
     pub barriers: Option<u32>,
     /// Number of the grid (default: 0). Programs read this number from `s[0x0]`.
     #[serde(default)]
@@ -107,7 +107,7 @@ pub struct ParamValue {
     pub name: String,
     /// Initial contents of the buffer, if the parameter is a buffer.
     pub buffer: Option<Values>,
-    /// Address of the buffer, a multiple of 4 (default: chosen automatically).
+    /// Address of the buffer, a multiple of 4 (default: a free address).
     pub address: Option<u32>,
     /// Segment of g[] that maps the buffer, 0 to 15. By default, the segment g14 maps all of memory, including the
     /// buffer.
@@ -125,7 +125,7 @@ pub struct ParamValue {
 pub struct BufferValues {
     /// Name of the buffer, which is also the name of the output.
     pub name: String,
-    /// Address of the buffer, a multiple of 4 (default: chosen automatically).
+    /// Address of the buffer, a multiple of 4 (default: a free address).
     pub address: Option<u32>,
     /// Segment of g[] that maps the buffer, 0 to 15.
     pub segment: Option<u8>,
@@ -145,11 +145,11 @@ pub struct SegmentValues {
     /// Maximum offset in the segment. If the segment is tiled, the upper half of this field is the number of the last
     /// row, and the lower half is the offset of the last byte in a row.
     pub limit: u32,
-    /// Number of bytes from one row of tiles to the next, if the segment is tiled.
+    /// Number of bytes from one row of tiles to the next row of tiles, if the segment is tiled.
     pub pitch: Option<u32>,
-    /// Number of rows in a tile: a power of two up to 128.
+    /// Number of rows in a tile. The number is a power of two up to 128.
     pub tile_rows: Option<u32>,
-    /// Whether an access beyond the limit is ignored instead of causing a trap. A load that is ignored returns zeros.
+    /// Whether the machine ignores an access beyond the limit instead of trapping. An ignored load returns zeros.
     #[serde(default)]
     pub lenient: bool,
 }
@@ -177,10 +177,10 @@ pub struct InputValues {
     /// consecutive words.
     pub values: Option<Values>,
     /// A plane, as an alternative to `values` in a fragment program. Its three numbers are the value at (0, 0), the
-    /// change with x, and the change with y. For a perspective attribute, the plane is that of attribute / w, and the
-    /// plane of word 0 is that of 1 / w.
+    /// change with x, and the change with y. For a perspective attribute, the plane describes attribute / w, and the
+    /// plane of word 0 describes 1 / w.
     pub plane: Option<[f32; 3]>,
-    /// For an input with a plane, the result of flat interpolation: the value at the provoking vertex.
+    /// The result of flat interpolation for an input with a plane. This result is the value at the provoking vertex.
     pub flat: Option<f32>,
 }
 
@@ -284,7 +284,7 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
 }
 
 /// Returns an error if the launch has fields that do not apply to this kind of program. Some fields apply only to
-/// kernels, and some only to graphics programs.
+/// kernels. Some fields apply only to graphics programs.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
     let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
     let of_kernels = [
@@ -332,7 +332,7 @@ impl Launch {
         Ok(setup)
     }
 
-    /// Stores the constants that the launch states. They overwrite the constants that the container states.
+    /// Stores the constants that the launch states. These constants overwrite the constants that the container states.
     fn own_constants(&self, setup: &mut Setup, files: &dyn Files) -> Result<(), Error> {
         for constant in &self.constant {
             let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
@@ -384,7 +384,7 @@ impl Launch {
             let what = format!("input {word}");
             match (values, plane, stage) {
                 (Some(values), None, _) if flat.is_none() => {
-                    // The inputs of a geometry program are addresses in p[], so they are integers.
+                    // The inputs of a geometry program are addresses in p[], so these inputs are integers.
                     let values = match stage {
                         Stage::Geometry => {
                             let array = values.load_plain(&what, files)?;
@@ -469,10 +469,10 @@ impl Launch {
 }
 
 /// Returns the words of an input. Each element of the result has the number of a word, and the values of this word in
-/// all lanes. If an array has several rows, it has one row per lane. If an array has a single row, this row applies to
-/// all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one number. Any
-/// other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of a file
-/// without rows are divided evenly among the lanes.
+/// all lanes. If an array has several rows, the array has one row per lane. If an array has a single row, this row
+/// applies to all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one
+/// number. Any other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of
+/// a file without rows are divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {

@@ -7,7 +7,7 @@ use cpp_demangle::Symbol;
 
 use crate::array::Dtype;
 
-/// The type of a kernel's parameter, as far as the kernel's mangled name states it.
+/// The type of a kernel's parameter, if the kernel's mangled name states this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
     /// A pointer. Contains the element type if the pointer refers to numbers or to vectors of numbers.
@@ -92,7 +92,7 @@ pub fn params_of_mangled(name: &str) -> Option<Vec<ParamType>> {
     Some(split(list).into_iter().map(param_type).collect())
 }
 
-/// Returns the text inside the last pair of parentheses, which is the list of parameters: `float*` for
+/// Returns the text inside the last pair of parentheses. This text is the list of parameters, for example `float*` of
 /// `f<int>(float*)`.
 fn parameter_list(text: &str) -> Option<&str> {
     let inside = text.strip_suffix(')')?;
@@ -131,7 +131,7 @@ fn split(list: &str) -> Vec<&str> {
 }
 
 fn param_type(text: &str) -> ParamType {
-    // In demangled names, qualifiers follow the type: `float const*`, `int* const`.
+    // In demangled names, qualifiers follow the type. Examples are `float const*` and `int* const`.
     let plain = |text: &str| -> String {
         let qualifies = |word: &&str| matches!(*word, "const" | "volatile" | "__restrict__");
         text.split_whitespace().filter(|word| !qualifies(word)).collect::<Vec<_>>().join(" ")

@@ -40,8 +40,8 @@ fn class(op: &Op) -> Class {
     }
 }
 
-/// Returns how an instruction accesses g[]. Returns `None` unless the instruction is a load or store, because the guide
-/// does not define coalescing for atomic operations.
+/// Returns how an instruction accesses g[]. Returns `None` if the instruction is not a load or store. The guide does
+/// not define coalescing for atomic operations.
 fn access(inst: &Inst) -> Option<Access> {
     let store = match inst.op {
         Op::Memory(Memory::Ld) => false,

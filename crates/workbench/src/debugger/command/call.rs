@@ -10,7 +10,8 @@ use crate::debugger::{Debugger, Halt};
 /// The reason why a command line is not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandError {
-    /// The command does not exist. Contains the command's name, and a suggestion of another command for the message.
+    /// The command does not exist. The first field is the command's name. The second field is text for the message that
+    /// suggests another command.
     #[error("unknown command `{0}`{1}; `help` lists the commands")]
     Unknown(String, String),
     /// The command does not accept these arguments.
@@ -49,7 +50,7 @@ pub(super) type Done = Result<Answer, Refused>;
 
 /// The reason why a command is not executed.
 pub(super) enum Refused {
-    /// The command does not accept these arguments. Contains the problem.
+    /// The command does not accept these arguments. The field describes the problem.
     Usage(String),
     /// The condition of an `expect` command does not hold. Contains the value found.
     Fails(String),

@@ -1,5 +1,5 @@
-//! Completes the last word of a command line. The table of commands states the arguments of each command, and these
-//! arguments determine the candidates.
+//! Completes the last word of a command line. The table of commands states the arguments of each command. These
+//! arguments determine the texts that can complete the word.
 
 use super::{COMMANDS, Command};
 use crate::debugger::{Debugger, flow};

@@ -17,9 +17,9 @@ pub(super) fn events(call: &mut Call<'_>) -> Done {
     lines(texts.into_iter(), "no events")
 }
 
-/// Finds the name of the memory that each event in a list accesses. The name depends on the instruction that was issued
-/// last before the event. If that instruction loads several operands from memory, the name also depends on the position
-/// of the load among the loads of its lane.
+/// Finds the name of the memory that each event in a list accesses. The name depends on the last instruction that was
+/// issued before the event. If this instruction loads several operands from memory, the name also depends on the
+/// position of the load among the loads of one lane.
 #[derive(Default)]
 struct MemoryNames {
     pc: u32,

@@ -1,4 +1,5 @@
-//! Commands that show the groups, the stack, and the state of each lane with the reason for this state.
+//! Commands that show the groups, the stack, and the state of each lane. The commands also show the reason for the
+//! state of a lane.
 
 use std::fmt::Write;
 
@@ -58,7 +59,7 @@ pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<Str
     [Some(row.kind.to_owned()), pc, mask, count].into_iter().flatten().collect()
 }
 
-/// Lists the running groups and the next instruction of each.
+/// Lists the running groups and the next instruction of each group.
 pub(super) fn groups(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let stepping = debugger.stepping();

@@ -33,11 +33,11 @@ pub use values::memory;
 
 /// A command, one row of [`COMMANDS`].
 pub struct Command {
-    /// The names of the command, the shortest last.
+    /// The names of the command. The shortest name comes last.
     pub names: &'static [&'static str],
-    /// Syntax of the arguments; empty if the command does not have arguments.
+    /// Syntax of the arguments. The text is empty if the command does not have arguments.
     pub takes: &'static str,
-    /// The sentence in the help.
+    /// The sentence that the help shows for the command.
     pub help: &'static str,
     run: fn(&mut Call<'_>) -> Done,
 }

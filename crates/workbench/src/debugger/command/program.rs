@@ -35,7 +35,7 @@ pub struct ProgramLine {
     pub is_next: bool,
     /// Whether a stop is set on the line.
     pub has_stop: bool,
-    /// The displayed text. It starts with the line number or the address.
+    /// The displayed text. The text starts with the line number or the address.
     pub text: String,
 }
 
@@ -95,8 +95,8 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     lines
 }
 
-/// Returns the part of the listing around an address: up to `many` instructions before the address and up to `many`
-/// instructions after the address. The labels of these instructions are included.
+/// Returns the part of the listing around an address. This part has up to `many` instructions before the address, and
+/// up to `many` instructions after the address. The part includes the labels of these instructions.
 fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let lines = program_lines(debugger);
     let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();

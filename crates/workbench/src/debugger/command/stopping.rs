@@ -1,4 +1,4 @@
-//! Commands that set stops, list them and remove them.
+//! Commands that set, list and remove stops.
 
 use reconverge_isa::source::closest;
 

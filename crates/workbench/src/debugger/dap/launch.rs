@@ -1,5 +1,5 @@
-//! The arguments of a launch request. The same table is used to parse requests and to generate the JSON schema for
-//! editors.
+//! The arguments of a launch request. One table defines these arguments. The adapter parses requests with this table,
+//! and generates the JSON schema for editors from the same table.
 
 use reconverge_isa::source::closest;
 use serde_json::{Map, Value, json};
@@ -154,7 +154,7 @@ impl LaunchRequest {
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             return Err(unknown(name));
         }
-        // The options are appended in the order of the table, so the words of the argument `args` come after the
+        // The loop appends the options in the order of the table. So the words of the argument `args` come after the
         // options of all other arguments.
         for row in &ARGUMENTS {
             let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };

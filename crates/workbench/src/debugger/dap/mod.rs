@@ -59,10 +59,10 @@ pub struct Adapter {
     /// Sequence number of the last message sent.
     sequence: u64,
     shown: Vec<Shown>,
-    /// The arguments of the last launch request. A restart uses them again.
+    /// The arguments of the last launch request. A restart uses these arguments again.
     launched: LaunchRequest,
-    /// The answer to the last `gotoTargets` request. Each target is an address with a flag. The flag is true if the
-    /// launch must run forward to the address, and false if the launch must run backward.
+    /// The answer to the last `gotoTargets` request. Each target is an address with a flag. If the flag is true, the
+    /// launch must run forward to the address. If the flag is false, the launch must run backward to the address.
     targets: Vec<(u32, bool)>,
     /// Numbers of the stops that belong to breakpoints, one list per kind of breakpoint. A request of the client
     /// replaces all stops of one kind.
@@ -87,7 +87,7 @@ enum Phase {
     New,
     /// The adapter waits for `launch`.
     Initialized,
-    /// The client sets breakpoints until it sends `configurationDone`.
+    /// The client sets breakpoints until the client sends `configurationDone`.
     Launched,
     /// The launch is stopped.
     Stopped,
@@ -131,8 +131,8 @@ impl Movement {
     }
 
     /// Returns a movement to the instruction at an address. If `is_ahead` is true, the launch runs forward until the
-    /// selected group reaches the instruction again. Otherwise, the launch runs back to the last time that the selected
-    /// group reached the instruction.
+    /// selected group reaches the instruction again. Otherwise, the launch runs back to the most recent step at which
+    /// the selected group reached the instruction.
     fn to(address: u32, is_ahead: bool) -> Movement {
         let go: Go = match is_ahead {
             true => |debugger, movement| debugger.until(movement.address, BUDGET),
@@ -208,8 +208,8 @@ const REQUESTS: [&str; 35] = [
 ];
 
 impl Adapter {
-    /// Handles a request from the client: sends the response, and then sends events. If the request starts a movement,
-    /// the movement runs between the response and the events.
+    /// Handles a request from the client. The adapter first sends the response and then sends the events. If the
+    /// request starts a movement, the movement runs between the response and the events.
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {
@@ -373,7 +373,7 @@ impl Adapter {
             "completions" => self.completions(arguments)?,
             "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
-            // Requests are read only between movements, so the movement that the client meant to pause has
+            // The adapter reads requests only between movements. So the movement that the client wanted to pause has
             // already ended.
             "pause" => Value::Null,
             _ => {
@@ -412,9 +412,10 @@ impl Adapter {
         self.memory.clear();
     }
 
-    /// Returns two targets for the instruction of a line: one for running forward to the instruction, and one for
-    /// running backward. In the protocol, a jump may skip the code before the target. The machines cannot skip code, so
-    /// the launch runs all code up to the target. The labels of the targets state this.
+    /// Returns two targets for the instruction of a line. One target runs the launch forward to the instruction, and
+    /// the other target runs the launch backward. In the protocol, a jump may skip the code before the target. The
+    /// machines cannot skip code, so the launch runs all code up to the target. The labels of the targets state that
+    /// the launch runs forward or backward.
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];

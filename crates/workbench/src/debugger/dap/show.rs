@@ -1,4 +1,4 @@
-//! Answers requests for data: threads, frames, scopes, registers, memory, the listing and the disassembly.
+//! Answers requests for threads, frames, scopes, registers, memory, the listing and the disassembly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -93,8 +93,7 @@ impl Adapter {
         let width = debugger.width();
         let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
         let mut scopes = Vec::new();
-        // The selected lane is the first scope. The scopes that cover all lanes come second. The remaining lanes come
-        // last.
+        // The selected lane is the first scope. The scopes that cover all lanes follow. The remaining lanes come last.
         let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
         let mut lanes = Vec::new();
         for lane in order {
@@ -230,8 +229,8 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // A number of instructions that is larger than the length of any program. It is so small that adding other
-        // numbers to it does not overflow.
+        // A number of instructions that is larger than the length of any program. This number is small enough that a
+        // sum of this number and another number does not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -262,7 +261,7 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Clients require that each entry has its own address, also for entries outside the program. Entries
+                // Clients require a distinct address for each entry, even for entries outside the program. Entries
                 // before the program get negative addresses.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
@@ -319,8 +318,8 @@ impl Adapter {
         Ok(json!({ "value": shown_in(register, value) }))
     }
 
-    /// Evaluates the expression of a watch, a hover or the console. The expression is a formula, or the word `lanes`,
-    /// which stands for the table of lanes.
+    /// Evaluates the expression of a watch, a hover or the console. The expression is a formula or the word `lanes`.
+    /// The word `lanes` stands for the table of lanes.
     pub(super) fn value_of(&mut self, expression: &str) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let (group, lane) = (debugger.group(), debugger.lane());
@@ -369,7 +368,7 @@ impl Adapter {
         let mut value = wanted.value(&here, lane)?.bits();
         let change = match (formula.register(), formula.place(&here, lane)) {
             (Some((register, of)), _) => {
-                // A single number has the same meaning as in the command `set`: a number without a decimal point is an
+                // A single number has the same meaning as in the command `set`. A number without a decimal point is an
                 // integer.
                 value = names::bits(text.trim()).unwrap_or(value);
                 Change::Register { group, register, lane: of.unwrap_or(lane), value }

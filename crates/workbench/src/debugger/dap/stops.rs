@@ -8,8 +8,8 @@ use crate::debugger::log::LogText;
 use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
 use crate::debugger::{Debugger, names};
 
-/// A requested breakpoint: the event at which to stop, the text for the list of stops, and all fields of the answer
-/// except the number.
+/// A requested breakpoint. The fields are the event at which the debugger stops, the text for the list of stops, and
+/// the answer without its number.
 type Wanted = (On, String, Value);
 
 /// Adds a stop for a breakpoint, with the breakpoint's `condition`, `hitCondition` and `logMessage`.

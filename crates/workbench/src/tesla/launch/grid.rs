@@ -1,4 +1,4 @@
-//! Sessions of Tesla launches. This file runs launches, steps launches, and creates their results.
+//! Sessions of Tesla launches. This file runs launches, steps launches, and creates the results of launches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -79,8 +79,8 @@ impl error::Cause for Cause {
         let space = match space {
             MemorySpace::Shared => "s",
             MemorySpace::Local => "l",
-            // Segment 14 covers all of memory. Each other segment covers only a part of memory, so its addresses are
-            // not addresses of the memory space `g`.
+            // Segment 14 covers all of memory. Each other segment covers only a part of memory. So the addresses in the
+            // other segments are not addresses of the memory space `g`.
             MemorySpace::Global(14) => "g",
             _ => return None,
         };
@@ -184,7 +184,7 @@ struct GridSteps {
 }
 
 impl GridSteps {
-    /// Returns the number of the running block, or of the last block if the launch has ended.
+    /// Returns the number of the running block. If the launch has ended, returns the number of the last block.
     fn block(&self) -> usize {
         self.number_of(self.run.block())
     }
@@ -194,7 +194,7 @@ impl GridSteps {
         if self.graphics { x as usize } else { y as usize * self.width + x as usize }
     }
 
-    /// Returns the block of a group that is running, or of a group that has ended and is still stored.
+    /// Returns the block of a running group, or of an ended group whose state is still stored.
     fn block_of(&self, group: usize) -> Option<&Block> {
         let number = group / self.warps;
         match number == self.block() {
@@ -219,7 +219,7 @@ impl GridSteps {
         self.run.block_mut().warps.get_mut(group % self.warps).filter(|_| here)
     }
 
-    /// Returns the number of a register within its class, or `None` if warps do not have the register.
+    /// Returns the number of a register within its class. Returns `None` if warps do not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)
@@ -427,8 +427,8 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp. So the warp's own number is its number in the launch, and not
-        // its number in a block.
+        // In a graphics launch, each block is one warp. So the number of the warp is the warp's number in the launch,
+        // and not the warp's number in a block.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }
@@ -492,7 +492,7 @@ const CONSTANTS: [&str; 16] =
 
 /// The results of a run, with the outputs.
 pub struct GridOutcome {
-    /// The results as the machine's crate returns them.
+    /// The results in the form that the machine's crate returns.
     pub outcome: machine::Outcome,
     pub(super) outputs: Outputs,
 }

@@ -1,4 +1,4 @@
-//! Launches of kernels: the parameter area, and the buffers whose addresses are parameters.
+//! Launches of kernels. A kernel has a parameter area, and buffers whose addresses are parameters.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -259,10 +259,11 @@ fn place(
     Ok(output)
 }
 
-/// Returns the parameters of a launch, each with its declaration in the program. The order is that of the declarations.
+/// Returns the parameters of a launch in the order of their declarations. Each parameter has its declaration in the
+/// program.
 ///
-/// A parameter whose name is declared belongs to the declaration with this name. The other parameters belong to the
-/// remaining declarations, in order. If the launch states the offset of a parameter, the function ignores all
+/// A parameter whose name is declared belongs to the declaration with this name. All other parameters belong, in order,
+/// to the declarations that remain. If the launch states the offset of a parameter, the function ignores all
 /// declarations.
 ///
 /// # Errors
@@ -350,7 +351,7 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
 }
 
 /// The maximum distance, in words, between the end of the launch's parameters and a word that may still be a parameter.
-/// It applies to programs that do not declare parameters.
+/// This maximum applies to programs that do not declare parameters.
 const MOST_UNDECLARED: u32 = 16;
 
 /// Returns the error that the launch and the container have different numbers of parameters. The container does not
@@ -370,8 +371,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     ))
 }
 
-/// Returns the bytes and the alignment of one or more numbers. If the type of a number is not stated, the number is
-/// converted to a type of the size that the container declares.
+/// Returns the bytes and the alignment of one or more numbers. If the type of a number is not stated, the function
+/// converts the number to a type of the size that the container declares.
 fn number_bytes(
     what: &str,
     values: &Values,
@@ -392,7 +393,7 @@ fn number_bytes(
         true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    // The number may have another size than the declared size. The function loads the number again, because a type of
+    // The size of the number may differ from the declared size. The function loads the number again, because a type of
     // the declared size may be able to hold the number.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
@@ -423,8 +424,8 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
 /// # Errors
 /// Returns an error if the launch does not have as many parameters as the kernel's name states.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
-    // Parameters with stated offsets may be in any order, so the function cannot match them with the types in the
-    // kernel's name.
+    // Parameters with stated offsets may be in any order. So the function cannot match these parameters with the types
+    // in the kernel's name.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
     let name = program.name.as_deref().filter(|_| !by_hand);
     let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
@@ -467,7 +468,7 @@ impl Typed<'_> {
         }
     }
 
-    /// Returns the contents of a buffer. Their element type is the type that the kernel's name states.
+    /// Returns the contents of a buffer. The contents have the element type that the kernel's name states.
     fn buffer(&self, values: &Values, files: &dyn Files) -> Result<Array, Error> {
         let element = match self.is {
             ParamType::Pointer(Some(element)) => element,
