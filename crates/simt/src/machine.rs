@@ -88,7 +88,7 @@ pub struct StackRow {
     pub count: Option<i64>,
 }
 
-/// Fill level of one stack or counter of a machine, in the unit of its manual.
+/// Fill level of one stack or counter of a machine. The unit is that of the machine's manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
     /// Name of the stack or counter, in the manual's terms.
@@ -99,7 +99,7 @@ pub struct Depth {
     pub room: Option<u32>,
 }
 
-/// The flow state that a group of every machine can show.
+/// The flow state of a group, in the form in which groups of every machine can show it.
 pub trait FlowView {
     /// Returns the next instruction and its active lanes, or `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;

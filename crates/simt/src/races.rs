@@ -4,8 +4,8 @@
 //! them is a store, and nothing orders them. The program of a group orders the accesses of that group. [`Races::floor`]
 //! orders all earlier accesses before all later accesses, like a barrier for all groups. [`Races::release`],
 //! [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups
-//! store the same value to the same bytes, the groups *agree*: their stores do not race with each other, and their
-//! loads of that value do not race with these stores.
+//! store the same value to the same bytes, the groups *agree*. The stores of groups that agree do not race with each
+//! other. Loads of the stored value by these groups do not race with the stores.
 //!
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
 //! groups. An access is recorded as a *stamp*: the time of the access, with the number of the group in the low bits.
@@ -70,7 +70,7 @@ pub struct Races {
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders that are not floors. They order accesses around locks and around barriers for some groups.
+    /// The orders that floors do not create. They order accesses around locks, and around barriers for some groups.
     clocks: Option<Clocks>,
 }
 
@@ -138,7 +138,7 @@ impl Races {
             self.others.resize(cells);
         }
         // This value makes all stamps of the previous block recognizable. If `advance` restarts the stamps, the stamps
-        // of the previous block become 0; otherwise they are below the new `begin`.
+        // of the previous block become 0. Otherwise, the stamps of the previous block are below the new `begin`.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;
@@ -180,8 +180,7 @@ impl Races {
         }
     }
 
-    /// Orders accesses before the later accesses of a group. The earlier accesses are those that were released at a
-    /// point.
+    /// Orders the accesses that were [released](Races::release) at a point before the later accesses of a group.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {
@@ -202,8 +201,8 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns a time for each group. If `group` releases a point now, the accesses of each group before its time are
-    /// ordered before accesses that acquire the point.
+    /// Returns a time for each group. Suppose that `group` releases a point now. Then accesses of each group before the
+    /// time of that group are ordered before accesses that acquire the point.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -293,8 +292,8 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // If the group has already loaded the cell at this time, nothing changes. So further loads of the cell
-                // cost only a comparison.
+                // If the group has already loaded the cell at this time, the record does not change. So further loads
+                // of the cell cost only a comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -726,7 +725,8 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // As callers do, record one lane after another, up to the first lane with a hazard.
+                // Record one lane after another, up to the first lane with a hazard. The callers of these functions do
+                // the same.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

@@ -4,16 +4,17 @@
 //! determines the level of detail from a quad's neighbours, from explicit derivatives or from a register. For this
 //! purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
-//! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the OpenGL
-//! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact. All
-//! other results are a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on Tesla
-//! (CUDA programming guide, "Linear Filtering"). No document states how the hardware rounds its weights, so this module
-//! uses binary32 weights. [`anisotropy`] contains the filters that read several positions.
+//! The documents of the three machines name the modes, but do not state the arithmetic of these modes. The formulas are
+//! those of the OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel
+//! centres is exact. All other results are a recommended interpretation. The hardware uses weights of few bits. Tesla's
+//! weights have 8 bits of fraction (CUDA programming guide, "Linear Filtering"). No document states how the hardware
+//! rounds its weights, so this module uses binary32 weights. [`anisotropy`] contains the filters that read several
+//! positions.
 //!
-//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. The order is along s, along
-//! t, along r, and between levels. A texel whose weight is 0 is not read. Texels that are not mixed keep their bits. If
-//! mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a coordinate or a level of detail is a NaN, it
-//! counts as 0.
+//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. It mixes texels first along
+//! s, then along t, then along r, and finally between levels. A texel whose weight is 0 is not read. Texels that are
+//! not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a coordinate or a
+//! level of detail is a NaN, it counts as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -41,8 +42,8 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes (3.0, "Texture
-/// Minification"; for the mirrored modes EXT_texture_mirror_clamp).
+/// The names of the modes are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes
+/// (3.0, "Texture Minification"). EXT_texture_mirror_clamp defines the mirrored modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
     /// The image repeats.
@@ -272,8 +273,8 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
 /// a lane and its neighbours.
 ///
 /// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
-/// the coordinates are three directions, which are projected onto the face at which `facing` points. `facing` is the
-/// direction of the lane that reads.
+/// these coordinates are three directions, which are projected onto one face. `facing`, the direction of the lane that
+/// reads, points at this face.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
     let [dx, dy] = gradients_of_quad(image, facing, quad);
     lod_of_gradients(image, sampler, dx, dy)
@@ -465,7 +466,7 @@ fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
 fn nearest_level(image: &Image, sampler: &Sampler, lod: f32) -> usize {
     match sampler.mip {
         MipFilter::None => 0,
-        // ceil(lod + 1/2) - 1: if two levels are equally near, the larger level is read. (OpenGL 3.9.8)
+        // The level is ceil(lod + 1/2) - 1. If two levels are equally near, the larger level is read. (OpenGL 3.9.8)
         MipFilter::Nearest | MipFilter::Linear => {
             let level = libm::ceilf(clamped_lod(sampler, lod) + 0.5) - 1.0;
             (level.max(0.0) as usize).min(image.levels.len() - 1)
