@@ -23,7 +23,7 @@ pub(crate) const LANE: Register = Register::R13;
 pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
 
-/// Registers in which the strips of a group gather bits of lanes. If each strip stored its part of a word in memory
+/// Registers in which the strips of a group collect one bit per lane. If each strip stored its part of a word in memory
 /// instead, a load of the whole word would stall.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
@@ -39,8 +39,8 @@ const ANY_SIGNS: Register = Register::K7;
 /// Offset of the data of per-lane functions in the frame, in bytes.
 const PER_LANE: i32 = 0;
 
-/// Offsets in the frame, in bytes. After the data of per-lane functions, the frame contains the registers that are
-/// saved around a per-lane function, then the caller's stack pointer, then spilled values.
+/// Offsets in the frame, in bytes. The frame contains four areas in this order: the data of per-lane functions, the
+/// registers that are saved around a per-lane function, the caller's stack pointer, and spilled values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
@@ -111,10 +111,11 @@ enum Rare {
     /// A call of a per-lane function. `given` contains the sources and the mask, each in a register or in memory.
     /// `value` is the register that holds the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that are not contiguous in all lanes. `steps` contains the distances of contiguous words from
-    /// the first word. If several loads share the order of the words, `order` is the frame slot with this order.
+    /// A load of words, for the case that the words are not contiguous in all lanes. `steps` contains the distances of
+    /// contiguous words from the first word. If several loads share the order of the words, `order` is the frame slot
+    /// with this order.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
-    /// A store of words that are not contiguous in all lanes.
+    /// A store of words, for the case that the words are not contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
 }
 
@@ -206,8 +207,8 @@ struct Emitter<'a> {
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     strip: &'a Strip,
-    /// In a strip for both vectors of a group, the vector to which each node belongs. In other strips, the field is
-    /// empty.
+    /// In a strip for both vectors of a group, the vector to which each node belongs. In a strip for one vector, the
+    /// field is empty.
     of: &'a [u8],
     /// Number of bytes of a row.
     stride: u32,
@@ -536,7 +537,7 @@ impl Emitter<'_> {
         self.take_signs(value, words, position, locked)
     }
 
-    /// Moves the signs of a value, whose words are in a register, to a mask register.
+    /// Moves the signs of a value to a mask register. The words of the value are in a register.
     fn take_signs(&mut self, value: Value, words: Register, position: usize, locked: &[Value]) -> Register {
         let number = self.allocate(Form::Signs, position, locked);
         let register = self.name(Form::Signs, number);
@@ -545,8 +546,8 @@ impl Emitter<'_> {
         register
     }
 
-    /// Returns the value as an operand of an instruction. The operand is in memory if the value is a constant or if
-    /// this use is its last use.
+    /// Returns the value as an operand of an instruction. The operand is in memory if the value is a constant, or if
+    /// the value is not used after this instruction.
     fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -694,7 +695,7 @@ impl Emitter<'_> {
                 let locked = [test, from, mask, a, b, c];
                 let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
-                // The copy keeps its register while other registers are allocated.
+                // The copy keeps its register while registers for other values are allocated.
                 self.hold(Form::Words, value, to);
                 let locked = [value, locked[0], mask, a, b, c];
                 let [a, b, c] = [a, b, c].map(|value| self.anywhere(value, position, &locked));
@@ -1000,7 +1001,7 @@ const ONE: i32 = 1;
 /// Lanes that a comparison includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Among {
-    /// All lanes of the vector. The comparison also fails if one of them is not in the mask.
+    /// All lanes of the vector. The comparison also fails if one of these lanes is not in the mask.
     All,
     /// The lanes of the mask. The comparison also fails if the first lane of the vector is not in the mask.
     Active,
@@ -1081,8 +1082,8 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     }
 }
 
-/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. Lanes of the vector that are
-/// not in the mask get zeros or the same word.
+/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. A lane of the vector that is
+/// not in the mask gets zero, or the same word as the other lanes.
 fn emit_load(
     level: Level,
     asm: &mut Assembler,
@@ -1130,7 +1131,7 @@ fn emit_load(
             asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
         }
         Level::Avx512 => {
-            // The mask is copied first, because the gather clears its mask.
+            // The mask is copied first, because the gather instruction clears its mask.
             asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
             asm.masked(Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words), ANY_SIGNS);
         }

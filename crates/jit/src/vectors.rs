@@ -1,7 +1,7 @@
 //! The form in which strips are emitted: for one vector at a time, or for both vectors of a group at once.
 //!
 //! Code for both vectors keeps more values in registers, has no loop, and executes each store for all lanes of the
-//! group before the next store. Such code needs twice as many registers, so it is generated only for AVX-512.
+//! group before the following store. Such code needs twice as many registers, so it is generated only for AVX-512.
 
 use std::borrow::Cow;
 

@@ -12,7 +12,7 @@
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
 //! later ([`Fills`]).
 
-// Unsafe code is required because bytes are accessed as atomics and are copied as vectors. `Vram::new`,
+// Unsafe code is required for two reasons: bytes are accessed as atomics, and bytes are copied as vectors. `Vram::new`,
 // `Vram::from_raw` and `copy` state why their unsafe code is sound.
 #![allow(unsafe_code)]
 
@@ -57,12 +57,12 @@ impl<'a> Vram<'a> {
         unsafe { Vram::from_raw(bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Returns a view of `length` bytes from `start` on.
+    /// Returns a view of the `length` bytes that begin at `start`.
     ///
     /// # Safety
-    /// During `'a`, the bytes must be valid for reads and writes. No references to the bytes may exist except in this
-    /// view and its copies, and in views of the same start and length. Accesses through another mapping of the same
-    /// pages are allowed at any time.
+    /// During `'a`, the bytes must be valid for reads and writes. No references to the bytes may exist, except in this
+    /// view and its copies, and in other views with the same start and length. Accesses through another mapping of the
+    /// same pages are allowed at any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
         // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
         // valid for both sizes of atomics. The caller guarantees that the range is valid and that other accesses are
@@ -76,7 +76,7 @@ impl<'a> Vram<'a> {
     /// `None` if the range is not in memory.
     ///
     /// # Safety
-    /// The returned bytes must be dropped before `'a` ends. Until they are dropped, no other overlapping range may be
+    /// The returned bytes must be dropped before `'a` ends. Until then, no other range that overlaps this range may be
     /// lent, and no copy of the view may access the range.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
@@ -279,8 +279,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns. If the size of the word is a
-    /// variable, an update takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
+    /// Implements [`Vram::update`] for a constant size. With a constant size, an update of a word takes 7 ns. With a
+    /// variable size, it takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
     #[inline]
     fn update_array<const N: usize, T>(self, at: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         let before = self.array::<N>(at)?;
@@ -398,7 +398,7 @@ pub fn store(to: &[AtomicU32], from: &[u32]) {
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(*from, Relaxed));
 }
 
-/// The function [`load`] for words as arrays of bytes.
+/// Loads words as [`load`] does, but returns each word as an array of bytes.
 #[inline]
 fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     let count = from.len().min(to.len());
@@ -407,7 +407,7 @@ fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed).to_ne_bytes());
 }
 
-/// The function [`store`] for words as arrays of bytes.
+/// Stores words as [`store`] does, but takes each word as an array of bytes.
 #[inline]
 fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
     let count = from.len().min(to.len());

@@ -20,7 +20,7 @@ impl Field {
     /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
     /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // If possible, the field is read with the first word of the element, so that one read serves several
+        // If possible, the field is read as part of the first word of the element, so that one read serves several
         // components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
@@ -93,7 +93,7 @@ impl Channel {
     }
 
     /// Returns the channel as a byte. The channel must be the constant 0 or 1, or a fraction in a whole byte of the
-    /// first word; otherwise the function returns `None`.
+    /// first word. For any other channel, the function returns `None`.
     pub fn as_byte(&self) -> Option<ByteChannel> {
         const ONE: u32 = 1f32.to_bits();
         match self {
@@ -201,7 +201,7 @@ pub struct Elements {
     bytes: Arc<Vec<u8>>,
     strides: Strides,
     channels: [Channel; 4],
-    /// Number of bytes from the start of an element to the end of the highest word that is read for the element.
+    /// Number of bytes from the start of an element to the end of the last word that is read for this element.
     reads: usize,
 }
 
@@ -256,7 +256,7 @@ impl Elements {
         self.channels.each_ref().map(|channel| channel.read(word))
     }
 
-    /// Returns whether equal bytes mean equal texels in the two levels.
+    /// Returns whether the formats of two levels agree, so that equal bytes mean equal texels.
     pub(super) fn is_like(&self, other: &Elements) -> bool {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }

@@ -114,7 +114,7 @@ fn addresses() -> impl Strategy<Value = [u32; N]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first.
+    /// If all lanes access words of the window or the site, the lanes load or store these words, the lowest lane first.
     /// Several accesses run one after another, each for all lanes. If a lane accesses other memory, the node has no
     /// effect. The exception is a node whose only access is a store in a loop over the vectors of a group. In this
     /// case, earlier strips may have stored before a strip bails out.

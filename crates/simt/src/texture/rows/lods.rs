@@ -1,6 +1,6 @@
 //! Levels of detail for rows of lanes.
 //!
-//! The logarithm performs the same operations as the logarithm of `libm`, for several quads at once. (FreeBSD
+//! The logarithm performs the same operations as `libm`'s logarithm, but for several quads at once. (FreeBSD
 //! `e_log2.c`)
 
 use super::super::{Image, Sampler};
@@ -62,13 +62,14 @@ fn on_faces<W: Wide, const N: usize>(
     lods
 }
 
-/// Returns the words of a part in each row.
+/// Returns, for each row, the words of one part.
 fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PART>; 3] {
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes. For each quad,
-/// [`lod_of_gradients`](super::super::lod_of_gradients) of the differences between lanes of the quad is computed once.
+/// Returns the level of detail of each of the given lanes. For each quad, the function computes the differences between
+/// the lanes of the quad, and evaluates [`lod_of_gradients`](super::super::lod_of_gradients) once for these
+/// differences.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
