@@ -94,7 +94,8 @@ fn register_name(address: u32) -> String {
 
 /// Reads an executable, which contains one program.
 ///
-/// A file without this project's state note is also loaded. In this case, a note of the image names the missing data.
+/// A file without this project's state note is also loaded. In this case, a note in the loaded image names the missing
+/// data.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_R5XX)?;
     if elf.wide {
@@ -141,8 +142,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // A file with a state note lists all state. If this register is not in the list, the zero in the program
-        // information is not state. It only fills the field that the guide requires.
+        // If a file has a state note, this note lists all state. If the note does not list this register, the zero in
+        // the program information is not state. The zero only fills the field that the guide requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }
@@ -170,7 +171,8 @@ struct Found {
     constants: bool,
 }
 
-/// Returns the offset and bytes of the code: `.text` if there are sections, otherwise the only executable segment.
+/// Returns the offset and bytes of the code. If there are sections, the code is `.text`. Otherwise, the code is the
+/// only executable segment.
 fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     let loads: Vec<_> = elf
         .segments
@@ -290,8 +292,8 @@ const VECTOR_BYTES: u32 = 16;
 /// Number of float constants of the chip.
 const CONSTANTS: u32 = 256;
 
-/// Adds the entries of a note. Each entry consists of an index and four words. Entries with consecutive indices form
-/// one block.
+/// Adds the entries of a note to the constants of the program. Each entry consists of an index and four words. Entries
+/// with consecutive indices form one block.
 fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error> {
     let mut block: Option<ConstantBlock> = None;
     for [index, vector @ ..] in rows::<5>("the constants note", at, values)? {

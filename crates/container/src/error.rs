@@ -292,8 +292,8 @@ impl Unread {
     }
 
     /// Adds a note for each unreadable member to the image. If the image has no programs, the function returns an error
-    /// instead. This is the error of the first unreadable member. If all members were readable, the error states that
-    /// `what` is missing.
+    /// instead, which is the error of the first unreadable member. If the image has no programs although all members
+    /// were readable, the error states that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

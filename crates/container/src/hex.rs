@@ -2,7 +2,7 @@
 //!
 //! Files have one word per line, in lower case. The reader also accepts several words per line, upper case, a `0x`
 //! before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. If the first comment has a
-//! form such as `# isa tesla, chip sm_11, stage fragment`, it states the target of the words.
+//! form such as `# isa tesla, chip sm_11, stage fragment`, this comment states the target of the words.
 
 use std::fmt::Write as _;
 

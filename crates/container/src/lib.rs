@@ -1,13 +1,13 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! A reader should start with [`load`], which detects the format of a file from its contents and calls the module for
+//! To read a file, start with [`load`], which detects the format of the file from its contents and calls the module for
 //! this format. Each module has a function `load`. If the format can be written, the module also has a function `write`
 //! ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`] lists the formats for help texts. [`patch`] changes
-//! words of a program and keeps every other byte of its file.
+//! words of a program and keeps every other byte of the program's file.
 //!
 //! All input is treated as hostile. Every length and offset is checked against the actual data, and no input causes a
-//! panic. Memory use is limited to a small multiple of the file's size. For compressed data, it is limited to a fixed
-//! number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
+//! panic. Memory use is limited to a small multiple of the file's size. For compressed data, memory use is limited to a
+//! fixed number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
 //!
 //! The crate does not access files: it takes bytes and returns values.
 
@@ -173,10 +173,10 @@ pub struct Written<T> {
 
 /// Returns the format of a file. The content of the file determines the format.
 ///
-/// Magic numbers and first tokens are checked first. If the file is of a known kind that is not shader code, its format
-/// is [`Format::Embedded`] if it contains an image. If it contains no image, the result is an error that names the
-/// kind. Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects
-/// the file.
+/// Magic numbers and first tokens are checked first. Some files are of a known kind that is not shader code. If such a
+/// file contains an image, its format is [`Format::Embedded`]; otherwise, the result is an error that names the kind.
+/// Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects the
+/// file.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -335,7 +335,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            // A log may contain a C declaration, and also a dump with addresses.
+            // A log may contain a C declaration and a dump with addresses. Such a text is not read as a C source.
             if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }
@@ -358,9 +358,9 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     })
 }
 
-/// Adds a member's programs and modules to the image of its container. `place` converts an offset in the member into an
-/// offset in the container. If the hints name a machine and the member is for another machine, the member is skipped
-/// with a note.
+/// Adds a member's programs and modules to the image of the container. `place` converts an offset in the member into an
+/// offset in the container. If the hints name a machine and the member is for a different machine, the member is
+/// skipped with a note.
 fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked

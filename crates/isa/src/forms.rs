@@ -12,15 +12,15 @@ pub struct Form {
     pub example: String,
     /// Meanings of the names in angle brackets.
     pub places: Vec<(String, String)>,
-    /// Purpose of the form. If only some chips or program types have the form, the text names them. The text may be
-    /// empty.
+    /// Purpose of the form. If only some chips or program types have the form, the text of the purpose names these
+    /// chips or program types. The text may be empty.
     pub about: String,
     /// Document and section that describe the form.
     pub source: String,
 }
 
-/// Maximum number of characters for a list of alternatives in the text itself. A longer list is replaced by a name in
-/// angle brackets.
+/// Maximum number of characters that a list of alternatives may have in the text itself. A longer list is replaced by a
+/// name in angle brackets.
 const SPELLED: usize = 40;
 
 /// Returns the text of a row in the circumstance `here`, and the meanings of the names in the text, as in [`Form`]. If
@@ -111,7 +111,7 @@ fn part_text<D>(part: &Part<D>, here: Scope, places: &mut Places) -> String {
     }
 }
 
-/// Joins alternatives as `a|b`, in brackets if one of them is empty.
+/// Joins alternatives as `a|b`. If one of the alternatives is empty, the result is in brackets.
 fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
@@ -158,8 +158,8 @@ fn memory_text<D>(memory: &Memory<D>) -> String {
     format!("{}{bank}[{inside}]", memory.space)
 }
 
-/// Assigns small, distinct numbers to the operands whose bits are still free. `fixed` are the bits that already have a
-/// value.
+/// Assigns small, distinct numbers to the operands whose bits have no value yet. `fixed` are the bits that already have
+/// a value.
 fn fill<D>(parts: &[Part<D>], here: Scope, fixed: u64, word: &mut u64, next: &mut u32) {
     for part in parts {
         match part {

@@ -2,9 +2,9 @@
 //!
 //! A module is a file. A folder belongs to the module that has the folder's name. Names are resolved as in the
 //! compiler, through `use` and `pub use`. An import through a re-export therefore counts as an import of the module
-//! that defines the item. A `pub use` itself is not an import. A module and the modules inside it may import each
-//! other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a
-//! file's `#[cfg(test)]`.
+//! that defines the item. The `pub use` that re-exports an item is not an import. A module and the modules inside it
+//! may import each other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named `tests`, and
+//! the code after a file's `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -133,8 +133,8 @@ impl Modules {
         Modules(modules)
     }
 
-    /// Returns the modules whose items a module uses. The result does not contain the modules that enclose this module
-    /// or are inside it.
+    /// Returns the modules whose items a module uses. The result contains neither the modules that enclose this module
+    /// nor the modules inside it.
     fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Panics
 /// Panics if the page and the generated text differ, or if the page does not have the part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
-    // Tests that run concurrently can write parts of the same page, so only one test at a time does so.
+    // Tests that run at the same time may write parts of the same page, so only one test at a time writes a page.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);

@@ -72,8 +72,8 @@ pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// A log with shaders contains at least one of these texts. Each text is the header of a dump, or the first text of a
-/// dump without a header.
+/// A log with shaders contains at least one of these texts. Each text is the header of a dump, or the text with which a
+/// dump without a header begins.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
@@ -113,8 +113,8 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // Some program types have different numbers in different versions of Mesa. These types are tessellation programs.
-    // The numbers of the types that the emulated chips have are the same in all versions.
+    // Tessellation programs have different numbers in different versions of Mesa. All types that the emulated chips
+    // have keep the same number in all versions.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {

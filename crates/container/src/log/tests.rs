@@ -306,7 +306,7 @@ fn a_dump_without_some_of_its_lines_is_named_and_not_read() {
         let cut = format!("{}{}", &text[..start], &text[end..]);
         let image = read(&format!("{cut}{FETCH}"));
         if text == SB {
-            // The end of a program is recognised only by the next header.
+            // Only the header of the following dump shows where a program ends.
             assert!(
                 image.notes.iter().any(|note| note.contains("states 12 words, its lines have 6")),
                 "{:?}",

@@ -26,7 +26,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns whether the value is true as a condition.
+    /// Returns whether a condition with this value is true.
     pub(super) fn is_true(self) -> bool {
         self != Value::Int(0) && self != Value::Float(0.0)
     }
@@ -64,12 +64,12 @@ pub(super) struct Read {
 pub(super) enum Reach {
     /// The whole text.
     Whole,
-    /// The longest expression at the start of other text. A binary operator has space on both sides or on neither side,
-    /// so `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
+    /// The longest expression at the start of other text. A binary operator has space on both of its sides or on
+    /// neither side, so `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
     Within,
-    /// Like [`Reach::Within`], but an operator with this precedence is before the expression, and the assembler does
-    /// not compute that earlier operator. The expression contains only operators that bind more strongly than the
-    /// earlier operator.
+    /// Like [`Reach::Within`], but an operator with this precedence is before the expression. The assembler does not
+    /// compute that earlier operator. The expression contains only operators that bind more strongly than the earlier
+    /// operator.
     Behind(u8),
 }
 
