@@ -79,14 +79,14 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Returns the machine of a case in the built-in corpus. The machine is the name of the case's folder. If the folder
-/// does not have a machine's name, returns `None`.
+/// Returns the machine of a case in the built-in corpus. The name of the case's folder is the name of the machine. If
+/// the folder does not have a machine's name, returns `None`.
 pub(crate) fn machine(case: &Case) -> Option<Isa> {
     case.file.split('/').next()?.parse().ok()
 }
 
-/// The files of the corpus that are in the same folder as a given file. The path of the given file in the corpus is the
-/// value.
+/// Access to the files of the corpus that are in the same folder as a given file. The field is the path of the given
+/// file in the corpus.
 #[derive(Debug)]
 struct Beside(&'static str);
 

@@ -162,9 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply to a launch, and which names of registers and memories (`place`) these
-/// functions accept. If a function does not apply or does not accept the name, it returns [`Error::Launch`]. The
-/// options of the command line use the same names.
+/// The machine determines which functions apply to a launch. It also determines which names of registers and memories
+/// (`place`) these functions accept. If a function does not apply or does not accept the name, it returns
+/// [`Error::Launch`]. The options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,

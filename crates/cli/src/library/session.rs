@@ -90,7 +90,7 @@ impl Session {
         self.stepping.groups()
     }
 
-    /// Returns the group that executes the next instruction, or `None` at the end.
+    /// Returns the group that executes the next instruction of the launch, or `None` at the end of the launch.
     pub fn current(&self) -> Option<usize> {
         self.stepping.current()
     }
@@ -172,7 +172,8 @@ impl Session {
         self.stepping.memory(space, group, lane, address, count)
     }
 
-    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or none.
+    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or none
+    /// of them.
     ///
     /// # Errors
     /// [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
@@ -201,8 +202,8 @@ impl Session {
         Ok(Some(group))
     }
 
-    /// Executes instructions until `lane` is active in the next instruction of `group`. At least one of the executed
-    /// instructions is an instruction of `group`. Returns the group's next instruction, or `None` if the group ended.
+    /// Executes instructions until `lane` is active in the next instruction of `group`. The function executes at least
+    /// one instruction of `group`. Returns the group's next instruction, or `None` if the group ended.
     ///
     /// # Errors
     /// See [`Session::step`].

@@ -23,7 +23,7 @@ pub(super) struct OpenText {
     pub(super) lines: LineStarts,
     /// Path of the text, if it is a file.
     path: Option<PathBuf>,
-    /// Whether the text is TOML or JSON, such as a launch file. Otherwise, it is a source.
+    /// Whether the text is TOML or JSON, such as a launch file. Any other text is a source.
     is_fields: bool,
     analysis: Option<Rc<Analysis>>,
     /// The files that the analysis read or tried to read.

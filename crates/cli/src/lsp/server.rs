@@ -1,7 +1,7 @@
 //! The state of a connection. It handles messages in order.
 //!
-//! The server publishes the diagnostics of a text only when no message waits, so that it analyses only the newest
-//! version of the text. If a waiting message changes the text of a request, the answer to the request is the error
+//! The server publishes the diagnostics of a text only when no message waits. So it analyses only the newest version of
+//! the text. If a waiting message changes the text to which a request refers, the answer to the request is the error
 //! ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
 
 use std::collections::VecDeque;
@@ -281,7 +281,7 @@ impl Server {
     }
 }
 
-/// The kinds of hints that are shown if the settings do not select any.
+/// The kinds of hints that are shown if the settings do not select any kinds.
 const SHOWN: [HintSort; 2] = [HintSort::Address, HintSort::Value];
 
 /// The kinds of hints, each with its name in settings.

@@ -71,7 +71,7 @@ struct Sent {
     assertions: Vec<Assertion>,
 }
 
-/// A running server. When the value is dropped, the server is stopped.
+/// A running server. Dropping the value stops the server.
 pub(super) struct Server {
     pub(super) port: u16,
     queue: Arc<Mutex<Queue>>,
@@ -164,7 +164,7 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // If the server has already ended the file, a verdict of the page is ignored.
+                // If the server has already ended the file, it ignores a verdict that the page sends for the file.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
                 let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
