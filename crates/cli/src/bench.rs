@@ -101,7 +101,7 @@ struct Measured {
     engine: &'static str,
     threads: usize,
     runs: u16,
-    /// Number of lanes; absent for launch files.
+    /// Number of lanes. The field is absent for launch files.
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
     /// Median processor time in seconds, summed over the threads.

@@ -18,7 +18,7 @@ macro_rules! files {
     };
 }
 
-/// Every file in the folder. A test compares the list with the folder.
+/// Every file in the folder `corpus/`. A test compares this list with the folder.
 const FILES: &[File] = files![
     "r500/call.s",
     "r500/call.toml",

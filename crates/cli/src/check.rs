@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         let start = Instant::now();
         let verdict = judge(case, &settings, args.timeout);
         progress.inc(1);
-        // An interrupted case does not have a verdict.
+        // A case that Ctrl-C interrupted does not have a verdict.
         (!interrupt::asked()).then(|| (verdict, start.elapsed()))
     };
     let judged: Vec<Option<(Verdict, Duration)>> = pool::install(|| cases.par_iter().map(judged).collect());
@@ -391,7 +391,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     Ok(failing)
 }
 
-/// Splits `NAME,STATUS` or `NAME,STATUS,SECONDS` into name and status. The name may contain commas.
+/// Splits a line `NAME,STATUS` or `NAME,STATUS,SECONDS` into the name and the status. The name may contain commas.
 fn named(line: &str) -> Option<(&str, &str)> {
     let (rest, last) = line.rsplit_once(',')?;
     if last.trim().parse::<f64>().is_ok() { rest.rsplit_once(',') } else { Some((rest, last)) }
@@ -583,7 +583,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk. It contains the files that this file names.
+/// The folder of a file on disk. The folder contains the files that the file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,

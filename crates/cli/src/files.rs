@@ -1,4 +1,4 @@
-//! Reading and writing files; `-` is standard input or output.
+//! Reading and writing files. The file name `-` means standard input or standard output.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

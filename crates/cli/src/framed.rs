@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Input from a client.
 pub(crate) enum Incoming {
     Message(Value),
-    /// Bytes that are not a message. The value describes the problem.
+    /// Bytes that are not a message. The text describes the problem with these bytes.
     Malformed(String),
 }
 

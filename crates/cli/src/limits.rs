@@ -12,7 +12,7 @@ pub(crate) struct Setting {
 impl Setting {
     /// Sets the limit for the process.
     pub(crate) fn set(&self) {
-        // `parse` has checked the value.
+        // Setting the limit cannot fail, because `parse` has checked the value.
         let _ = self.limit.set(self.value);
     }
 }

@@ -14,7 +14,7 @@ macro_rules! say {
     ($($text:tt)*) => { crate::messages::answer(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// `print!` for answers.
+/// `print!` for parts of answers.
 macro_rules! say_part {
     ($($text:tt)*) => { crate::messages::answer(format_args!($($text)*)) };
 }
@@ -200,7 +200,7 @@ fn main() -> ExitCode {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help and version are answers. Everything else is wrong usage.
+            // Help texts and the version are answers. All other errors of the parser are wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
             match code {
                 0 => messages::answer_coloured(format_args!("{}", error.render().ansi())),

@@ -97,7 +97,7 @@ fn sgr(text: &str) -> Option<&str> {
     rest[length..].starts_with('m').then(|| &text[..2 + length + 1])
 }
 
-/// JSON that escapes all hidden characters.
+/// A JSON format in which all hidden characters are escaped.
 #[derive(Debug)]
 pub(crate) struct Json;
 

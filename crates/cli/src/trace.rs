@@ -452,7 +452,7 @@ fn coloured(letters: impl Iterator<Item = char>) -> String {
     text + "\x1b[0m"
 }
 
-/// The launch of a trace. It is stepped in parallel with the trace.
+/// The launch of a trace. For each record of the trace, the launch is stepped to the same instruction.
 struct Replay {
     stepping: Stepping,
     /// Number of instructions issued so far.

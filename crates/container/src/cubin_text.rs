@@ -26,7 +26,7 @@ use reconverge_isa::{Image, Isa, Program, Span};
 use crate::error::quoted;
 use crate::{Error, Format, Written, limits};
 
-/// Maximum nesting of skipped blocks. Files have three levels.
+/// Maximum nesting of skipped blocks. Real files have three levels of blocks.
 const DEEPEST: usize = 16;
 
 /// Top-level keys. A text that starts with one of these keys and `{` is a text cubin.

@@ -135,7 +135,7 @@ pub enum Error {
         /// Flags of the member.
         flags: u64,
     },
-    /// The code is for another chip.
+    /// The code is for a chip that cannot be read.
     #[error("the file is for {found}, expected {expected}")]
     OtherChip {
         /// The chip or machine that the file names.
@@ -156,9 +156,9 @@ pub enum Error {
     /// The format of the file differs from the format that the hints state.
     #[error("the file is {found}, not {asked}")]
     OtherFormat {
-        /// The format of its content.
+        /// The format that the file's content has.
         found: &'static str,
-        /// The format that was stated.
+        /// The format that the hints state.
         asked: &'static str,
     },
     /// A known variant of a format that cannot be read.
@@ -194,7 +194,7 @@ pub enum Error {
     /// Words of a program cannot be changed in the file.
     #[error("{what} cannot be changed in the file: {remedy}")]
     Unpatchable {
-        /// The item that was to be changed.
+        /// The item that the caller wanted to change.
         what: String,
         /// The reason why the words cannot be changed, and the remedy.
         remedy: String,

@@ -9,7 +9,7 @@
 //! panic. Memory use is limited to a small multiple of the file's size. For compressed data, memory use is limited to a
 //! fixed number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
 //!
-//! The crate does not access files: it takes bytes and returns values.
+//! The crate does not access files. Its functions take bytes and return values.
 
 #![forbid(unsafe_code)]
 
@@ -74,7 +74,7 @@ reconverge_isa::choices! {
         CalElf = "cal-elf",
         /// A file of another kind that contains images.
         Embedded = "embedded",
-        /// A compressed file. The contents have one of the other formats.
+        /// A compressed file. The decompressed contents have one of the formats in this enum.
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
@@ -86,7 +86,7 @@ reconverge_isa::choices! {
 }
 
 impl Format {
-    /// Returns a one-line description.
+    /// Returns a description of the format in one line.
     pub const fn description(self) -> &'static str {
         match self {
             Format::Hex32 => "text, 32-bit words of eight hexadecimal digits, # starts a comment",

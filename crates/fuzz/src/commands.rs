@@ -134,7 +134,7 @@ fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
         {
             *word &= most;
         }
-        // Type 2 has no payload.
+        // Packets of type 2 have no payload.
         at += if header >> 30 == 2 { 1 } else { 1 + payload };
     }
     commands

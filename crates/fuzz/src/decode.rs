@@ -211,7 +211,7 @@ fn make_tesla(random: &mut Random) -> Vec<u8> {
     }
     let mut head = any_head(random);
     if random.once_in(8) {
-        // The base, in words of 4 bytes.
+        // The base address of the program, in words of 4 bytes.
         (head[2], head[3]) = (random.next() as u8, random.next() as u8);
     }
     input(head, &words)

@@ -23,7 +23,7 @@ use crate::mutate::mutated;
 /// The condition for the end of a run without a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// The run ends after this many cases.
+    /// The run ends after this number of cases.
     Cases(u64),
     /// The run ends when it has checked this amount. The unit of the amount is [`Target::counts`].
     Counted(u64),
@@ -67,7 +67,7 @@ pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec
     }
 }
 
-/// Checks the property for some bytes. Returns the checked amount.
+/// Checks whether the property is true for some bytes. Returns the checked amount.
 ///
 /// # Errors
 /// If the bytes violate the property, returns a description of the violation. A panic is also a violation, and its

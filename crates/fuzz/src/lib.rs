@@ -62,7 +62,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     targets().find(|target| target.name == name)
 }
 
-/// Returns no seeds.
+/// Returns no seeds, for targets without seeds.
 fn no_seeds() -> Vec<Vec<u8>> {
     Vec::new()
 }

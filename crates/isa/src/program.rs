@@ -156,7 +156,8 @@ pub struct Usage {
 
 /// Position of a program's words in the file that it was read from.
 ///
-/// The position does not affect equality of programs: all values of this type compare as equal.
+/// All values of this type compare as equal. So the position of the words does not affect whether two programs are
+/// equal.
 #[derive(Clone, Debug, Default)]
 pub enum CodeAt {
     /// The program was not read from a file, or the file contains the words only in compressed form.

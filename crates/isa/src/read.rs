@@ -199,7 +199,7 @@ impl<D: Draft> Table<D> {
     /// also appends `bits` and the values of these bits.
     ///
     /// # Errors
-    /// Returns the errors of [`Table::decode`]. `out` is then unchanged.
+    /// Returns the errors of [`Table::decode`]. In case of an error, `out` is unchanged.
     pub fn print(
         &self,
         word: u64,

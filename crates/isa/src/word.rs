@@ -36,7 +36,7 @@ pub struct Name {
     pub text: &'static str,
     /// Code of the value, right-aligned.
     pub value: u32,
-    /// Meaning of the value; may be empty.
+    /// Meaning of the value. The text may be empty.
     pub doc: &'static str,
 }
 
@@ -66,7 +66,7 @@ pub struct Field {
     pub kind: Kind,
     /// The assigned values, if `kind` is [`Kind::Names`].
     pub names: &'static [Name],
-    /// Meaning of the field; may be empty.
+    /// Meaning of the field. The text may be empty.
     pub doc: &'static str,
 }
 

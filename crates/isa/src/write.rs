@@ -42,7 +42,7 @@ fn fit_code(field: Bits, shift: u8, address: u32) -> Option<u64> {
 pub struct Line<'a, D: Draft> {
     /// Row of the instruction.
     pub row: &'static Row<D>,
-    /// Bits of the instruction. The address bits of a label are 0.
+    /// Bits of the instruction. If the instruction uses a label, the bits of the label's address are 0.
     pub word: u64,
     /// The label that the instruction uses.
     pub label: Option<LabelUse<'a>>,

@@ -64,7 +64,7 @@ impl Assembler {
         Label(self.labels.len() - 1)
     }
 
-    /// Binds the label to the present position.
+    /// Binds the label to the position after the instructions that were added so far.
     pub(crate) fn bind(&mut self, label: Label) {
         self.labels[label.0] = Some(self.instructions.len());
     }

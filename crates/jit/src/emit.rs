@@ -217,7 +217,7 @@ struct Emitter<'a> {
     /// Whether each value is computed in the form of signs.
     made_as_signs: Vec<bool>,
     frame: i32,
-    /// Values of rows that are about to change. These values cannot be read from memory again.
+    /// Values of rows that are about to change. After the change, memory no longer contains these values.
     homeless: HashSet<Value>,
     /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
@@ -628,7 +628,7 @@ impl Emitter<'_> {
         }
         match self.strip.nodes[position] {
             Node::Row(row) if !row.has_words() => self.widen(row, position),
-            // These nodes are not computed: instructions that use them read them from memory.
+            // The code does not compute these nodes. Instructions that use such a node read it from memory.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);

@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 pub trait LinkedMachine: Debug + Sized + 'static {
     /// Operations of the fast engine that a node calls.
     type Call: Debug;
-    /// Data of a node, which the machine defines.
+    /// Data that the machine defines for each node.
     type Own: Debug;
     /// Data that calls and flow control use.
     type Context<'c, 'a, 'w>
@@ -154,7 +154,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.nodes.len() as u32
     }
 
-    /// Calls a function for both paths.
+    /// Calls a function for the fast path and for the slow path.
     pub fn both(&mut self, mut each: impl FnMut(&mut P)) {
         each(&mut self.fast);
         each(&mut self.slow);

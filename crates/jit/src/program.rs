@@ -72,7 +72,8 @@ pub(crate) struct Piece {
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control handles the lanes later. [`State::gone`] collects the lanes by this number.
+    /// The lanes wait for the machine's flow control, which handles them later. [`State::gone`] collects these lanes by
+    /// the given number.
     For(u8),
 }
 

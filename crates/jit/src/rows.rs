@@ -193,7 +193,7 @@ impl Rows {
         self.now.retain(|(row, _), _| !dead(*row));
     }
 
-    // Floats.
+    // This function and the functions after it are for floats.
 
     /// Marks the value as raw.
     pub fn raw(&mut self, value: Value) -> Value {
@@ -241,7 +241,7 @@ impl Rows {
         self.strip.select(condition, other, then)
     }
 
-    // Flow.
+    // This function and the functions after it are for control flow.
 
     /// Opens a branch. The code in the branch runs for the active lanes in `held`. The bits of inactive lanes in `held`
     /// are ignored.

@@ -26,7 +26,7 @@ pub const SITES: u32 = 32;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Site {
-    /// Address of the first byte.
+    /// Address of the first byte of the site's memory.
     pub(crate) start: u32,
     /// Number of byte offsets at which a word can start. The highest bit of this number is inverted.
     pub(crate) bound: u32,
@@ -189,7 +189,7 @@ thread_local! {
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
-/// The state of a thread during a run. It is reused for the next run.
+/// The state of a thread during a run. The next run of the thread uses the same state.
 #[derive(Debug)]
 pub struct Held(Option<StateBox>);
 
@@ -306,7 +306,7 @@ mod tests {
         let mut state = State::new();
         let origin = [(); 3].map(|()| Identity::new());
         state.keep_sites(Some(origin));
-        // SAFETY: no code runs.
+        // SAFETY: no generated code runs.
         unsafe { state.set_site(3, 0x1000, &mut bytes) };
         state.keep_sites(Some(origin));
         assert_eq!((state.sites[3].start, state.sites[3].bound ^ 1 << 31), (0x1000, 13));
@@ -314,7 +314,7 @@ mod tests {
             let mut other = origin;
             other[part] = Identity::new();
             for origin in [Some(other), None] {
-                // SAFETY: as above.
+                // SAFETY: no generated code runs.
                 unsafe { state.set_site(3, 0x1000, &mut bytes) };
                 state.keep_sites(origin);
                 assert_eq!(state.sites[3].bound, Site::NONE.bound, "part {part}");

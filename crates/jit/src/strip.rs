@@ -94,7 +94,7 @@ pub mod predicate {
     pub const NGE: u8 = 9;
     /// a > b is false: a <= b, or one of them is NaN.
     pub const NGT: u8 = 10;
-    /// a != b, and neither is NaN.
+    /// a != b, and neither a nor b is NaN.
     pub const NEQ_OQ: u8 = 12;
     /// a >= b
     pub const GE: u8 = 13;
@@ -181,7 +181,7 @@ impl Node {
         )
     }
 
-    /// Returns the same node with other sources.
+    /// Returns a node for the same operation, with different sources.
     pub(crate) fn with(&self, of: impl Fn(Value) -> Value) -> Node {
         match *self {
             Node::Row(_) | Node::Constant(_) | Node::Word(_) => *self,
@@ -220,7 +220,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    /// Returns the same effect with other values.
+    /// Returns the same effect, with different values.
     pub(crate) fn with(&self, of: impl Fn(Value) -> Value) -> Effect {
         match *self {
             Effect::Store(row, value) => Effect::Store(row, of(value)),

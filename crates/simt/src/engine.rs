@@ -29,7 +29,7 @@ reconverge_isa::choices! {
 }
 
 impl Engine {
-    /// Returns whether two engines run and are compared.
+    /// Returns whether this engine runs two other engines and compares them.
     pub const fn is_lockstep(self) -> bool {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
@@ -90,7 +90,7 @@ impl Options {
         if Level::any() { self.engine } else { Engine::Reference }
     }
 
-    /// Returns whether races are checked.
+    /// Returns whether a run checks for races.
     pub fn checks_races(&self) -> bool {
         self.race_check && self.mode == Mode::Strict
     }

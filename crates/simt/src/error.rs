@@ -82,7 +82,7 @@ pub struct Difference {
     /// Instructions are counted from the first instruction of the group (Tesla: of the block). The search found no
     /// shorter range of this kind. The range has one instruction if that instruction alone shows the difference.
     pub instructions: Range<u64>,
-    /// First issue in `instructions`.
+    /// The first instruction in the range `instructions`, with its active lanes.
     pub from: Option<Issue>,
     /// Whether the engines differ only if an observer receives events.
     pub observed: bool,
@@ -147,7 +147,7 @@ impl CodeFault {
     /// Runs a launch, and converts a fault of its generated code into an error.
     ///
     /// # Errors
-    /// Returns the errors of `run`, or the fault.
+    /// Returns the errors of `run`. If the generated code faults, returns the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         // After a fault, nothing that the run has changed is used. So the run is safe to unwind.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {

@@ -65,7 +65,7 @@ impl Level {
         self.0.name()
     }
 
-    /// Runs a task compiled for the level.
+    /// Runs a task in code that is compiled for the level.
     ///
     /// ```
     /// use reconverge_simt::level::{Level, Task};

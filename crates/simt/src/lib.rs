@@ -1,4 +1,4 @@
-//! Code that all SIMT machines share. Nothing here is specific to one machine.
+//! Code that all SIMT machines share. No code in this crate is specific to one machine.
 //!
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: the interface between a front end and a group: [`FlowView`], [`Machine`], traps.
@@ -7,7 +7,7 @@
 //!   [`course`]: the issues of a launch, and the step at which another run differs.
 //! * [`engine`]: the choice among a machine's engines, and the options of a run: [`Options`].
 //! * [`uses`]: the registers and memory that an instruction reads and writes, described as data.
-//! * [`error`]: errors of a launch: [`RunError`].
+//! * [`error`]: the errors of a launch ([`RunError`]).
 //! * [`lockstep`]: runs two engines of a machine and compares their results.
 //! * [`loaded`]: the stored forms of a loaded program, and counts of decoded and lowered programs.
 //! * [`paths`]: counts of instructions by the path of the fast engine that executed them.

@@ -87,7 +87,7 @@ impl<T> Default for Spare<T> {
     }
 }
 
-/// A clone does not contain a value.
+/// A clone of a `Spare` does not contain the stored value.
 impl<T> Clone for Spare<T> {
     fn clone(&self) -> Self {
         Spare::default()

@@ -68,7 +68,7 @@ pub trait Twin {
     /// group must be equal, including the counts of the group.
     ///
     /// # Errors
-    /// Returns the first item that differs.
+    /// Returns the first item whose values in the two copies differ.
     fn compare(&mut self, end: &Result<Step, Trap<Self::Cause>>) -> Result<(), Differs>;
 }
 
@@ -129,7 +129,7 @@ pub fn check_rows<const W: usize>(
 /// Reason why a group did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure<Cause> {
-    /// Both engines trapped in the same way.
+    /// Both engines trapped with the same trap.
     Trap(GroupTrap<Cause>),
     /// The engines differ.
     Differ(Box<Difference>),
@@ -550,7 +550,7 @@ mod tests {
         Count,
         /// The trap has a wrong cause.
         Trap,
-        /// The fast engine ends the program early.
+        /// The fast engine ends the program too early.
         End,
         /// The fast engine does not run any instruction.
         Stuck,

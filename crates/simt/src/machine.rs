@@ -9,7 +9,7 @@ reconverge_isa::choices! {
     /// Behaviour of a machine in cases that the documents leave undefined.
     #[derive(Default)]
     pub enum Mode {
-        /// The program traps in such a case.
+        /// The program traps in a case that the documents leave undefined.
         #[default]
         Strict = "strict",
         /// The machine behaves as the documents recommend. The code states the recommendation for each case that the
@@ -80,11 +80,11 @@ impl Why {
 pub struct StackRow {
     /// Kind of the row, in the manual's term.
     pub kind: &'static str,
-    /// Address that the row contains, if any.
+    /// Address that the row contains, or `None`.
     pub pc: Option<u32>,
-    /// Lanes that the row contains, if any.
+    /// Lanes that the row contains, or `None`.
     pub mask: Option<Mask>,
-    /// Count that the row contains, if any.
+    /// Count that the row contains, or `None`.
     pub count: Option<i64>,
 }
 

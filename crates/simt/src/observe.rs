@@ -12,7 +12,7 @@ reconverge_isa::choices! {
         Chain = "chain",
         /// Conditional that runs as a unit: the branch, its sides and their join.
         Conditional = "conditional",
-        /// Fused ALU clause.
+        /// ALU clause that is fused: it runs as one operation.
         Clause = "clause",
         /// Block of several instructions that runs after a check of the flow state, or a clause that is not fused.
         Block = "block",
@@ -156,7 +156,7 @@ impl LastActive {
 
 /// Receives events. Machines announce events only if `ENABLED` is set, so that [`Silent`] compiles to nothing.
 pub trait Observer {
-    /// Whether events are announced at all.
+    /// Whether the machine announces any events to the observer.
     const ENABLED: bool;
     /// Whether events include writes to registers and accesses to memory. If they do not, the remaining events (issues,
     /// divergence and stack changes) cost little.
@@ -304,7 +304,7 @@ pub enum FlowStep {
         /// The active lanes.
         mask: Mask,
     },
-    /// An event that is not an issue.
+    /// Any event that is not the issue of an instruction.
     Event(Event),
 }
 

@@ -22,7 +22,7 @@ use crate::wide::Words8;
 pub struct Place<const N: usize>(u32);
 
 impl<const N: usize> Place<N> {
-    /// The first row. Every layout has it.
+    /// The first row. Every layout has at least this row.
     pub const FIRST: Place<N> = Place(0);
 
     /// Returns the number of the row.
@@ -65,7 +65,7 @@ impl<const N: usize> Layout<N> {
         Place((number * size_of::<Row<N>>()) as u32)
     }
 
-    /// Adds a row after the existing ones.
+    /// Adds a row after the existing rows, and returns the place of the new row.
     ///
     /// # Panics
     /// Panics if the distance of the row in bytes does not fit into 32 bits.

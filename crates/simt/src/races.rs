@@ -36,7 +36,7 @@ pub struct Accessor {
 pub enum Hazard {
     /// No access in the block has written the bytes.
     Unwritten,
-    /// The access races with an earlier one.
+    /// The access races with an earlier access.
     Race {
         /// The earlier access.
         earlier: Accessor,
@@ -160,9 +160,9 @@ impl Races {
         self.given_changed
     }
 
-    // Each of the following functions orders accesses.
+    // This function and the functions after it order accesses.
 
-    /// Orders all earlier accesses before all later ones.
+    /// Orders all earlier accesses before all later accesses.
     pub fn floor(&mut self) {
         self.advance();
         self.base = self.now << self.group_bits;
@@ -258,7 +258,7 @@ impl Races {
         (address >> self.cell_bits) as usize..(last >> self.cell_bits) as usize + 1
     }
 
-    // The following functions record accesses of one lane.
+    // This function and the two functions after it record accesses of one lane.
 
     /// Records a lane's load of bytes. The bytes must exist.
     ///

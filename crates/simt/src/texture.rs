@@ -105,7 +105,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All comparisons. R600 and Tesla number them in this order.
+    /// All comparisons. R600 and Tesla number the comparisons in this order.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -447,7 +447,7 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
 /// Returns the level that is read for a level of detail. If one level is read, the result is a whole number. If two
 /// levels are mixed, the result is between their numbers.
 ///
-/// This is the first value of OpenGL's `textureQueryLod`.
+/// The result is the first value that OpenGL's `textureQueryLod` returns.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
     let last = (image.levels.len() - 1) as f32;
     match sampler.mip {

@@ -469,7 +469,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
 /// x86-64. Miri also uses it, so that Miri checks the code that copies word by word.
 ///
 /// # Safety
-/// The caller need not satisfy any requirement.
+/// This version of the function has no requirements.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {

@@ -44,7 +44,7 @@ pub trait Wide: Copy + fmt::Debug {
     /// [`multiply_add`] fast.
     const FUSED: bool;
 
-    /// Returns the token without a check.
+    /// Returns the token without checking the processor.
     ///
     /// # Safety
     /// The processor must have the level.
@@ -152,7 +152,7 @@ pub trait Wide: Copy + fmt::Debug {
     }
 }
 
-/// The variant of an operation [`multiply_add`].
+/// The variant of the operation that [`multiply_add`] computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// Sign bits that are flipped before the operation: the sign bit of the product, and the sign bit of the addend.

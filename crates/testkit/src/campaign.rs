@@ -26,7 +26,8 @@ pub struct Wrong {
 }
 
 impl Campaign {
-    /// Returns the campaign that the environment sets (default: `programs` programs from seed 0 on).
+    /// Returns the campaign that the environment variables set. Without these variables, the campaign has `programs`
+    /// programs, from seed 0 on.
     ///
     /// # Panics
     /// Panics if a variable has a value that is not a number.

@@ -193,7 +193,7 @@ pub struct Real {
     pub exponent: i32,
 }
 
-/// 1.
+/// The number 1.
 const ONE: Real = Real { negative: false, significand: 1 << 63, exponent: -63 };
 
 impl Real {

@@ -245,7 +245,7 @@ fn path(tokens: &[&str]) -> ModulePath {
 fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -> usize {
     let own = path(tokens);
     let whole = [before, &own].concat();
-    // If the path continues, `::` follows.
+    // If the path continues, `::` follows the names read so far.
     let mut at = (2 * own.len()).saturating_sub(1);
     at += usize::from(tokens.get(at) == Some(&"::"));
     match tokens.get(at) {

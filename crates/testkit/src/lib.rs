@@ -10,7 +10,7 @@
 //! functions of f32 in integer arithmetic. [`each_block`] and [`special_words`] return words to test these functions
 //! with. [`shared`] and [`records`] read the collections in `shared/`. [`containers`] contains files of every format.
 //!
-//! These items do not depend on a machine.
+//! The items without a feature do not depend on a machine.
 //!
 //! # Features
 //!

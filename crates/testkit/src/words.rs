@@ -41,7 +41,7 @@ pub const BLOCK: usize = 1 << 14;
 /// the fraction changes slowest.
 ///
 /// # Panics
-/// Panics if the variable has any other value.
+/// Panics if `RECONVERGE_WORDS` has any other value.
 pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut block = [0; BLOCK];
     let mut random_words = 1 << 20;

@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Regression test: earlier, the line did not have a cursor.
+    /// Regression test. In an earlier version, the line did not have a cursor.
     #[test]
     fn the_line_is_edited_at_a_cursor() {
         for (keys, wanted) in [

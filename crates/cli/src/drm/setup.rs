@@ -79,7 +79,7 @@ pub(crate) struct Setup {
     errata: Option<String>,
     /// The driver faults to fix, if the command line names any.
     fixes: Option<DriverFixes>,
-    /// The window system for piglit's tests. The value is `None` for the default.
+    /// The window system for piglit's tests. If the value is `None`, the default window system is used.
     platform: Option<String>,
     /// Whether programs find the chip through OpenCL.
     opencl: bool,

@@ -25,7 +25,7 @@ use super::names::{Isa, Stage};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Machine.
+    /// The machine of the programs.
     pub isa: Option<Isa>,
     /// Name of the chip.
     pub chip: Option<String>,

@@ -26,7 +26,7 @@ use super::observe::{Event, Observed, Taken};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// Engine.
+    /// The engine that runs the launch.
     pub engine: Engine,
     /// Behaviour in cases that the documents leave undefined.
     pub mode: Mode,

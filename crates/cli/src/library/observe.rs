@@ -29,7 +29,7 @@ mirror! {
         Issue {
             /// Address of the instruction.
             pc: u32,
-            /// The lanes that execute it.
+            /// The lanes that execute the instruction.
             mask: Mask,
         },
         /// The lanes diverge.

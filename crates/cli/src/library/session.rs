@@ -53,7 +53,7 @@ pub enum Stop {
     End,
 }
 
-/// A launch between two of its instructions.
+/// A launch that has stopped between two instructions.
 ///
 /// A launch consists of *groups*. The lanes of a group share a program counter. Instructions execute in one fixed
 /// order, group after group. At the end, the results equal those of [`Launch::run`](crate::Launch::run).
@@ -235,7 +235,7 @@ impl Session {
         Ok(Stop::Budget)
     }
 
-    /// Returns the state of the launch, for [`Session::restore`].
+    /// Returns a snapshot of the launch's state. [`Session::restore`] accepts the snapshot.
     pub fn snapshot(&self) -> Snapshot {
         self.stepping.snapshot()
     }

@@ -46,7 +46,7 @@ enum Phase {
 /// A connection.
 pub(super) struct Server {
     phase: Phase,
-    /// Whether `exit` followed `shutdown`.
+    /// Whether the client sent `shutdown` before `exit`.
     ended_well: bool,
     /// Target that the command line states.
     given: TargetHint,

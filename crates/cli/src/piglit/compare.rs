@@ -242,7 +242,7 @@ fn listed(folder: &Path) -> Result<Vec<Draw>> {
     lines.collect::<Result<_, _>>().with_context(|| crate::shown::path(&path))
 }
 
-/// Pairs draws by index. Finds the first pair whose contents differ.
+/// Pairs draws of two lists by index. Finds the first pair whose contents differ.
 fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     let alike = |(a, b): &(&Draw, &Draw)| {
         a.targets.iter().map(Surface::shape).eq(b.targets.iter().map(Surface::shape))

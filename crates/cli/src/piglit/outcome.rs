@@ -39,7 +39,7 @@ pub(super) enum Exit {
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// The reason for a failure. The text is empty for other statuses.
+    /// The reason for a failure. For any status that is not a failure, the text is empty.
     pub(super) why: String,
     /// The reported status of each subtest, with its name.
     pub(super) subtests: Vec<(String, Status)>,

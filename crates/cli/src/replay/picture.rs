@@ -39,7 +39,7 @@ impl Picture {
         let (size, most) = (line(from)?, line(from)?);
         let numbers: Vec<usize> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         let &[width, height] = &numbers[..] else { return Err(not_a_picture(&size)) };
-        // The first line is `P` and the format: grey or colour, with bytes or floats.
+        // The first line consists of `P` and the format. The format is grey or colour, with bytes or floats.
         let (channels, bytes) = match (&*kind, &*most) {
             ("P5", "255") => (1, 1),
             ("P6", "255") => (3, 1),

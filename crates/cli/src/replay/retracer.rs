@@ -42,7 +42,7 @@ pub(super) struct ReplayedCalls<'a> {
     /// The set of calls after which pictures are taken, in apitrace's notation. If the value is `None`, no pictures are
     /// taken.
     pub(super) pictures: Option<&'a str>,
-    /// The number of the first ignored call. All later calls are also ignored.
+    /// The number of the first call that is ignored. All calls after this call are also ignored.
     pub(super) end: u64,
 }
 

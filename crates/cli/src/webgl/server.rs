@@ -119,7 +119,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // The thread waits for a connection. This connection ends its wait.
+        // The server's thread waits for a connection. This new connection ends the wait of the thread.
         let woken = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(accepts) = self.accepts.take().filter(|_| woken.is_ok()) {
             let _ = accepts.join();
@@ -190,7 +190,7 @@ impl Answers {
         };
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         let length = bytes.len();
-        // Video players request parts of files.
+        // Video players request only parts of files.
         match request.range.as_deref().and_then(|range| range_of(range, length)) {
             Some((first, end)) => {
                 let part = bytes[first..end].to_vec();

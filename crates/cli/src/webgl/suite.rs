@@ -15,7 +15,7 @@ use super::Webgl;
 /// The top-level list.
 const LIST: &str = "00_test_list.txt";
 
-/// Maximum nesting of lists. In the suite, lists are nested six deep.
+/// Maximum nesting of lists. In the suite, lists are nested six levels deep.
 const DEPTH: usize = 32;
 
 /// A version of WebGL as numbers.

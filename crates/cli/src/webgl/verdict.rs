@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 reconverge_isa::choices! {
-    /// How the run of a file ended.
+    /// The way in which the run of a file ended.
     #[derive(PartialOrd, Ord)]
     pub(super) enum FileEnd {
         /// The file reported its end.
         Done = "done",
         /// The file exceeded the timeout.
         Timeout = "timeout",
-        /// The browser crashed, or the server ended it.
+        /// The browser crashed, or the server ended the browser.
         Crash = "crash",
     }
 }

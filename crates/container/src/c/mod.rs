@@ -43,7 +43,7 @@ const MOST_TOKENS: usize = 1000;
 /// If a number of a list is at least this value, the list contains code and not a table.
 const LEAST_WORD: u64 = 1 << 16;
 
-/// A character that is not part of C. It marks omitted lines of a text.
+/// A character that is not part of C. It stands for lines that a text omits.
 pub(crate) const GAP: &str = "@";
 
 /// Returns whether a text is certainly a C source: it declares an integer array or a structure with contents.
@@ -155,7 +155,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
 
 /// An error, and whether the reader can continue after it.
 enum Failure {
-    /// Only this array is invalid. The reader has already skipped the array.
+    /// Only this array is invalid. The reader has already skipped the array, so it can continue.
     Array(Error),
     /// The rest of the text cannot be read.
     Text(Error),
@@ -195,7 +195,7 @@ impl Array<'_> {
 struct Fields<'a> {
     values: Vec<u64>,
     places: Vec<Range<usize>>,
-    /// Whether strings or nested braces also occur.
+    /// Whether strings or nested braces occur between the numbers.
     is_mixed: bool,
     /// The first element that is not an integer constant.
     wrong: Option<Error>,

@@ -60,7 +60,8 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Starts at the beginning of a source. `defines` contains `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    /// Returns the tokens from the start of a source on. Each item of `defines` has the form `NAME`, `NAME=VALUE` or
+    /// `NAME(x)=VALUE`.
     pub(super) fn new(text: &'a str, defines: &'a [String]) -> Result<Self, Error> {
         let mut macros = HashMap::new();
         for define in defines {

@@ -13,7 +13,7 @@ pub(super) enum Names {
     AreZero,
     /// Names are errors, except for functions whose result is known for a host with this byte order.
     AreFunctions {
-        /// The host has the most significant byte first.
+        /// Whether the host has the most significant byte first.
         big_endian: bool,
     },
 }

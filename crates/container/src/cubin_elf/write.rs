@@ -34,7 +34,7 @@ struct Part {
     kind: u32,
     flags: u64,
     info: u32,
-    /// Whether the section refers to the symbol table.
+    /// Whether the section's link field refers to the symbol table.
     linked: bool,
     data: Vec<u8>,
     /// Size of the section in bytes, if it differs from the size of the data.

@@ -24,7 +24,7 @@ impl<'a> LogLine<'a> {
             .map(move |token| (self.at + token.as_ptr() as usize - start, token))
     }
 
-    /// Returns the line without the prefix before `rest`.
+    /// Returns the line without the text before `rest`.
     fn cut(self, rest: &'a str) -> LogLine<'a> {
         LogLine { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
     }
@@ -67,7 +67,7 @@ const VERTEX: &str = "Final vertex program code:";
 const BINARY: &str = "program binary (";
 const LATER_BINARY: &str = "shader binary code (";
 
-/// First word of an r300 instruction. A dump without a header starts with it.
+/// First word of an r300 instruction. A dump without a header starts with this text.
 pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
@@ -180,7 +180,7 @@ pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.
     at: usize,
-    /// The next line, if it was already read.
+    /// The line that [`LogLines::next`] returns next, if this line was already read.
     next: Option<LogLine<'a>>,
     /// Text that precedes the header of the current dump.
     prefix: &'a str,

@@ -40,7 +40,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
         return false;
     }
     let text = String::from_utf8_lossy(bytes);
-    // A C source may quote dumps in comments.
+    // A C source may quote dumps in its comments. Such dumps are ignored.
     let is_source = declares_array(&text);
     let text = plain(&text);
     let mut lines = LogLines::new(&text);
@@ -233,7 +233,7 @@ fn target_of(found: &mut LoggedShader, target: &str) {
     }
 }
 
-/// Rejects the classes after R700.
+/// Rejects shaders for chips of the classes after R700.
 fn settle_class(found: &mut LoggedShader) {
     let class = match found.class {
         Some('E') => "EVERGREEN".to_owned(),

@@ -45,7 +45,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
     while let Some(line) = lines.of_dump() {
         let name = NAMES.iter().find_map(|(name, index)| Some((*index, line.text.find(name)? + name.len())));
         let Some((index, after)) = name else {
-            // The text of the next program begins here.
+            // At this line, the text of the following program begins.
             if line.text.contains("r300: Initial ") || stage_of(line.text).is_some() {
                 lines.back(line);
                 break;

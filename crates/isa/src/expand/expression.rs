@@ -412,7 +412,7 @@ mod tests {
             let read = read(text, Reach::Within, &constant).unwrap();
             assert_eq!((read.value.to_string().as_str(), read.len), (value, len), "{text}");
         }
-        // `[$r2-N+4]` is not `$r2-(N+4)`.
+        // In `[$r2-N+4]`, the assembler must not compute `N+4` first, because the result would be `$r2-(N+4)`.
         assert_eq!(read("N+4]", Reach::Behind(9), &constant).unwrap().len, 1);
         assert_eq!(read("N*4]", Reach::Behind(9), &constant).unwrap().len, 3);
     }

@@ -197,7 +197,7 @@ pub(super) fn resolved(
             continue;
         }
         let rest = &text[at..];
-        // `\(…)` is an expression wherever it occurs.
+        // The text `\(…)` is an expression wherever it occurs.
         if rest.starts_with("\\(") {
             let read = expression::read(&rest[1..closing(rest)], Reach::Whole, constant);
             let read =

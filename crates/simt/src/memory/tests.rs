@@ -180,7 +180,7 @@ impl Random {
     }
 }
 
-/// What a group does with the picked bytes.
+/// The action that a group performs on the picked bytes.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Read,

@@ -133,7 +133,7 @@ fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A buffer as a group sees it.
+/// A buffer in the form in which a group sees it.
 #[derive(Clone, Debug, Default)]
 struct Area {
     layout: Layout,

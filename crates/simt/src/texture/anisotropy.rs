@@ -23,7 +23,7 @@ const TOLERANCE: f64 = 1.0 / 64.0;
 /// The positions whose mean an anisotropic filter computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Footprint {
-    /// Number of positions; 0 also means one.
+    /// Number of positions. The value 0 also means one position.
     count: u8,
     /// The longer side, as changes of the coordinates.
     pub(super) longer: [f32; 3],

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-/// A bit field of an element. Bits are counted from the least significant one.
+/// A bit field of an element. Bits are counted from the least significant bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Offset in the element of the four bytes that are read for the field.
@@ -73,7 +73,7 @@ pub enum Channel {
 /// A channel that is a constant byte or one byte of the element. The byte is a fraction of 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
-    /// The byte of the element with this number.
+    /// The byte of the element that has this number.
     Byte(u8),
     /// The same byte in every texel.
     Constant(u8),

@@ -242,7 +242,8 @@ impl Plan {
         }
     }
 
-    /// Reads texels by their indices. `image` must be the image of the plan. A texel outside the image is 0.
+    /// Reads texels by their indices. `image` must be the image of the plan. For indices outside the image, the result
+    /// is 0.
     pub fn fetch<W: Wide, const N: usize>(
         &self,
         wide: W,

@@ -102,7 +102,7 @@ pub struct Fills {
     end: AtomicUsize,
     /// Number of calls of [`Fills::pause`] since the last fill was added.
     pauses: AtomicU32,
-    /// The fills, in no particular order. No two of them contain the same row.
+    /// The fills, in no particular order. No two fills contain the same row.
     list: Mutex<Vec<RowFill>>,
 }
 

@@ -445,9 +445,9 @@ mod avx2 {
                 [limited(texels, a), limited(texels, b), limited(texels, c), limited(texels, d)];
             let texel = self.ints(size_of::<[u32; 4]>() as i32);
             let row = self.sub_ints(c, a);
-            // SAFETY: only code for AVX2 has such vectors.
+            // SAFETY: vectors of this type exist only in code for AVX2.
             let first = unsafe { _mm256_castsi256_si128(row) };
-            // SAFETY: as above.
+            // SAFETY: vectors of this type exist only in code for AVX2.
             let rows = unsafe { _mm256_broadcastd_epi32(first) };
             let same = self.and(
                 self.and(
@@ -458,7 +458,7 @@ mod avx2 {
             );
             let at = at_places(texels, a);
             if self.lanes(same) == 0xff && has_distances(texels) {
-                // SAFETY: as above.
+                // SAFETY: vectors of this type exist only in code for AVX2.
                 let row = unsafe { _mm_cvtsi128_si32(first) } as isize;
                 // The distances from the first texel to the other three texels are the same in all lanes. With this
                 // shortcut, enlarging a picture takes 15 % less time.
@@ -532,7 +532,7 @@ mod avx2 {
     /// Returns the first offset if the offset of each lane is `step` bytes after the offset of the lane before it.
     #[inline(always)]
     fn first_of(places: __m256i, step: i32) -> Option<usize> {
-        // SAFETY: only code for AVX2 has such a vector.
+        // SAFETY: a vector of this type exists only in code for AVX2.
         unsafe {
             let first = _mm256_castsi256_si128(places);
             let lanes =
@@ -552,7 +552,7 @@ mod avx2 {
         // The next group often reads the texels directly after the texels of this group.
         prefetch(texels.wrapping_add(AHEAD).cast(), 8 * size_of::<[u32; 4]>());
         let at = [0, 1, 2, 3, 4, 5, 6, 7].map(|number: usize| texels.wrapping_add(4 * number));
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the processor has AVX2 and that the addresses are valid.
         unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
     }
 

@@ -159,7 +159,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     // The program consists of a push, the clause and four exports. A pop after the clause needs the push.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
-        // EXPORT, and EXPORT_DONE with END_OF_PROGRAM.
+        // The instruction is an EXPORT. For the last register, it is an EXPORT_DONE with END_OF_PROGRAM.
         let high = if register == 3 { 0x9420_0688 } else { 0x9380_0688 };
         words.extend([0xc000_0000 | register << 15 | register, high]);
     }
@@ -331,7 +331,7 @@ pub fn conditional(random: &mut Random) -> Program {
         words[jump] = cf(words.len() as u32 + 1, JUMP, 1);
         words.push(cf(0, POP, 1));
     } else {
-        // The POP runs on both paths.
+        // The POP runs on both paths of the conditional.
         words[jump][0] = words.len() as u32;
         words.push(cf(0, POP, 1));
     }

@@ -1,6 +1,6 @@
 //! Events of keyboard and pointer, and the sockets on which programs read the events.
 //!
-//! Source: the kernel's `include/uapi/linux/input-event-codes.h` for the numbers.
+//! The numbers of keys and buttons are those of the kernel's `include/uapi/linux/input-event-codes.h`.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,9 +17,9 @@ const EV_ABS: u16 = 3;
 const SYN_REPORT: u16 = 0;
 const SYN_DROPPED: u16 = 3;
 const ABS: [u16; 2] = [0, 1];
-/// `REL_HWHEEL` and `REL_WHEEL`.
+/// The numbers of the wheels: `REL_HWHEEL` and `REL_WHEEL`.
 const WHEELS: [u16; 2] = [6, 8];
-/// `BTN_LEFT`, `BTN_RIGHT` and `BTN_MIDDLE`.
+/// The numbers of the buttons: `BTN_LEFT`, `BTN_RIGHT` and `BTN_MIDDLE`.
 const BUTTONS: [u16; 3] = [0x110, 0x111, 0x112];
 
 fn event(kind: u16, code: u16, value: i32) -> InputEvent {
@@ -278,7 +278,7 @@ mod tests {
         let mut read = |program: usize| {
             let mut bytes = [0; InputEvent::LENGTH];
             programs[program].read_exact(&mut bytes).unwrap();
-            // The type, the code and the value.
+            // The bytes are the type, the code and the value of the event.
             [bytes[16], bytes[18], bytes[20]]
         };
         for program in 0..2 {

@@ -171,7 +171,7 @@ impl Known {
             })
     }
 
-    /// Updates the facts after an instruction.
+    /// Updates the known facts for the state after an instruction.
     fn after(&mut self, instruction: &Instruction, written: &[Register]) {
         self.held.retain(|(register, _)| !written.contains(register));
         if instruction.code() == Op::Mov_r64_rm64

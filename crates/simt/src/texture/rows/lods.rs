@@ -258,7 +258,7 @@ struct Gradients<'a> {
 }
 
 impl Gradients<'_> {
-    /// Computes the part. See [`Differences::at_level`].
+    /// Computes the part. [`Differences::at_level`] explains why this function is not generic.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
