@@ -1,9 +1,9 @@
 //! Files that launch files, manifests and command lines name.
 //!
 //! A launch file may come from an untrusted source. The files that a launch file names are therefore read only if they
-//! are regular files inside one folder. This folder is the folder of the launch file, the parent of the folder of a
-//! manifest, or the folder that the user passes to `check`. Files on the command line are not restricted, because the
-//! user names them.
+//! are regular files inside one folder. For a launch file, this folder is the folder of the launch file. For a
+//! manifest, it is the parent of the folder of the manifest. For `check`, it is the folder that the user passes. Files
+//! on the command line are not restricted, because the user names them.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

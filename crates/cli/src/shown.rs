@@ -7,7 +7,7 @@
 //!
 //! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
 //! * [`lines`], [`styled`]: a whole answer or message. The module `messages` applies these functions to all output to a
-//!   terminal or to standard error, so that no command can omit them.
+//!   terminal or to standard error. So no command can write such output without escaping it.
 //! * [`Json`]: JSON strings, with JSON escapes.
 //! * [`listed`], [`unlisted`]: write and read a name in a list that has one name per line.
 
@@ -19,8 +19,8 @@ use std::path::Path;
 use reconverge_workbench::keys::plain;
 
 /// Returns whether a character controls a terminal or is invisible. Such characters are control characters, format
-/// characters (text direction, joiners, zero-width spaces), line and paragraph separators, and unassigned and private
-/// characters.
+/// characters (text direction, joiners, zero-width spaces), separators of lines and paragraphs, unassigned characters
+/// and private characters.
 pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
@@ -71,7 +71,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns text of several lines with its colours. The caller must escape the names in the text beforehand, because
-/// this function cannot distinguish colour sequences in names from those of the caller.
+/// this function cannot distinguish colour sequences in names from the colour sequences that the caller has added.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -112,8 +112,8 @@ struct Dump {
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// Whether the last line of a dump of Mesa's r600 lacks its last word, which is 0. Either the line is a fetch and
-    /// lacks its fourth word, or it lacks the word after an odd number of literals.
+    /// Whether the last line of a dump of Mesa's r600 lacks its last word, which is 0. This word is the fourth word of
+    /// a fetch, or the word after an odd number of literals.
     lacks_word: bool,
     notes: Vec<String>,
 }

@@ -6,8 +6,9 @@
 //! block data    type 3, 6, 8 the registers of a vertex, pixel, geometry program;
 //!               5, 7, 9 its words, 10 the copy program: little-endian words; 1 ends the file
 //! ```
-//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). Other tools have extracted
-//! programs from the same files, and the words of these programs agree with the words that this module reads.
+//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). From some files, other
+//! tools have extracted programs. The words of these programs agree with the words that this module reads from the same
+//! files.
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -403,8 +404,8 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[COPY_SIZE] = copy.words.len() as u32 * 4;
     }
     let bytes = 4 * layout.words as u32;
-    // The words of the directory are: mark, size of the directory, unknown, size and start of the structure, size and
-    // start of the names, unknown, number of pointers, offset of the pointers.
+    // The words of the directory are, in order: a mark; the size of the directory; an unknown word; size and start of
+    // the structure; size and start of the names; an unknown word; the number of pointers; the offset of the pointers.
     let data = 0xd060_0000;
     words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);
     Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())

@@ -291,8 +291,8 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
         let stage = chosen(stage, &Stage::ALL);
         if let Some((mut instruction, inst)) = tesla_programs::words_of(row, chip, stage, random) {
             if !random.once_in(4) {
-                // Restricts operands to the registers that the prologue sets. Bits 5 to 8, 12 to 15, 19 to 22 and 49 to
-                // 52 are the upper bits of register numbers, if the instruction has register operands.
+                // Restricts operands to the registers that the prologue sets. If the instruction has register operands,
+                // bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are the upper bits of register numbers.
                 let near = [instruction[0] & !0x0078_f1e0, instruction[1] & !0x001e_0000];
                 if decode(near, chip, stage).is_ok_and(|other| other.op == inst.op) {
                     instruction = near.to_vec();

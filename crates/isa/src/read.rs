@@ -221,9 +221,8 @@ impl<D: Draft> Table<D> {
         Ok(row)
     }
 
-    /// Returns the meaning of every bit of a word. The bits that select the row come first. They are followed by the
-    /// bits of the parts, in the order of the text, and by the bits that no part claims. Several parts may claim the
-    /// same bits.
+    /// Returns the meaning of every bit of a word. The bits that select the row come first. Then come the bits of the
+    /// parts, in the order of the text. The bits that no part claims come last. Several parts may claim the same bits.
     ///
     /// # Errors
     /// The errors are those of [`Table::decode`].

@@ -121,7 +121,7 @@ pub enum Style {
     /// Several registers together, written like `Register`. The number of the first register is a multiple of the given
     /// count. If the number in a word is not a multiple, the word has no text.
     Aligned(&'static str, &'static str, u32),
-    /// A prefix, half of the number in decimal, and a letter for the lowest bit of the number (`l` or `h`): `$r2h`.
+    /// A prefix, half of the number in decimal, and the letter `l` or `h` for the lowest bit of the number: `$r2h`.
     Half(&'static str),
     /// Hexadecimal: `0x1f`.
     Hex,

@@ -2,7 +2,7 @@
 //!
 //! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
 //! The macro also keeps the lines as data ([`Field`]). The code for texts, bit pictures, documentation and exhaustive
-//! tests uses this data, because it works on all fields of an encoding. [`names!`](crate::names!) does the same for an
+//! tests works on all fields of an encoding, so it uses this data. [`names!`](crate::names!) does the same for an
 //! enumerated field. Two fields that share a bit cause a compile error.
 //!
 //! ```

@@ -15,8 +15,9 @@ use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 use crate::vectors::Vectors;
 
-/// Registers for five values: the address of the [`State`](crate::State), the address of the group's rows, the number
-/// of the strip's first lane, the active lanes from this lane on, and the address of the constants.
+/// Registers for five values. In order, the values are the address of the [`State`](crate::State), the address of the
+/// group's rows, the number of the strip's first lane, the active lanes from the strip's first lane on, and the address
+/// of the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const LANE: Register = Register::R13;
@@ -993,8 +994,8 @@ fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand
     at(Register::RAX, Register::RCX, access.distance)
 }
 
-/// Orders of the words of an access: the words of all lanes are contiguous (`ROW`), or all lanes access the same word
-/// (`ONE`).
+/// Orders of the words of an access. `ROW` means that the words of all lanes are contiguous. `ONE` means that all lanes
+/// access the same word.
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 

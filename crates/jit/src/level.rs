@@ -56,8 +56,8 @@ impl Level {
         self.of(8, 16)
     }
 
-    /// Returns the level for groups of `lanes` lanes: this level, or [`Level::Avx2`] if `lanes` is not a multiple of
-    /// the vector size of this level.
+    /// Returns the level for groups of `lanes` lanes. If `lanes` is a multiple of the vector size of this level,
+    /// returns this level. Otherwise, returns [`Level::Avx2`].
     pub(crate) fn dividing(self, lanes: usize) -> Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }

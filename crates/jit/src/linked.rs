@@ -124,7 +124,8 @@ pub struct Linked<M: LinkedMachine> {
 pub struct Arrived<'a> {
     /// The node that the group runs next.
     pub node: u32,
-    /// The rows of the group: those with a word, those with a byte, and those with 16 bits per lane.
+    /// The rows of the group: first the rows with a word per lane, then the rows with a byte per lane, then the rows
+    /// with 16 bits per lane.
     pub rows: [*mut [u8]; 3],
     /// Number of runs of each part, followed by counts for other purposes. The slice has [`Linked::counts`] elements.
     pub counts: &'a mut [u64],
@@ -274,8 +275,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         own: M::Own,
     ) {
         // If all lanes repeat the node, the next run of the node may overwrite rows before it reads them. The fast path
-        // does not store such rows. For nodes that access the window, the fast path stores all rows: if a lane is
-        // outside the window, all rows must have the machine's values.
+        // does not store such rows. For nodes that access the window, the fast path stores all rows. The reason is that
+        // all rows must have the machine's values if a lane is outside the window.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);

@@ -322,7 +322,8 @@ impl Code {
         self.pages.bytes().len()
     }
 
-    /// Sets the addresses of the rows: those with a word, those with a byte, and those with 16 bits per lane.
+    /// Sets the addresses of three kinds of rows: rows with a word per lane, rows with a byte per lane, and rows with
+    /// 16 bits per lane.
     #[inline]
     pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
@@ -379,9 +380,9 @@ impl Code {
 
 /// Returns for each node whether its code computes both vectors of a group at once. `can` states whether this is
 /// possible at all. A node in a loop of the program computes one vector at a time, unless the node requires both
-/// vectors. The reason is that lanes often leave a loop until all active lanes are in one vector, and the code then
-/// skips the empty vector. If nodes in loops computed both vectors, the kernels bfs and nested would be slower by a
-/// tenth (an AMD EPYC).
+/// vectors. The reason is that lanes often leave a loop until only one vector has active lanes. The code then skips the
+/// vector without active lanes. If nodes in loops computed both vectors, the kernels bfs and nested would be slower by
+/// a tenth (an AMD EPYC).
 fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     let mut loops = vec![false; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {

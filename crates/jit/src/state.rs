@@ -55,7 +55,7 @@ pub(crate) const KEEP_DENORMALS: u32 = 0x1f80;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    /// The group's rows with a word, a byte, and 16 bits per lane.
+    /// The group's rows: rows with a word per lane, rows with a byte per lane, and rows with 16 bits per lane.
     pub(crate) rows: *mut u8,
     pub(crate) byte_rows: *mut u8,
     pub(crate) half_rows: *mut u8,

@@ -246,7 +246,7 @@ pub(crate) struct Span {
     pub(crate) place: Value,
     /// Lanes of the mask whose words are all in the window. No other lane accesses memory.
     pub(crate) lanes: Value,
-    /// Lanes of the mask with a word that is not in the window, or whose address is not a multiple of 4.
+    /// Lanes of the mask for which some word is not in the window, or whose address is not a multiple of 4.
     pub(crate) outside: Value,
     pub(crate) least: i32,
     pub(crate) greatest: i32,

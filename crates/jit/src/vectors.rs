@@ -15,7 +15,7 @@ pub(crate) struct Vectors<'a> {
     pub(crate) strip: Cow<'a, Strip>,
     /// In a strip for both vectors, the vector to which each value belongs: 0 or 1.
     pub(crate) of: Vec<u8>,
-    /// The strip bails out, before all effects, if the sign of one of these values is set for an active lane.
+    /// If the sign of one of these values is set for an active lane, the strip bails out before its first effect.
     pub(crate) guards: Vec<Value>,
 }
 

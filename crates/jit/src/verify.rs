@@ -1,5 +1,5 @@
-//! Proves, before code is emitted, that the code of a node accesses only its rows, the words of the state and the
-//! window.
+//! Proves, before the code of a node is emitted, that this code accesses only the group's rows, the words of the state
+//! and the window.
 //!
 //! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
 //! access has no check with the same base and mask as the access, or if the check does not cover the distance of the

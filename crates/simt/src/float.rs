@@ -207,8 +207,8 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
 /// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent. The magnitudes must be results
 /// of [`top_aligned`]. If set bits are shifted out, the lowest bit of the sum is set to 1.
 ///
-/// If both magnitudes have up to 106 significant bits, bits are lost only if one magnitude is much smaller than the
-/// other magnitude. In that case, at most one leading bit can cancel.
+/// If both magnitudes have up to 106 significant bits, the sum loses bits only if one magnitude is much smaller than
+/// the second magnitude. In that case, at most one leading bit can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -248,8 +248,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         parts[kept] = carry;
         used = kept + 1;
     }
-    // Renormalise from the largest part, so that `head` is the nearest double and `tail` has the sign of the remaining
-    // sum.
+    // Renormalise from the largest part. After this, `head` is the double nearest to the sum, and `tail` has the sign
+    // of the sum minus `head`.
     let mut head = parts[used.saturating_sub(1)];
     let mut tail = 0.0;
     for index in (0..used.saturating_sub(1)).rev() {

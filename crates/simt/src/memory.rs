@@ -97,9 +97,9 @@ pub trait Store {
     /// Replaces the bytes from `address` on by `bytes`.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
-    /// Returns `count` bytes from `address` on. One buffer must contain all of these bytes, and the memory must be able
-    /// to return them as one slice; otherwise the result is `None`. The group must read only the picked bytes, because
-    /// the other bytes may be out of date.
+    /// Returns `count` bytes from `address` on. Returns `None` if no single buffer contains all of these bytes, or if
+    /// the memory cannot return them as one slice. The group must read only the picked bytes, because the other bytes
+    /// may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None

@@ -1,18 +1,18 @@
 //! Finds races on memory that the groups of a block share, and reads of this memory before any write.
 //!
-//! Two accesses to the same bytes race under three conditions: different groups of the block make them, at least one of
-//! them is a store, and nothing orders them. The program of a group orders the accesses of that group. [`Races::floor`]
-//! orders all earlier accesses before all later accesses, like a barrier for all groups. [`Races::release`],
-//! [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups
-//! store the same value to the same bytes, the groups *agree*. The stores of groups that agree do not race with each
-//! other. Loads of the stored value by these groups do not race with the stores.
+//! Two accesses to the same bytes race if three conditions are true: different groups of the block make the two
+//! accesses, at least one of the accesses is a store, and nothing orders the accesses. The program of a group orders
+//! the accesses of that group. [`Races::floor`] orders all earlier accesses before all later accesses, like a barrier
+//! for all groups. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some
+//! groups, or around a lock. If groups store the same value to the same bytes, the groups *agree*. The stores of groups
+//! that agree do not race with each other. Loads of the stored value by these groups do not race with the stores.
 //!
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
-//! groups. An access is recorded as a *stamp*: the time of the access, with the number of the group in the low bits.
-//! The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the access is
-//! ordered before all later accesses. Rows of lanes are compared at once, all other accesses lane by lane. If only
-//! floors order accesses, two loads per cell are sufficient: for any store, at least one of the two loads belongs to
-//! another group. If barriers for some groups or locks order accesses, a race may be missed.
+//! groups. An access is recorded as a *stamp*. A stamp is the time of the access, with the number of the group in the
+//! low bits. The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the
+//! access is ordered before all later accesses. Rows of lanes are compared at once, all other accesses lane by lane. If
+//! only floors order accesses, two loads per cell are sufficient: for any store, at least one of the two loads belongs
+//! to another group. If barriers for some groups or locks order accesses, a race may be missed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -237,8 +237,8 @@ impl Races {
         (1 << self.group_bits) - 1
     }
 
-    /// Returns whether two conditions are true for the access with this stamp: a group other than `group` made it, and
-    /// it is not ordered before the next access of `group`.
+    /// Returns whether two conditions are true for the access with this stamp. First, a group other than `group` made
+    /// the access. Second, nothing orders the access before the next access of `group`.
     fn is_unordered(&self, stamp: u32, group: u32) -> bool {
         let of = stamp & self.group_mask();
         if stamp < self.base || of == group {

@@ -53,8 +53,8 @@ pub enum Wrap {
     Mirror,
     /// Outside the image, the texel at the edge is read.
     ClampToEdge,
-    /// Coordinates are clamped to the edge of the image. For any coordinate outside the image, linear filtering mixes
-    /// half of the border colour with half of the texel at the edge, and nearest filtering reads the texel at the edge.
+    /// Coordinates are clamped to the edge of the image. For any coordinate outside the image, nearest filtering reads
+    /// the texel at the edge. Linear filtering mixes half of the border colour with half of the texel at the edge.
     /// (OpenGL CLAMP)
     Clamp,
     /// Outside the image, the border colour is read.
@@ -222,9 +222,9 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
 
-/// Returns the weights that [`sample`] uses. The first three are the weights of the upper texel along x, y and z, on
-/// the larger of the two levels that are mixed. The fourth is the weight of the smaller level. If nothing is mixed
-/// along an axis or between levels, the corresponding weight is 0.
+/// Returns the weights that [`sample`] uses. The first three results are the weights of the upper texel along x, y and
+/// z. They are for the larger of the two levels that are mixed. The fourth result is the weight of the smaller of the
+/// two levels. If nothing is mixed along an axis or between levels, the corresponding weight is 0.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -527,8 +527,8 @@ fn on_faces(
             let place = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
             let direction = Face((slice % 6) as u8).direction(place);
             let face = Face::of(direction);
-            // Seen from the centre of the cube, the middle of texel n of the adjacent face is projected to (n + 1) /
-            // (size + 1).
+            // The direction to the middle of texel n of the extended plane points at the position (n + 1) / (size + 1)
+            // of the adjacent face.
             let index = |at: f32| (libm::rintf(at * (size + 1) as f32) as i64 - 1).clamp(0, size - 1);
             let [x, y] = face.project(direction).map(index);
             value(level.texel(x as usize, y as usize, slice - slice % 6 + usize::from(face.0)))

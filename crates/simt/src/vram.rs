@@ -6,8 +6,9 @@
 //!
 //! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte belongs to one
 //! *unit*: an aligned word, or a single byte in the head or in the tail. An access always covers whole units, because
-//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word does not change the
-//! other bytes of that word, even if another thread or the program writes to them at the same time.
+//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word leaves the other
+//! bytes of that word unchanged. This is true even if another thread or the program writes to those other bytes at the
+//! same time.
 //!
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
 //! later ([`Fills`]).
@@ -255,9 +256,9 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Calls `change` with a copy of the element at `at`, which has up to 16 bytes, and returns the result of `change`.
-    /// Stores the element only if `change` has modified it. Returns `None` if the element is not in memory. The update
-    /// as a whole is not atomic.
+    /// Calls `change` with a copy of the element at offset `at`, and returns the result of `change`. The element has up
+    /// to 16 bytes. Stores the element only if `change` has modified it. Returns `None` if the element is not in
+    /// memory. The update as a whole is not atomic.
     #[inline]
     pub fn update<T>(self, at: usize, bytes: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         match bytes {

@@ -15,10 +15,10 @@ type ModulePath = Vec<String>;
 
 /// Returns the imports that violate an order. A module of `src` may import only modules that come earlier in `order`.
 ///
-/// The entries of `order` are the modules of the root, and `crate` for the items that `lib.rs` or `main.rs` itself
-/// defines. An entry includes the modules inside the named module. Returns one line per fault, `file -> module`,
-/// sorted. Two further faults are a module of `src` that `order` does not list, and a listed module that does not
-/// exist.
+/// The entries of `order` are the names of the modules of the root. The entry `crate` stands for the items that
+/// `lib.rs` or `main.rs` itself defines. An entry includes the modules inside the named module. Returns one line per
+/// fault, `file -> module`, sorted. It is also a fault if `order` does not list a module of `src`, or if `order` lists
+/// a module that does not exist.
 ///
 /// # Panics
 /// Panics if a file cannot be read.

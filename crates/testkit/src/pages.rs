@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 /// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the page
 /// first.
 ///
-/// If `part` is given, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
+/// If `part` is given, the generated text replaces only a part of the page: the lines between `<!-- part: … -->` and
+/// the first `<!-- end -->` after it.
 ///
 /// # Panics
 /// Panics if the page and the generated text differ, or if the page does not have the part.

@@ -260,7 +260,8 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// Returns an address in or near s[]: inside s[], around its end, around 0, or at an end of the range of 16 or 32 bits.
+/// Returns an address for an access to s[]. The address is inside s[], near the end of s[], near 0, or at an end of the
+/// range of 16 or 32 bits.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
@@ -342,8 +343,8 @@ pub fn shared(random: &mut Random) -> String {
 /// Address of the memory of [`compute`], which is the parameter of a [`program`].
 pub const OUT: u32 = 0x1000;
 
-/// Returns a launch of up to three blocks of up to 70 threads, with 16 registers, shared memory and 300 bytes at
-/// [`OUT`].
+/// Returns a launch of up to three blocks. Each block has up to 70 threads. The launch has 16 registers, shared memory,
+/// and 300 bytes at the address [`OUT`].
 pub fn compute(random: &mut Random, program: &Program, chip: Chip) -> Compute {
     let mut compute = Compute::of(program, chip).expect("a program that states nothing");
     compute.setup_mut().registers = 16;

@@ -18,7 +18,7 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special word or a
+/// Returns a word for sums of products. `round` and a random number decide whether the word is a special word or a
 /// number with a magnitude near 1. Sums of numbers near 1 round and cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {

@@ -86,8 +86,8 @@ impl Work {
         }
     }
 
-    /// Returns the options of a run. They are the options in `asked`. For a launch file, the mode and the watchdog that
-    /// the launch file states replace the mode and the watchdog in `asked`.
+    /// Returns the options of a run. They are the options in `asked`. If a launch file states a mode or a watchdog,
+    /// this value replaces the value in `asked`.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),

@@ -215,8 +215,8 @@ impl Report {
         // A temporary file must be new. Otherwise, another user could have created it.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
-        // If the file is a pipe, O_NONBLOCK prevents this program and the library from waiting for the reader of the
-        // pipe.
+        // If the file is a pipe, this program and the library would wait for the reader of the pipe. O_NONBLOCK
+        // prevents this.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
         if !file.metadata().is_ok_and(|about| about.is_file()) {

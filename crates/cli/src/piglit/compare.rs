@@ -1,8 +1,8 @@
 //! `reconverge piglit --compare A B`: compares two builds of Mesa on the same tests and chip.
 //!
-//! The command compares the surfaces after every draw, not only the pixels that a test probes. The draws of the two
-//! drivers are paired by their index, as long as both draws of a pair store into surfaces of the same shape. After the
-//! first pair with different shapes, only verdicts are compared.
+//! The command compares the surfaces after every draw, not only the pixels that a test probes. The command pairs the
+//! draws of the two drivers by their index. The pairing ends before the first pair whose two draws store into surfaces
+//! of different shapes. After that point, only verdicts are compared.
 
 use std::collections::BTreeMap;
 use std::fs;

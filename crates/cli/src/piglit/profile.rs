@@ -3,8 +3,8 @@
 //! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. If the test
 //! may run concurrently with other tests, `-fbo` also follows the arguments, because the windows of other tests would
 //! disturb the test. The commands of parser tests do not have these options. If a test cannot run, the reason is stored
-//! with the test, as in piglit's `framework/test`: the program of the test is missing, or the test requires another
-//! window system.
+//! with the test, as in piglit's `framework/test`. The reason is that the program of the test is missing, or that the
+//! test requires another window system.
 //!
 //! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
 //! the `multi_shader` by its tests. These tests are then divided among processes like all shader tests.

@@ -27,8 +27,8 @@ use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
 /// A picture counts as equal if at most one in this many pixels differs. Some edges pass close to the centre of a
-/// pixel. The two renderers may then round to different sides of the edge, and no neighbouring pixel may have the other
-/// colour.
+/// pixel. The two renderers then round to different sides of the edge, so the pixel has different colours. In some of
+/// these cases, none of the neighbouring pixels has the colour that the second renderer draws.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
 const SHOWN: usize = 5;

@@ -9,8 +9,8 @@
 //! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
 //! numbers in braces inside the initialiser of a structure is also read as an array. If such a list has a mark, its
 //! numbers are bytes; otherwise, they are 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian,
-//! unless the mark has the other byte order or [`Hints::endian`] states the other byte order. An array of `long` is
-//! rejected, because the size of this type differs between hosts.
+//! unless the mark is in big-endian order or [`Hints::endian`] states big endian. An array of `long` is rejected,
+//! because the size of this type differs between hosts.
 
 mod assembly;
 mod preprocess;
@@ -127,7 +127,8 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, a value of `uses` is the number for the next array that has this name and starts on the same line.
+    // From here on, the values of `uses` number arrays that have the same name and start on the same line. A value is
+    // the number for the array that the code names next.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;

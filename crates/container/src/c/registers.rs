@@ -1,9 +1,9 @@
 //! Arrays of register values next to programs. Tools for the Wii U write such arrays: `u32 ps_regs[] = { … };` next to
 //! `u32 ps_program[] = { … };`.
 //!
-//! An array whose name ends in `Regs` or `Registers` contains the registers of a GX2 structure, in order, or packets
-//! that set registers. These registers are the state of the program whose name starts with the same text as the name of
-//! the array. The array is not read as code.
+//! An array whose name ends in `Regs` or `Registers` contains either packets that set registers, or the registers of a
+//! GX2 structure in the order of the structure. These registers are the state of the program whose name starts with the
+//! same text as the name of the array. The array is not read as code.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::Stage;

@@ -1,5 +1,5 @@
-//! One line of a source. The module holds the text of the line and the origins of the parts of this text, and it
-//! replaces names in the text.
+//! One line of a source. A line has a text, and each part of this text has an origin. The module also replaces names in
+//! the text.
 
 use std::collections::HashMap;
 

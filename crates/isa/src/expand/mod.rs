@@ -280,7 +280,8 @@ impl Expanded {
         (piece.context, Span::new(start, end.max(start)))
     }
 
-    /// Adds two facts to a message: the file of its line, and the uses of macros and files that lead to this line.
+    /// Adds two facts to a message: the file that contains the message's line, and the uses of macros and files that
+    /// lead to this line.
     fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
         let file = self.contexts[context].file;
         if file > 0 {

@@ -26,9 +26,9 @@ impl Bytes {
     /// Returns bytes that are part of a chip's memory, so that a launch works on that memory without a copy.
     ///
     /// # Safety
-    /// While the value exists, the range must be valid for reads and writes, and this process must not use any other
-    /// reference to the range. Accesses through other mappings of the same pages are like accesses of another
-    /// processor: a launch may or may not see such writes.
+    /// As long as the returned value exists, the range must be valid for reads and writes. During this time, this
+    /// process must not use any other reference to the range. Accesses through other mappings of the same pages are
+    /// like accesses of another processor: a launch may or may not see such writes.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }

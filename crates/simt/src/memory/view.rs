@@ -7,10 +7,10 @@
 //!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
 //! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
 //!   bytes as the buffer. The system provides zeroed memory for the shadow on first access. Before a *page* (256 bytes)
-//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word: one bit is set if
-//!   the word was read before it was written, and the other bit is set if the word was written. A page with stores of
-//!   less than a word also has one bit per byte. If lanes access contiguous words, two shifts set the bits of all these
-//!   words. For other accesses, the bits are set lane by lane.
+//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word. The first bit is
+//!   set if the word was read before it was written. The second bit is set if the word was written. A page with stores
+//!   of less than a word also has one bit per byte. If lanes access contiguous words, two shifts set the bits of all
+//!   these words. For other accesses, the bits are set lane by lane.
 //!
 //! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of the shadow
 //! and of the memory.
@@ -319,8 +319,8 @@ pub struct Shadow {
     opened: Vec<u32>,
 }
 
-/// Memory as a group sees it while other groups run: the contents at the start of the group, changed by the group's own
-/// stores.
+/// Memory as a group sees it while other groups run. The group sees the contents of the memory at the start of the
+/// group, changed only by the group's own stores.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
@@ -516,8 +516,8 @@ impl Footprint {
         self.pages.len()
     }
 
-    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints, so these ranges are
-    /// computed here, while the page is in the processor's cache.
+    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints. This function
+    /// computes the ranges, because the page is still in the processor's cache at this time.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {

@@ -57,8 +57,8 @@ impl Field {
 pub enum Channel {
     /// A constant: the same word in every texel.
     Word(u32),
-    /// A fraction from 0 to 1: the number in the field divided by the largest number that the field can contain,
-    /// rounded once. The field has up to 24 bits.
+    /// A fraction from 0 to 1. The number in the field is divided by the largest number that the field can contain, and
+    /// the quotient is rounded once. The field has up to 24 bits.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),

@@ -217,8 +217,8 @@ pub enum ImageError {
         /// Number of the level.
         level: usize,
     },
-    /// The size of a level is not half the size of the level before it, rounded down but at least 1. The number of
-    /// layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
+    /// The size of a level is wrong. It must be half the size of the level before this level, rounded down, but at
+    /// least 1. The number of layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
     #[error("level {level}: expected size {wanted:?} after the level before, found {found:?}")]
     Chain {
         /// Number of the level.

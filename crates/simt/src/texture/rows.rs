@@ -160,7 +160,7 @@ impl Plan {
     pub fn new(image: &Image, sampler: &Sampler) -> Plan {
         let one_level = sampler.mip == MipFilter::None || image.levels.len() == 1;
         // If the smallest and the largest level of detail select the same filter and level, every level of detail
-        // between them also does.
+        // between these two also selects this filter and level.
         let ends = [f32::NEG_INFINITY, f32::INFINITY];
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
@@ -368,7 +368,8 @@ struct ReadRows<'a> {
     values: [&'a mut [Words8]; 4],
 }
 
-/// Returns the vectors that contain at least one of the lanes: the number of each vector, and the set of its lanes.
+/// Returns the vectors that contain at least one of the lanes. For each vector, the result contains its number and the
+/// set of those lanes that are in the vector.
 fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
     let of = move |number: usize| (lanes >> (EIGHT * number) & EIGHT_LANES) as u32;
     (0..VECTORS).map(move |number| (number, of(number))).filter(|(_, lanes)| *lanes != 0)

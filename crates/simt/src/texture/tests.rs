@@ -247,7 +247,8 @@ fn clamp_mixes_half_of_the_border_however_far_outside() {
         let sampler = Sampler { mag: Filter::Linear, ..wrap(mode) };
         [-7.0, 0.0, 0.25, 1.0, 1.125, 7.0, f32::INFINITY].map(|s| read(&image, &sampler, [s, 0.0, 0.0]))
     };
-    // Outside the image, each result is the mean of the border colour, -9, and the texel at the edge, 0 or 3.
+    // Outside the image, each result is the mean of two values: the border colour, which is -9, and the texel at the
+    // edge, which is 0 or 3.
     assert_eq!(row(Wrap::Clamp), [-4.5, -4.5, 0.5, -3.0, -3.0, -3.0, -3.0]);
     // At 0, the image is mixed with its mirror image, not with the border.
     assert_eq!(row(Wrap::MirrorOnce), [-3.0, 0.0, 0.5, -3.0, -3.0, -3.0, -3.0]);

@@ -222,8 +222,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Fills rows. Returns `false` and has no effect if the words are not aligned or not all in memory, or if rows
-    /// overlap.
+    /// Fills rows. Returns `false` and has no effect in three cases: the words are not aligned, some words are not in
+    /// memory, or rows overlap.
     pub fn fill(self, fill: &RowFill) -> bool {
         let Some(end) = fill.end() else { return false };
         let aligned = fill.rows <= 1 || fill.pitch.is_multiple_of(WORD);

@@ -330,8 +330,8 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
         && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
 }
 
-/// Checks the address of a load. It must be in the frame, the state, the rows, the pool, the counts, the offsets of
-/// nodes, or the window at a checked offset.
+/// Checks the address of a load. The address must be in the frame, the state, the rows, the pool, the counts or the
+/// offsets of nodes. It can also be in the window if its offset was checked.
 fn loads(memory: &UsedMemory, known: &Known, what: &str) {
     let index = memory.index();
     let listed = match memory.base() {

@@ -1,4 +1,5 @@
-//! Tests of loads and stores in the window and in sites, of guards that fail, and of the generated code for them.
+//! Tests of loads and stores in the window and in sites, and of guards that fail. The tests also check the code that is
+//! generated for these loads, stores and guards.
 
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,

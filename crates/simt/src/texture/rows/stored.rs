@@ -128,7 +128,8 @@ impl Fraction {
 }
 
 impl Fractions {
-    /// Returns the conversion for these channels, if they are all fractions in the first word, or the constants 0 or 1.
+    /// Returns the conversion for these channels. Returns `None` if a channel is neither a fraction in the first word
+    /// nor the constant 0 or 1.
     pub(super) fn new(channels: &[Channel; 4]) -> Option<Fractions> {
         let [r, g, b, a] = channels.each_ref().map(Fraction::new);
         let channels = [r?, g?, b?, a?];

@@ -177,8 +177,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Turns coordinates into directions. In some quads, the directions are close to one another, so most of these quads
-/// are on one face, and some of them cross an edge. In other quads, two components have the same size.
+/// Turns coordinates into directions. In some quads, the directions are close to one another. Most of these quads are
+/// on one face, and some of these quads cross an edge. In other quads, two components have the same size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
