@@ -275,8 +275,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 }
 
 /// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time. The
-/// conclusion states which programs ran on which engine, and explains what a finding is. It also suggests the command
-/// that the reader can try after this one. If a case did not pass, the function prints nothing.
+/// conclusion states which programs ran on which engine, and explains what a finding is. It also suggests a command
+/// that the reader can try after `check`. If a case did not pass, the function prints nothing.
 fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
     if summary.passed < summary.cases {
         return;

@@ -252,7 +252,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     }
 }
 
-/// Outputs by name. They are written as one JSON object without a copy in memory.
+/// Outputs by name. The outputs are written as one JSON object, without a copy of the object in memory.
 struct Outputs<'a>(&'a [(String, Array)]);
 
 impl Serialize for Outputs<'_> {

@@ -90,7 +90,8 @@ pub(crate) fn styled(text: &str) -> String {
     out
 }
 
-/// Returns the colour sequence (SGR) at the start of a text, if there is one.
+/// Returns the colour sequence (SGR) at the start of a text. Returns `None` if the text does not start with a colour
+/// sequence.
 fn sgr(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     let length = rest.find(|character: char| !character.is_ascii_digit() && character != ';')?;

@@ -429,7 +429,7 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
 }
 
 /// Returns the letters of lanes in the colours of their states. If the output does not support colours, other code
-/// removes them later.
+/// removes the colours later.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";

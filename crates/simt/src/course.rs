@@ -71,8 +71,8 @@ impl<'a> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// Returns the first step at which the run and the course differ. At this step, they issue different instructions,
-    /// or only one of them has ended. Returns `None` if no difference has been found.
+    /// Returns the first step at which the run and the course differ. At this step, the run and the course issue
+    /// different instructions, or only one of the two has ended. Returns `None` if no difference has been found.
     pub fn left(&self) -> Option<usize> {
         self.left
     }

@@ -50,8 +50,8 @@ impl Engine {
     }
 }
 
-/// Options for running a launch. They include neither the launch itself nor the limits of the hardware, which each
-/// machine defines.
+/// Options for running a launch. The options include neither the launch itself nor the limits of the hardware. Each
+/// machine defines the limits of its hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Behaviour in cases that the documents leave undefined.
@@ -85,7 +85,7 @@ impl Default for Options {
 
 impl Options {
     /// Returns the engine that runs a launch. This is the engine of the options. If this build does not have vector
-    /// code for the processor ([`Level::any`]), it is the reference interpreter instead.
+    /// code for the processor ([`Level::any`]), returns the reference interpreter instead.
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }

@@ -118,7 +118,7 @@ impl Event {
     }
 }
 
-/// The active lanes of the latest step that had active lanes. Machines use this type if their groups may issue
+/// The active lanes of the latest step that had active lanes. A machine uses this type if its groups may issue
 /// instructions with no active lane.
 ///
 /// Only observed steps update the value. The state of a group does not depend on the value, so all values compare as
@@ -166,7 +166,7 @@ pub trait Observer {
     /// Receives one event.
     fn event(&mut self, event: Event);
     /// Receives the number of a group in the launch. The following events belong to this group. Runs of a launch call
-    /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call it.
+    /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call this function.
     #[inline(always)]
     fn group(&mut self, _number: usize) {}
     /// Receives the addresses of instructions that are issued one after another with the same active lanes.

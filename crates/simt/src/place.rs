@@ -76,7 +76,8 @@ impl<const N: usize> Layout<N> {
 }
 
 /// The rows of a group that runs a lowered program. The frame borrows the rows (`&mut [Row<N>]`), or takes them from
-/// the group (`Guarded<Row<N>>`). When the group itself needs taken rows, they are [swapped](Frame::swap) back.
+/// the group (`Guarded<Row<N>>`). When the group itself needs the rows that the frame has taken, the rows are
+/// [swapped](Frame::swap) back.
 #[derive(Debug)]
 pub struct Frame<R, const N: usize> {
     rows: R,

@@ -149,7 +149,8 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // An orphan gets no helpers: while it waits for them, it would continue the work of the parent's pool.
+        // An orphan gets no helpers. While waiting for helpers, the orphan would continue the work of the parent's
+        // pool.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }

@@ -11,10 +11,10 @@
 //! rounds its weights, so this module uses binary32 weights. [`anisotropy`] contains the filters that read several
 //! positions.
 //!
-//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. It mixes texels first along
-//! s, then along t, then along r, and finally between levels. A texel whose weight is 0 is not read. Texels that are
-//! not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a coordinate or a
-//! level of detail is a NaN, it counts as 0.
+//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. Linear filtering mixes
+//! texels first along s, then along t, then along r, and finally between levels. A texel whose weight is 0 is not read.
+//! Texels that are not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a
+//! coordinate or a level of detail is a NaN, it counts as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -223,8 +223,8 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
 }
 
 /// Returns the weights that [`sample`] uses. The first three results are the weights of the upper texel along x, y and
-/// z. They are for the larger of the two levels that are mixed. The fourth result is the weight of the smaller of the
-/// two levels. If nothing is mixed along an axis or between levels, the corresponding weight is 0.
+/// z. These three weights are for the larger of the two levels that are mixed. The fourth result is the weight of the
+/// smaller of the two levels. If nothing is mixed along an axis or between levels, the corresponding weight is 0.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -269,8 +269,8 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     })
 }
 
-/// Returns the level of detail of a quad. [`lod_of_gradients`] computes it from the changes of the coordinates between
-/// a lane and its neighbours.
+/// Returns the level of detail of a quad. [`lod_of_gradients`] computes the level of detail from the changes of the
+/// coordinates between a lane and its neighbours.
 ///
 /// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
 /// these coordinates are three directions, which are projected onto one face. `facing`, the direction of the lane that
@@ -445,7 +445,7 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
 }
 
 /// Returns the level that is read for a level of detail. If one level is read, the result is a whole number. If two
-/// levels are mixed, the result is between their numbers.
+/// levels are mixed, the result is between the numbers of these levels.
 ///
 /// The result is the first value that OpenGL's `textureQueryLod` returns.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {

@@ -79,7 +79,8 @@ impl fmt::Display for Space {
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
 /// The reads and writes of one operation. If an instruction issues several operations at the same time, there is one
-/// value of this type per operation. All of these operations read before any of them writes.
+/// value of this type per operation. All of these operations read their sources before any of these operations writes a
+/// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
     /// Name of the operation in the report of a run.

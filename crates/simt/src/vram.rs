@@ -180,13 +180,13 @@ impl<'a> Vram<'a> {
         true
     }
 
-    /// Returns the little-endian word at an offset, or `None` if it is not in memory.
+    /// Returns the little-endian word at an offset, or `None` if the word is not in memory.
     #[inline]
     pub fn word(self, at: usize) -> Option<u32> {
         self.array(at).map(u32::from_le_bytes)
     }
 
-    /// Returns `N` bytes from `at` on, or `None` if they are not in memory.
+    /// Returns `N` bytes from `at` on, or `None` if the bytes are not in memory.
     #[inline]
     fn array<const N: usize>(self, at: usize) -> Option<[u8; N]> {
         let mut bytes = [0; N];
@@ -385,7 +385,7 @@ fn partial(skipped: usize, length: usize) -> usize {
 #[inline]
 pub fn load(from: &[AtomicU32], to: &mut [u32]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and the second one is borrowed mutably.
+    // SAFETY: both lists have at least `count` words, and the second list is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed));
 }
@@ -403,7 +403,7 @@ pub fn store(to: &[AtomicU32], from: &[u32]) {
 #[inline]
 fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and the second one is borrowed mutably.
+    // SAFETY: both lists have at least `count` words, and the second list is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed).to_ne_bytes());
 }
@@ -467,7 +467,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
 }
 
 /// Copies nothing and returns 0, so the caller copies the words one by one. This version is for processors other than
-/// x86-64. Miri also uses it, so that Miri checks the code that copies word by word.
+/// x86-64. Miri also uses this version, so that Miri checks the code that copies word by word.
 ///
 /// # Safety
 /// This version of the function has no requirements.

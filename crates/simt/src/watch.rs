@@ -46,7 +46,7 @@ pub enum Watch<'a> {
     Nothing,
     /// An observer that receives the paths of the fast engine ([`Observer::PATHS`]), but no events.
     Paths(&'a mut dyn Listener),
-    /// An observer that receives events, except for those of registers and memory.
+    /// An observer that receives all events except the events of registers and memory.
     Flow(&'a mut dyn Listener),
     /// An observer that receives all events ([`Observer::DATA`]).
     Data(&'a mut dyn Listener),
@@ -74,7 +74,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the observer as one that receives all events except those of registers and memory. Returns `None` if the
+    /// Returns an observer that receives all events except the events of registers and memory. Returns `None` if the
     /// observer does not request events. This function is for code that never announces events of registers and memory.
     pub fn flow(self) -> Option<Told<'a, false>> {
         match self {
@@ -181,9 +181,9 @@ macro_rules! stepping {
     ($Cause:ty, advance) => {
         $crate::stepping!($Cause);
 
-        /// Executes `most` instructions, or fewer instructions if the launch ends earlier. The reference interpreter
-        /// runs if the options select it, otherwise the fast engine runs. Events of registers and memory are not
-        /// announced.
+        /// Executes `most` instructions, or fewer instructions if the launch ends earlier. If the options select the
+        /// reference interpreter, it executes the instructions. Otherwise, the fast engine executes them. Events of
+        /// registers and memory are not announced.
         ///
         /// # Errors
         /// Returns the trap if the program trapped. The group then stays at the trapping instruction.

@@ -1,6 +1,6 @@
-//! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
-//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it would not
-//! reliably vectorize the loops of these functions.
+//! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. The functions
+//! process rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it would
+//! not reliably vectorize the loops of these functions.
 
 // Unsafe code is required for intrinsics. A comment at each unsafe block states which level has the intrinsics, and
 // that all accesses are inside their arrays.

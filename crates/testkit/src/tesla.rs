@@ -291,9 +291,9 @@ fn shared_line(random: &mut Random) -> String {
     }
 }
 
-/// Returns a program with loads and stores of s[]. They come before and after each kind of side exit, in which lanes
-/// break, branch to a join, return or exit. Addresses are small, near the end of s[], or at the ends of the ranges of
-/// 16 and 32 bits. Masks depend on loaded values.
+/// Returns a program with loads and stores of s[]. These loads and stores are before and after side exits of each kind:
+/// lanes break, branch to a join, return or exit. Addresses are small, near the end of s[], or at the ends of the
+/// ranges of 16 and 32 bits. Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {

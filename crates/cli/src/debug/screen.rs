@@ -91,7 +91,8 @@ pub(super) struct Screen {
     memory: Option<String>,
     /// Whether the screen shows the listing instead of the source.
     shows_listing: bool,
-    /// Whether the screen shows memory instead of registers. This applies if there is room for only one of the two.
+    /// Whether the screen shows memory instead of registers. This value has an effect only if there is no room for both
+    /// memory and registers.
     shows_memory: bool,
     /// The notation of values that the user has selected, if any.
     notation: Option<Notation>,

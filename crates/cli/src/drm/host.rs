@@ -152,8 +152,8 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // Ctrl-C in a terminal also reaches the program directly, so it is not forwarded. Some programs treat a
-            // second Ctrl-C differently from the first.
+            // Ctrl-C in a terminal also reaches the program directly, so this function does not forward Ctrl-C. Some
+            // programs treat a second Ctrl-C differently from the first.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
                 // `kill` fails if the program has just ended.

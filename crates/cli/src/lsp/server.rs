@@ -53,7 +53,7 @@ pub(super) struct Server {
     texts: OpenTexts,
 }
 
-/// The settings of a client. They are inside an object `reconverge` or at the top level of the message.
+/// The settings of a client. The settings are inside an object `reconverge` or at the top level of the message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ClientSettings {
@@ -242,7 +242,8 @@ impl Server {
         Ok(Vec::new())
     }
 
-    /// Applies the client's settings. They are inside an object `reconverge` or at the top level of the message.
+    /// Applies the client's settings. The settings are inside an object `reconverge` or at the top level of the
+    /// message.
     fn settings(&mut self, settings: Value) -> Result<(), String> {
         let own = settings.get("reconverge").cloned().unwrap_or(settings);
         if own.is_null() {

@@ -1,8 +1,8 @@
 //! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
-//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. If a command is skipped on the
-//! emulated chip, it has no result to compare. A test with a warning counts as a pass, both in the list and on the
-//! emulated chip.
+//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. A command that is skipped on the
+//! emulated chip has no result that could be compared with the list. A test with a warning counts as a pass, both in
+//! the list and on the emulated chip.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

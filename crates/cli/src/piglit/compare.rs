@@ -96,7 +96,8 @@ struct First {
     programs: [BTreeMap<String, String>; 2],
 }
 
-/// A pixel that differs. It has a position, and its bytes on each driver in hexadecimal digits.
+/// A pixel that differs. The fields are the position of the pixel, and the bytes of the pixel on each driver in
+/// hexadecimal digits.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Pixel {
     x: usize,

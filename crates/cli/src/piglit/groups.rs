@@ -191,7 +191,7 @@ impl Job<'_> {
                     break;
                 }
             }
-            // If a process crashed, it may have reported incomplete counts.
+            // A process that crashed may have reported incomplete counts.
             if process.end()? == Exit::Done {
                 self.shared().reported.add(process.reported());
                 ran.reported = true;

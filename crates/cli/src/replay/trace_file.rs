@@ -102,8 +102,8 @@ impl TraceFile {
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the file is incomplete, apitrace reads it
-/// up to its end and prints a warning, which is also returned.
+/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the file is incomplete, apitrace reads the
+/// file up to its end and prints a warning. The function also returns this warning.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();

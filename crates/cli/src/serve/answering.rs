@@ -149,8 +149,8 @@ fn limits() -> String {
     all.join(",")
 }
 
-/// Writes a request as one line. In JSON, ends of lines occur only between tokens and not in strings, so the function
-/// can replace them.
+/// Writes a request as one line. In JSON, ends of lines occur only between tokens and not in strings. So the function
+/// can replace the ends of lines in the request.
 fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     let line: Vec<u8> =
         request.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();

@@ -180,11 +180,11 @@ pub(super) fn small_float(half: u32) -> u32 {
 pub struct Strides {
     /// Offset of the first element in bytes.
     pub start: usize,
-    /// Number of bytes from one element of a row to the next.
+    /// Number of bytes from the start of an element to the start of the next element in the row.
     pub element: usize,
-    /// Number of bytes from one row to the next.
+    /// Number of bytes from the start of a row to the start of the next row.
     pub row: usize,
-    /// Number of bytes from one slice to the next.
+    /// Number of bytes from the start of a slice to the start of the next slice.
     pub slice: usize,
 }
 
@@ -195,7 +195,7 @@ impl Strides {
     }
 }
 
-/// The elements of one level. They are in a list of bytes that several levels may share.
+/// The elements of one level. The elements are in a list of bytes, which may also contain the elements of other levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elements {
     bytes: Arc<Vec<u8>>,

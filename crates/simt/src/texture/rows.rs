@@ -4,11 +4,11 @@
 //! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
 //! levels, and whether a lane can read the border. The plan also holds the filter and the level if the level of detail
 //! cannot change them. [`Plan::read`] processes eight lanes at a time, in vectors. It works on one level after another.
-//! For each level, it computes texel coordinates, wrapping and weights (`near.rs`), reads and converts the texels
-//! (`stored.rs`), and mixes them. If lanes read different levels, each level is read for all eight lanes, and each lane
-//! keeps the result of the level that it selected. For a cube, `cube.rs` first projects the directions onto the faces,
-//! which are then read as layers. [`Plan::read_flat`] is a faster function for the most frequent reads. [`Plan::fetch`]
-//! reads texels by their indices. `lods.rs` computes levels of detail.
+//! For each level, [`Plan::read`] first computes texel coordinates, wrapping and weights (`near.rs`). It then reads and
+//! converts the texels (`stored.rs`), and mixes the converted texels. If lanes read different levels, each level is
+//! read for all eight lanes, and each lane keeps the result of the level that it selected. For a cube, `cube.rs` first
+//! projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a faster function for
+//! the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes levels of detail.
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
@@ -325,8 +325,8 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
     last.filter(|last| i32::try_from(*last).is_ok())?;
-    // Unnormalised coordinates count texels of level 0. The code multiplies them by the inverse of a power of two,
-    // which gives the same result as a division by the power of two.
+    // Unnormalised coordinates count texels of level 0. The code multiplies these coordinates by the inverse of a power
+    // of two. The result is the same as for a division by the power of two.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
@@ -518,7 +518,8 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads the levels that lanes select and mixes them. Returns the lanes that are too far away to be read as rows.
+/// Reads texels of the levels that lanes select, and mixes these texels. Returns the lanes that are too far away to be
+/// read as rows.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,

@@ -191,8 +191,8 @@ impl Fills {
 
 impl<'a> Vram<'a> {
     /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is not
-    /// stored immediately. It is stored when an access through one of these views reaches the filled rows. The owner of
-    /// the view must call [`Vram::settle`] at the end.
+    /// stored immediately. Such a fill is stored when an access through one of these views reaches the filled rows. The
+    /// owner of the view must call [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // Few combinations of columns and pitch occur, so that fills often have the same columns.
+        // The test uses only few combinations of columns and pitch, so that fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];

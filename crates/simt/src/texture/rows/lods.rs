@@ -287,8 +287,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
             }
         }
     }
-    // The lanes of a quad usually have the same level of detail. On a cube, they have the same level of detail if their
-    // directions point at the same face.
+    // The lanes of a quad usually have the same level of detail. On a cube, the lanes of a quad have the same level of
+    // detail if their directions point at the same face.
     let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {
