@@ -116,7 +116,7 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
 }
 
 /// Returns the registers of the program information. In some files, the addresses of the registers count bytes. In
-/// other files, they count words of four bytes.
+/// other files, the addresses count words of four bytes.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
     let data = Bytes::part(notes.data, notes.offset);

@@ -1,10 +1,11 @@
 //! ATI CTM executables for the R500 ("DPP programs"). (CTM guide pp. 45-49)
 //!
-//! The notes that the guide defines are named "ATI DPP". They contain the program information, the inputs and outputs,
-//! the conditional output, the float and integer constants in use, and the early exit. Only the first two words of the
-//! program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and constant values are
-//! therefore in separate notes. This project defines these notes and names them "Reconverge"; `docs/ctm-elf.md`
-//! describes them. Types 2 to 5 of the guide's notes are inferred from the order of the list in the guide.
+//! The notes that the guide defines are named "ATI DPP". These notes contain the program information, the inputs and
+//! outputs, the conditional output, the float and integer constants in use, and the early exit. Only the first two
+//! words of the program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and
+//! constant values are therefore in separate notes. This project defines these notes and names them "Reconverge";
+//! `docs/ctm-elf.md` describes them. Types 2 to 5 of the guide's notes are inferred from the order of the list in the
+//! guide.
 
 use object::Endianness;
 use object::elf as raw;

@@ -3,8 +3,8 @@
 //!
 //! The search finds an image by its header. The headers are ELF of a supported machine, the header of a fat binary,
 //! `Gfx2`, and the first words of a text cubin. Each image that loads becomes one or more modules. The names of these
-//! modules contain the offset of the image. In an archive, they also contain the name of the member that contains the
-//! image. A note names each image that does not load.
+//! modules contain the offset of the image. If the image is in a member of an archive, the names of its modules also
+//! contain the name of the member. A note names each image that does not load.
 
 use memchr::memmem;
 use reconverge_isa::Image;
@@ -107,8 +107,8 @@ fn places(bytes: &[u8]) -> Vec<usize> {
 fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     let rest = &bytes[at..];
     if rest.starts_with(MARKS[0]) {
-        // An ELF header for an unsupported machine does not begin an image. It is the header of the searched file
-        // itself, or of an object in an archive.
+        // An ELF header for an unsupported machine does not begin an image. Such a header belongs to the searched file
+        // itself, or to an object in an archive.
         return elf::recognise(rest)
             .ok()
             .filter(|format| *format != Format::Embedded)

@@ -121,7 +121,8 @@ const GEOMETRY: Layout = Layout {
 /// Index of the word in the geometry header that contains the size of the copy program.
 const COPY_SIZE: usize = 21;
 
-/// Registers of the last header block that was read. They belong to the program block after this header block.
+/// Registers of the last header block that was read. These registers belong to the program block after this header
+/// block.
 struct Pending {
     stage: Stage,
     state: Vec<(String, u32)>,

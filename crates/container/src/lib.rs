@@ -265,7 +265,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
 }
 
 /// Renames programs so that their names are unique. Programs with the same name get the name of their module as a
-/// prefix. If their names are still not unique, they get a number as a suffix. (Text cubins have modules, and the names
+/// prefix. Programs whose names are still not unique get a number as a suffix. (Text cubins have modules, and the names
 /// in a module are unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
@@ -287,8 +287,8 @@ fn tell_apart(image: &mut Image) {
     }
 }
 
-/// If a program states a register several times, keeps only the last value. A driver that writes all values in order
-/// has the same effect.
+/// If a program states a register several times, keeps only the last value. The result is the same as in a driver that
+/// writes all values in order.
 fn settle(image: &mut Image) {
     for program in &mut image.programs {
         let mut places: HashMap<String, (usize, bool)> = HashMap::new();

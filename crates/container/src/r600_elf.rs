@@ -152,7 +152,7 @@ pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);
     // For kernels, LLVM uses the resource register of the vertex stage. For kernels, LLVM also writes a data share
-    // size. For vertex programs, it does not write a data share size.
+    // size. For vertex programs, LLVM does not write a data share size.
     program.stage = if has(RESOURCES_PS) {
         Some(Stage::Pixel)
     } else if has(LDS_ALLOC) {

@@ -116,7 +116,7 @@ fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
     for text in texts.iter().filter(|text| !text.is_empty()) {
-        // If an alternative consists of further alternatives, it is split into them.
+        // An alternative that consists of further alternatives is split into these alternatives.
         let plain = !text.contains([' ', '[', '(', '{', '<']);
         for piece in text.split(|c| c == '|' && plain) {
             if !kept.iter().any(|known| known == piece) {

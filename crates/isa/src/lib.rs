@@ -11,8 +11,8 @@
 //!   diagnostics as data. A diagnostic contains the text that would fit.
 //! * [`mod@expand`]: constants, expressions, included files and macros of a source, for all machines.
 //! * [`forms`]: the legal forms of a mnemonic, from the rows of a table.
-//! * [`program`]: machine code with the facts that its container states. Readers of containers produce this type, and
-//!   machines run it.
+//! * [`program`]: machine code with the facts that its container states. Readers of containers produce these programs,
+//!   and machines run them.
 //! * [`graph`]: the control flow of a program; [`lint`]: requirements of the documents on a program.
 //! * [`limits`]: limits on the host resources that input may request.
 //! * [`sets`]: sets of numbers, and sets of few items.

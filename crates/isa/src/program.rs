@@ -137,7 +137,7 @@ pub struct Sampler {
 }
 
 /// Inputs, outputs and constants that a program uses, as its container states them. For example, the notes of a CTM
-/// executable state them. A field is `None` if the container does not state the content of this field.
+/// executable state these facts. A field is `None` if the container does not state the content of this field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Indices of the inputs that the program reads.
@@ -286,7 +286,8 @@ pub enum Place {
     Global {
         /// The words that receive the address.
         slots: Vec<Slot>,
-        /// Initial contents of the variable. If they are shorter than the variable, its remaining bytes are zero.
+        /// Initial contents of the variable. If the contents are shorter than the variable, the remaining bytes of the
+        /// variable are zero.
         init: Vec<u8>,
     },
 }

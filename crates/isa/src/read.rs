@@ -16,7 +16,7 @@ pub enum NoReading {
         /// Name of the row.
         row: &'static str,
     },
-    /// A row has these bits, but one of its parts is not defined for them.
+    /// A row has these bits, but one of the row's parts is not defined for these bits.
     NoPart {
         /// Name of the row.
         row: &'static str,
@@ -302,7 +302,7 @@ fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> R
 
 impl<D> Number<D> {
     /// Returns the value of the number in a word. For [`Style::Signed`], the value is sign-extended. For
-    /// [`Style::Code`], it is an address. For other styles, it is the value of the field.
+    /// [`Style::Code`], it is an address. For other styles, the returned value is the value of the field.
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {

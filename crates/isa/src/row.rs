@@ -6,8 +6,9 @@
 //!
 //! The type parameter `D` is the machine's draft. Decoding fills the draft while it visits the parts.
 //!
-//! A row claims its fixed bits and the bits of the parts that its text uses. If other bits differ from the row's
-//! default, they are printed after the instruction as `bits 0x...`. So the text represents every bit of a word.
+//! A row claims its fixed bits and the bits of the parts that its text uses. If bits that the row does not claim differ
+//! from the row's default, the text ends with `bits 0x...`, which states these bits. So the text represents every bit
+//! of a word.
 
 /// One or two runs of bits that form one number. The first run contains the number's lower bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +79,9 @@ impl Bits {
 
 /// A set of circumstances (chips and program types) in which an encoding is valid. Each machine assigns the bits.
 ///
-/// A single circumstance, such as the argument `here` of functions, is also a `Scope`. It has one bit set for the chip
-/// and one bit set for the program type. A set contains the circumstance if the set has both bits.
+/// A single circumstance, such as the argument `here` of functions, is also a `Scope`. In a single circumstance, one
+/// bit is set for the chip and one bit is set for the program type. A set contains the circumstance if the set has both
+/// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(pub u16);
 

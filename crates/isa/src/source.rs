@@ -172,8 +172,8 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
-    // A short word may have one mistake, and a longer word may have two. Numbers are excluded, because they resemble
-    // each other by chance.
+    // A short word may have one mistake, and a longer word may have two mistakes. Numbers are excluded, because
+    // different numbers are often similar by chance.
     let most = if length <= 4 { 1 } else { 2 };
     let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     let letters = letters(&word);

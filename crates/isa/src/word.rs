@@ -1,9 +1,9 @@
 //! A word of named bit fields, written like the table of a register manual.
 //!
 //! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
-//! The macro also keeps the lines as data ([`Field`]). The code for texts, bit pictures, documentation and exhaustive
-//! tests works on all fields of an encoding, so it uses this data. [`names!`](crate::names!) does the same for an
-//! enumerated field. Two fields that share a bit cause a compile error.
+//! The macro also keeps the lines as data ([`Field`]). Four kinds of code work on all fields of an encoding and use
+//! this data: the code for texts, bit pictures, documentation and exhaustive tests. [`names!`](crate::names!) does the
+//! same for an enumerated field. Two fields that share a bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};

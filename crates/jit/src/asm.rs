@@ -48,8 +48,8 @@ pub(crate) fn prepare() {
     asm.bytes().expect("an addition has bytes");
 }
 
-/// The instructions so far. If an error occurs, the first error is stored, and [`bytes`](Self::bytes) returns it at the
-/// end.
+/// The instructions so far. The assembler stores the first error that occurs. [`bytes`](Self::bytes) returns this
+/// error.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     instructions: Vec<Instruction>,

@@ -20,8 +20,9 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that generated code calls. It is either the call of a node, or the machine's flow control. The arguments
-/// are the state and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
+/// A function that generated code calls. The function is either the call of a node, or the machine's flow control. The
+/// arguments are the state and a number. The call of a node returns 0 if the node continues. Flow control returns the
+/// next node.
 ///
 /// # Safety
 /// The state must be the state of the current run, and its context must have the type that the function expects.

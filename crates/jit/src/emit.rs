@@ -99,7 +99,8 @@ impl Pool {
     }
 }
 
-/// Code for a rare case. It is placed after the code that usually runs, and jumps back to the usual code.
+/// Code for a rare case. This code is placed after the code that usually runs. At its end, it jumps back to the usual
+/// code.
 #[derive(Debug)]
 pub(crate) struct Cold {
     enter: Label,
@@ -289,7 +290,7 @@ pub(crate) fn emit(
 }
 
 impl Effect {
-    /// Returns the values that the effect needs, each with the form in which it is needed.
+    /// Returns the values that the effect needs, each with the form (words or signs) that the effect needs.
     fn demands(self) -> impl Iterator<Item = (Value, Form)> {
         let all = match self {
             Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
@@ -319,8 +320,9 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// For each node, determines the forms in which it is needed, and the form in which it is computed. The function
-    /// starts with the last node, because the form of a node determines the forms of its sources.
+    /// For each node, determines the forms of its value that other nodes and effects need, and the form in which the
+    /// code computes the value. The function starts with the last node, because the form of a node determines the forms
+    /// of its sources.
     fn demand(&mut self) {
         let strip = self.strip;
         let mut truths = vec![false; strip.nodes.len()];
@@ -568,7 +570,8 @@ impl Emitter<'_> {
         self.signs.release(position);
     }
 
-    /// Emits a node in the form of signs. If the words of the node are also needed, they are emitted as well.
+    /// Emits a node in the form of signs. If the words of the node are also needed, the function also emits the node in
+    /// the form of words.
     fn make_signs(&mut self, position: usize) {
         let value = Value(position as u32);
         let node = self.strip.nodes[position];
@@ -817,7 +820,7 @@ impl Emitter<'_> {
         asm.three(xor, one, one, one);
         all_equal(level, asm, [other, one], mask, Among::Active);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
-        // The order is ROW, ONE, or a number that means neither.
+        // The order is ROW, ONE, or a number that is neither ROW nor ONE.
         asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
         asm.two(Code::Add_rm8_r8, Register::AL, Register::CL);
         asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
@@ -1084,7 +1087,7 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
 }
 
 /// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. A lane of the vector that is
-/// not in the mask gets zero, or the same word as the other lanes.
+/// not in the mask gets zero. If one word is loaded for all lanes, such a lane may also get this word.
 fn emit_load(
     level: Level,
     asm: &mut Assembler,
@@ -1296,7 +1299,7 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
 const SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// Sets the floating point modes of generated code, if the code depends on them.
+/// If the code depends on floating point modes, sets the modes of generated code.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(mode))));

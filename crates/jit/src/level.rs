@@ -73,7 +73,7 @@ impl Level {
         4 * self.lanes() as i32
     }
 
-    /// Returns the number of bytes in which one bit for each lane of a vector fits.
+    /// Returns the number of bytes that are needed for one bit per lane of a vector.
     pub(crate) const fn bits(self) -> i32 {
         self.lanes() as i32 / 8
     }

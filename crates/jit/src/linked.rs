@@ -274,9 +274,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         repeats: bool,
         own: M::Own,
     ) {
-        // If all lanes repeat the node, the next run of the node may overwrite rows before it reads them. The fast path
-        // does not store such rows. For nodes that access the window, the fast path stores all rows. The reason is that
-        // all rows must have the machine's values if a lane is outside the window.
+        // If all lanes repeat the node, the next run of the node may overwrite rows before this run reads the rows. The
+        // fast path does not store such rows. For nodes that access the window, the fast path stores all rows. The
+        // reason is that all rows must have the machine's values if a lane is outside the window.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);

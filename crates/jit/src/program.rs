@@ -159,8 +159,8 @@ pub(crate) struct Code {
     pool: Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
-    /// Number of nodes, and number of counts. For each part, one count is the number of runs of the part. For each
-    /// node, one count is the number of coming runs of the node that take the slow path.
+    /// Number of nodes, and number of counts. There is one count per part: the number of runs of the part. There is
+    /// also one count per node: how many of the coming runs of the node take the slow path.
     nodes: usize,
     counts: usize,
     /// Minimum number of bytes of a group's rows, and of the window.

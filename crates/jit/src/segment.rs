@@ -34,8 +34,8 @@ impl Segment {
 
     /// Returns a segment like [`Segment::new`]. If the only effect of the segment on memory is one store, the segment
     /// does not check all strips before this store. If a lane of a strip is outside the window, that strip bails out
-    /// after earlier strips have stored. This is correct, because the instruction is then executed again. It stores the
-    /// same values, or it traps at the lane outside the window, after the stores of lower lanes.
+    /// after earlier strips have stored. This is correct, because the instruction is then executed again. The repeated
+    /// instruction stores the same values, or it traps at the lane outside the window, after the stores of lower lanes.
     pub(crate) fn restarting(mut fast: Strip, mut exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);

@@ -9,8 +9,8 @@ use reconverge_simt::Identity;
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the state's own row that contains the active lanes. The word of an active lane is all ones, and the word
-/// of any other lane is zero.
+/// Number of the state's own row that contains the active lanes. In the word of an active lane, all bits are 1. The
+/// word of any other lane is 0.
 pub const MASK: u32 = 0;
 
 /// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
@@ -185,7 +185,7 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state that belongs to a thread. The thread stores it here while it does not run generated code.
+    /// The state that belongs to a thread. While the thread does not run generated code, it stores the state here.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 

@@ -1,5 +1,5 @@
-//! Functions of f32 in integer arithmetic, from which tests get expected results. They share no code with the machines
-//! and do not use the host's floating point.
+//! Functions of f32 in integer arithmetic, from which tests get expected results. These functions share no code with
+//! the machines and do not use the host's floating point.
 //!
 //! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] use exact products to decide whether a
 //! result is the number nearest to the exact value. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and
@@ -209,8 +209,8 @@ impl Real {
     }
 
     /// Multiplies this number by 1 - 2^-51 and by 1 + 2^-51. Returns the f32 nearest to each product. These two numbers
-    /// are the possible results of a function that computes in doubles and then rounds. They differ only if a tie lies
-    /// between the two products.
+    /// are the possible results of a function that computes in doubles and then rounds. The two results differ only if
+    /// a tie lies between the two products.
     pub fn candidates(self) -> [u32; 2] {
         // `kept` contains the 24 bits of the result, and `rest` contains the 40 bits that decide the rounding. If the
         // number is far from a tie and from the ends of the range, both products round to the same result. In a run

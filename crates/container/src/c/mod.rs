@@ -127,8 +127,8 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, the values of `uses` number arrays that have the same name and start on the same line. A value is
-    // the number for the array that the code names next.
+    // From here on, each value of `uses` is a number that the code appends to the name of an array. The code uses this
+    // number for the next array that has the same name and starts on the same line.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -223,11 +223,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<(), Error> {
-        // Words since the end of the last statement. They are the type and the name of the current declaration.
+        // Words since the end of the last statement. These words are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap that was read. The code stores it if a number that may be an element follows the gap, and no
-        // brace has been read since the gap.
+        // The last gap that was read. The gap is stored if a number that may be an element follows the gap, and no
+        // brace is between the gap and this number.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -574,7 +574,7 @@ impl<'a> Reader<'a> {
         Ok(added)
     }
 
-    /// Adds a list of numbers in a structure, if it can contain machine code.
+    /// Adds a list of numbers in a structure as an array, if the list can contain machine code.
     fn add_list(&mut self, fields: Fields<'a>, name: &'a str, name_at: usize) -> bool {
         let Fields { values, places, is_mixed, wrong, .. } = fields;
         let most = values.iter().max().copied().unwrap_or(0);

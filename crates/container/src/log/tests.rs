@@ -178,7 +178,7 @@ fn binaries_of_nouveau_are_read() {
     let stages: Vec<_> = heads(&image).into_iter().map(|(name, stage, ..)| (name, stage)).collect();
     assert_eq!(stages, [("fragment1", Some(Stage::Fragment)), ("vertex1", Some(Stage::Vertex))]);
     assert_eq!(image.programs[1].words[7..], [3, 0xf000_0001, 0xe000_0001]);
-    // The dump ends after the stated number of words, so the text after them is ignored.
+    // The dump ends after the stated number of words, so the text after these words is ignored.
     assert_eq!(read(&format!("{BINARY}12345678 triangles\n")).programs.len(), 1);
 }
 

@@ -262,8 +262,8 @@ pub(super) fn resolved(
     Ok(out)
 }
 
-/// Returns the offset after the parenthesis that closes the first opening parenthesis of a text. If no parenthesis
-/// closes the first one, returns the length of the text.
+/// Returns the offset after the parenthesis that closes the first opening parenthesis of a text. If the first opening
+/// parenthesis is not closed, returns the length of the text.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -7,7 +7,8 @@ use crate::strip::Inside;
 
 const WINDOW: u32 = 64;
 
-/// Two loads and a store that the verifier accepts. They access words at the base and words 8 bytes after the base.
+/// Two loads and a store that the verifier accepts. The loads and the store access words at the base and words 8 bytes
+/// after the base.
 struct Probe {
     strip: Strip,
     base: Value,

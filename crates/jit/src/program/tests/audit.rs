@@ -331,7 +331,7 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
 }
 
 /// Checks the address of a load. The address must be in the frame, the state, the rows, the pool, the counts or the
-/// offsets of nodes. It can also be in the window if its offset was checked.
+/// offsets of nodes. The address can also be in the window if an instruction has checked the offset.
 fn loads(memory: &UsedMemory, known: &Known, what: &str) {
     let index = memory.index();
     let listed = match memory.base() {
