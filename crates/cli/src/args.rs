@@ -47,7 +47,8 @@ impl ReadArgs {
         self.format.is_some() || self.old || !self.defines.is_empty()
     }
 
-    /// Whether a file is read as an assembler source. If no format is stated, the result of `otherwise` decides.
+    /// Returns whether a file is read as an assembler source. If the command line does not state a format, the result
+    /// of `otherwise` decides.
     pub(crate) fn is_source(&self, otherwise: impl FnOnce() -> bool) -> bool {
         self.format.map_or_else(otherwise, |format| format == FileKind::Source)
     }
@@ -95,8 +96,8 @@ impl InputArgs {
         self.read.known(self.target.known())
     }
 
-    /// Returns an error if the command line has an option about the program's file. A case contains its program, so
-    /// these options are not allowed with a case.
+    /// Returns an error if the command line has an option about the program's file. A case contains its program, so a
+    /// command line that names a case must not have such options.
     pub(crate) fn no_case(&self) -> anyhow::Result<()> {
         match self.read.is_given() {
             true => anyhow::bail!(
@@ -154,7 +155,7 @@ impl EngineArgs {
         self.options_or(Engine::Compiled)
     }
 
-    /// Returns the options with this engine, unless the command line names one.
+    /// Returns the options with this engine. If the command line names an engine, the options have that engine instead.
     pub(crate) fn options_or(&self, engine: Engine) -> Options {
         let engine = self.engine.unwrap_or(engine);
         Options { engine, level: self.level, ..Options::default() }

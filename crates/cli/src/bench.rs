@@ -101,7 +101,7 @@ struct Measured {
     engine: &'static str,
     threads: usize,
     runs: u16,
-    /// Number of lanes; absent for launch files.
+    /// Number of lanes. The field is absent for launch files.
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
     /// Median processor time in seconds, summed over the threads.
@@ -112,7 +112,7 @@ struct Measured {
     /// field is absent for the first number of threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
-    /// Speedup of [`add_rows`] in the same iterations. This is the largest speedup that the host currently allows.
+    /// Speedup of [`add_rows`] in the same iterations. It shows the largest speedup that the host currently allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_speedup: Option<f64>,
     warp_instructions: u64,
@@ -246,8 +246,8 @@ fn list(kernels: &[Work], json: bool) {
     }
 }
 
-/// If the error is a trap or a difference between engines, prints it and returns an answer. Returns any other error as
-/// an error.
+/// If the error is a trap or a difference between engines, prints the error and returns an answer. For any other error,
+/// the function itself fails with this error.
 fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer> {
     let kind = match error.downcast_ref() {
         Some(Error::Differ(_)) => "differ",
@@ -272,7 +272,7 @@ struct Runs {
     trace_steps: Option<u64>,
     /// The longest compilation before a run.
     compiled: Spent,
-    /// Hash of the result. If some results were wrong, the hash of the first wrong result.
+    /// Hash of the result. If some results were wrong, this is the hash of the first wrong result.
     hash: u32,
     wrong: bool,
 }
@@ -312,8 +312,8 @@ impl Runs {
         }
     }
 
-    /// Returns the measurements of `self`. `first` contains the runs with the first number of threads. If `self`
-    /// contains these runs, `first` is `None`.
+    /// Returns the measurements of `self`. `first` contains the runs with the first number of threads. If `self` itself
+    /// contains the runs with the first number of threads, `first` is `None`.
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),
@@ -372,8 +372,8 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
 /// the number of threads.
 ///
 /// This loop resembles an engine whose threads do not share data and never wait. If other programs use the processors,
-/// the speedup of this loop is also below the number of threads. If the speedup of a kernel is smaller than the speedup
-/// of this loop, the engine causes the difference.
+/// the speedup of this loop is below the number of threads. The engine causes a low speedup of a kernel only if the
+/// speedup of this loop is larger.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
     let start = Instant::now();
@@ -390,8 +390,8 @@ fn add_rows(pool: &ThreadPool) -> Duration {
     start.elapsed()
 }
 
-/// Returns the speedup of the runs `own` over the runs `other`. It is the median of the ratios of all iterations. A
-/// temporary slowdown of the host affects both runs of an iteration.
+/// Returns the speedup of the runs `own` over the runs `other`. The speedup is the median of the ratios of all
+/// iterations, because a temporary slowdown of the host affects both runs of an iteration.
 fn speedup(own: &[Duration], other: &[Duration]) -> f64 {
     let ratio = |(own, other): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
     median(own.iter().zip(other).map(ratio).collect())
@@ -427,8 +427,8 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Prints two geometric means over several kernels: the mean of the times in seconds, and the mean of the speedups
-/// relative to the control.
+/// Prints two geometric means over several kernels. The first is the mean of the times in seconds. The second is the
+/// mean of the speedups relative to the control.
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();

@@ -1,9 +1,9 @@
 //! Files that launch files, manifests and command lines name.
 //!
 //! A launch file may come from an untrusted source. The files that a launch file names are therefore read only if they
-//! are regular files inside one folder. This is the folder of the launch file, the parent of the folder of a manifest,
-//! or the folder that the user passes to `check`. Files on the command line are not restricted, because the user names
-//! them.
+//! are regular files inside one folder. For a launch file, this folder is the folder of the launch file. For a
+//! manifest, it is the parent of the folder of the manifest. For `check`, it is the folder that the user passes. Files
+//! on the command line are not restricted, because the user names them.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::messages::note;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,
-    /// Whether the names come from a launch file or a manifest. Otherwise, they come from the command line.
+    /// Whether a launch file or a manifest contains the names. If not, the command line contains the names.
     by_file: bool,
     /// The folder that must contain the files. If the value is `None`, the files may be anywhere.
     root: Option<PathBuf>,
@@ -28,14 +28,14 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Returns a value for files that the command line names. Names are relative to the working directory, and files
+    /// Returns a `Beside` for files that the command line names. Names are relative to the working directory, and files
     /// may be anywhere.
     pub(crate) fn here() -> Beside {
         Beside::default()
     }
 
-    /// Returns a value for files that the launch file or manifest `file` names. Names are relative to the folder of
-    /// `file`, and each name must refer to a regular file inside `root`.
+    /// Returns a `Beside` for files that the launch file or manifest `file` names. Names are relative to the folder of
+    /// `file`. If `root` is given, each name must refer to a regular file inside `root`.
     pub(crate) fn file(file: &Path, root: Option<PathBuf>) -> Beside {
         Beside { folder: folder_of(file), by_file: true, root, types: RefCell::default() }
     }

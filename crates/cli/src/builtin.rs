@@ -18,7 +18,7 @@ macro_rules! files {
     };
 }
 
-/// Every file in the folder. A test compares the list with the folder.
+/// Every file in the folder `corpus/`. A test compares this list with the folder.
 const FILES: &[File] = files![
     "r500/call.s",
     "r500/call.toml",
@@ -79,14 +79,14 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Returns the machine of a case in the built-in corpus. The machine is the name of the case's folder. If the folder
-/// does not have a machine's name, returns `None`.
+/// Returns the machine of a case in the built-in corpus. The name of the case's folder is the name of the machine. If
+/// the folder does not have a machine's name, returns `None`.
 pub(crate) fn machine(case: &Case) -> Option<Isa> {
     case.file.split('/').next()?.parse().ok()
 }
 
-/// The files of the corpus that are in the same folder as a given file. The path of the given file in the corpus is the
-/// value.
+/// Access to the files of the corpus that are in the same folder as a given file. The field is the path of the given
+/// file in the corpus.
 #[derive(Debug)]
 struct Beside(&'static str);
 

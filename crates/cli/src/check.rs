@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         let start = Instant::now();
         let verdict = judge(case, &settings, args.timeout);
         progress.inc(1);
-        // An interrupted case does not have a verdict.
+        // A case that Ctrl-C interrupted does not have a verdict.
         (!interrupt::asked()).then(|| (verdict, start.elapsed()))
     };
     let judged: Vec<Option<(Verdict, Duration)>> = pool::install(|| cases.par_iter().map(judged).collect());
@@ -206,8 +206,8 @@ fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdi
     let (sender, receiver) = channel();
     let (case, settings) = (case.clone(), settings.clone());
     std::thread::spawn(move || {
-        // After the time limit, the receiver no longer exists, so sending the verdict fails. The verdict is not needed
-        // in this case.
+        // If the time limit has been reached, the receiver no longer exists, and sending the verdict fails. In this
+        // case, nobody needs the verdict.
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
@@ -224,7 +224,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // If the case has the name of its file, a line number in the reason is a line of that file, as in `run`.
+        // If the case has the name of its file, a line number in the reason refers to a line of that file, as in `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -275,8 +275,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 }
 
 /// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time. The
-/// conclusion states which programs ran on which engine and what a finding is. It also suggests a command to try next.
-/// If a case did not pass, the function prints nothing.
+/// conclusion states which programs ran on which engine, and explains what a finding is. It also suggests a command
+/// that the reader can try after `check`. If a case did not pass, the function prints nothing.
 fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
     if summary.passed < summary.cases {
         return;
@@ -391,7 +391,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     Ok(failing)
 }
 
-/// Splits `NAME,STATUS` or `NAME,STATUS,SECONDS` into name and status. The name may contain commas.
+/// Splits a line `NAME,STATUS` or `NAME,STATUS,SECONDS` into the name and the status. The name may contain commas.
 fn named(line: &str) -> Option<(&str, &str)> {
     let (rest, last) = line.rsplit_once(',')?;
     if last.trim().parse::<f64>().is_ok() { rest.rsplit_once(',') } else { Some((rest, last)) }
@@ -458,7 +458,7 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
 
 // ---- Files
 
-/// Whether a file only contains data that another file names, and no cases.
+/// Whether a file contains no cases, but only data that another file names.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -467,8 +467,8 @@ fn is_beside(path: &Path) -> bool {
         || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "npz" | "toml.lock")
 }
 
-/// Extensions of files that are skipped if no format recognises the file. Programs and cases have other extensions, or
-/// no extension.
+/// Extensions of files that are skipped if their contents do not have a known format. Programs and cases have other
+/// extensions, or no extension.
 const OTHER_FILES: [&str; 27] = [
     "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
     "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
@@ -537,8 +537,8 @@ fn has_json(folder: Option<&Path>) -> bool {
         .any(|path| path.extension().is_some_and(|extension| extension == "json"))
 }
 
-/// Adds the cases of a file. If the file is in a checked folder, `folder` is that folder. If the command line names the
-/// file itself, `folder` is `None`.
+/// Adds the cases of a file. If the file was found in a folder that the command line names, `folder` is that folder. If
+/// the command line names the file itself, `folder` is `None`.
 fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<Case>) {
     let name = plain(path).display().to_string();
     let content = match folder {
@@ -556,7 +556,8 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     };
     let disk: Arc<dyn Folder> = Arc::new(disk);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    // A format that the command line states is a format of programs, so the file is not tried as another kind of file.
+    // Any format that the command line can state is a format of programs. So if a format is stated, the file is not
+    // tried as another kind of file.
     let read = match args.read.is_given() {
         true => {
             let known = args.read.known(reconverge_workbench::Known { isa: args.isa, ..Default::default() });
@@ -582,7 +583,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk. It contains the files that this file names.
+/// The folder of a file on disk. The folder contains the files that the file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,

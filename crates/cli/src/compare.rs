@@ -31,7 +31,7 @@ struct Side {
     reader: Reader<Box<dyn Input>>,
     profile: Profile,
     trap: Option<String>,
-    /// The reason why the trace is incomplete.
+    /// The reason why the trace is incomplete, or `None` for a complete trace.
     part: Option<String>,
 }
 

@@ -62,7 +62,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
         true => program.env("RECONVERGE_CUDA_RACE_CHECK", "1"),
         false => program.env_remove("RECONVERGE_CUDA_RACE_CHECK"),
     };
-    // The handler is installed before the start, so that early signals are not lost.
+    // The code installs the handler before it starts the program, so that early signals are not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let status = ended(&mut child, signals, std::process::Child::wait)
@@ -75,7 +75,7 @@ fn started(_args: &Cuda, _chip: &str) -> Result<Answer> {
     anyhow::bail!("cuda is available only on Linux, where programs load libcuda.so.1")
 }
 
-/// The folder in which a program finds the library.
+/// The folder in which a program that `cuda` runs finds the library.
 #[cfg(target_os = "linux")]
 mod linux {
     use std::env;
@@ -136,7 +136,7 @@ mod linux {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // The program has ended. A folder that cannot be deleted does no harm.
+            // The program has ended. If the folder cannot be deleted, this does no harm.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }

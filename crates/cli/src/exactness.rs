@@ -1,5 +1,5 @@
-//! The report of a run about exactness. The report covers the values that decide control flow, select addresses or
-//! leave the program, and states how exact these values are.
+//! The report of a run about exactness. The report states how exact some of the values are: the values that decide
+//! control flow, select addresses or leave the program.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,8 @@ impl Followed {
         drop(stepping);
         let mut taint = Taint::new(uses, of_block, killed);
         match session.copy().run_traced(options, Recorded::Data, &mut taint) {
-            // A trap is not an error here. Other code compares the trap with the trap that the launch states.
+            // A trap of the second run is not an error here. Other code compares the trap with the trap that the launch
+            // states.
             Ok(_) | Err(Error::Trap(_)) => {}
             Err(error) => return Err(anyhow!("{error}")),
         }

@@ -9,8 +9,8 @@ use anyhow::{Result, anyhow};
 #[cfg(not(feature = "campaign"))]
 use crate::args::Answer;
 
-/// Returns the message for a command or option that this build omits. The message names the feature to which the
-/// command or option belongs.
+/// Returns the message for a command or option that this build omits. The message names the feature that contains the
+/// command or option.
 pub(crate) fn missing(what: &str, feature: &str) -> String {
     format!(
         "{what} is not in this build: `cargo install --path crates/cli --features {feature}` builds the command with it, \

@@ -1,4 +1,4 @@
-//! Reading and writing files; `-` is standard input or output.
+//! Reading and writing files. The file name `-` means standard input or standard output.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -37,8 +37,8 @@ const COPIES: u64 = 16;
 /// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // Files that are not regular, such as pipes, have the length 0. For such files, the number of bytes that are read
-    // is also limited.
+    // Files that are not regular, such as pipes, have the length 0. So the code also limits the number of bytes that it
+    // reads.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }
@@ -125,8 +125,8 @@ pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     })
 }
 
-/// Whether a file without a name is an assembler source. The file is a source if its text names a machine, or if the
-/// text does not start like a file of another format.
+/// Returns whether a file without a name is an assembler source. The file is a source if its text names a machine, or
+/// if its text does not start like a file of another format.
 fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Input from a client.
 pub(crate) enum Incoming {
     Message(Value),
-    /// Bytes that are not a message. The value describes the problem.
+    /// Bytes that are not a message. The text describes the problem with these bytes.
     Malformed(String),
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
             break;
         }
         lines += usize::from(!line.is_empty());
-        // If the previous message was longer than its header states, the next header does not start at the beginning of
-        // a line. Names of headers are not case-sensitive.
+        // The previous message may be longer than its header states. In that case, the header of this message does not
+        // start at the beginning of a line. Names of headers are not case-sensitive.
         if let Some(at) = line.to_ascii_lowercase().find(&HEADER.to_ascii_lowercase()) {
             length = Some(line[at + HEADER.len()..].trim().to_owned());
         }

@@ -123,7 +123,7 @@ impl Reply {
         Reply::new("application/json", value.to_string().into_bytes())
     }
 
-    /// Writes the answer. If `head` is true, omits the body.
+    /// Writes the answer. If `head` is true, the function does not write the body.
     ///
     /// # Errors
     /// The client has closed the connection.

@@ -1,4 +1,4 @@
-//! Ctrl-C stops the current run. The results up to that point are printed and marked as partial.
+//! Ctrl-C stops the current run. The command prints the results up to that point and marks them as partial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -118,7 +118,7 @@ pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink
     let mut sink = Watched(sink);
     let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
     match catch_unwind(run) {
-        // Ctrl-C may have stopped the engine before the sink noticed Ctrl-C.
+        // Ctrl-C may have stopped the engine before the sink noticed the interruption.
         Ok(Ok(())) if asked() => Ok(Ended::Interrupted),
         Ok(Ok(())) => Ok(Ended::Well),
         Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),

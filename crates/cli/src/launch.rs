@@ -173,8 +173,8 @@ impl LaunchArgs {
         self.options_or(Engine::Compiled)
     }
 
-    /// Returns the options of a run with the engine `engine`. If the command line names an engine, that engine is used
-    /// instead.
+    /// Returns the options of a run with the engine `engine`. If the command line names an engine, the options have
+    /// that engine instead.
     fn options_or(&self, engine: Engine) -> Options {
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
         Options { jobs, race_check: self.races.check(), ..self.engine.options_or(engine) }
@@ -317,8 +317,8 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("domain", "domain"),
 ];
 
-/// Returns an error if the command line has an option that describes a launch. Such options are not allowed here,
-/// because the input itself states the launch.
+/// Returns an error if the command line has an option that describes a launch. The input `what` itself states the
+/// launch, so such options are not allowed.
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
@@ -518,7 +518,8 @@ impl LaunchOfFile {
         Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
     }
 
-    /// Returns a copy of `options`. If the launch states a value, that value replaces the value in the copy.
+    /// Returns a copy of `options`. If the launch states a value for an option, that value replaces the value in the
+    /// copy.
     pub(crate) fn options(&self, options: &Options) -> Result<Options> {
         Ok(self.launch.options(options)?)
     }
@@ -528,7 +529,8 @@ impl LaunchOfFile {
         self.launch.expects_something()
     }
 
-    /// Compares the results of a run with the expected results, and returns them.
+    /// Compares the results of a run with the expected results. Returns the results of the run together with the
+    /// differences.
     pub(crate) fn result(&self, outcome: &dyn Outcome) -> Result<RunResult> {
         Ok(self.launch.result(outcome, &self.beside)?)
     }
@@ -551,8 +553,8 @@ impl Programs {
     }
 }
 
-/// Returns the programs of a program file. For a launch file, a run manifest or a case, returns the programs that it
-/// names.
+/// Returns the programs of a program file. For a launch file, a run manifest or a case, returns the programs that this
+/// file or case names.
 pub(crate) fn open_programs(
     file: &Path,
     case: Option<&str>,

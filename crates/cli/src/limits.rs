@@ -12,12 +12,12 @@ pub(crate) struct Setting {
 impl Setting {
     /// Sets the limit for the process.
     pub(crate) fn set(&self) {
-        // `parse` has checked the value.
+        // Setting the limit cannot fail, because `parse` has checked the value.
         let _ = self.limit.set(self.value);
     }
 }
 
-/// Returns the limits that `--limits` sets. Limits with a separate option are not among them.
+/// Returns the limits that `--limits` sets. Limits that have a separate option are not returned.
 fn settable() -> impl Iterator<Item = &'static Limit> {
     ALL.into_iter().filter(|limit| limit.raise.starts_with("--limits"))
 }

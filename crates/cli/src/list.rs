@@ -105,7 +105,8 @@ fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
 fn print(contents: &Contents) {
     let programs = &contents.programs;
     say!("{}: {}", contents.format, counted(programs.len() as u64, "program"));
-    // Columns in which all cells are empty are omitted. The column of modules is omitted if there is only one module.
+    // If all cells of a column are empty, the column is omitted. If there is only one module, the column of modules is
+    // also omitted.
     let columns: Vec<&Column> = COLUMNS
         .iter()
         .filter(|(_, of)| programs.iter().any(|program| of(program).is_some()))

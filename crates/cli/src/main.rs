@@ -14,7 +14,7 @@ macro_rules! say {
     ($($text:tt)*) => { crate::messages::answer(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// `print!` for answers.
+/// `print!` for parts of answers.
 macro_rules! say_part {
     ($($text:tt)*) => { crate::messages::answer(format_args!($($text)*)) };
 }
@@ -179,15 +179,15 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
 
-/// Returns the message about wrong arguments, with the arguments in it escaped. The message quotes the arguments
+/// Returns the message about wrong arguments, in which the arguments are escaped. The message quotes the arguments
 /// between colour codes. Escaping the whole message would destroy these codes. So the function first escapes the
-/// arguments and then parses them again, which creates the same message with escaped arguments.
+/// arguments and then parses the escaped arguments. This creates the same message with escaped arguments.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Err(shown) => shown,
-        // The escaped arguments are correct. So the only mistake in the original arguments was a character that the
-        // function has escaped.
+        // The escaped arguments are correct. So the only mistake in the original arguments was a character that is now
+        // escaped.
         Ok(_) => Cli::command().error(error.kind(), shown::name(&error.render().to_string())),
     }
 }
@@ -200,7 +200,7 @@ fn main() -> ExitCode {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help and version are answers. Everything else is wrong usage.
+            // Help texts and the version are answers. All other errors of the parser are wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
             match code {
                 0 => messages::answer_coloured(format_args!("{}", error.render().ansi())),

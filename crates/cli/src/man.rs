@@ -140,8 +140,8 @@ fn cell(help: &str) -> String {
     text
 }
 
-/// Returns a help text in Markdown. Placeholders that look like tags, and names that look like emphasis, are escaped.
-/// Code is unchanged.
+/// Returns a help text in Markdown. The function escapes placeholders that look like tags, and names that look like
+/// emphasis. It does not change code.
 fn prose(help: &str) -> String {
     let parts = help.split('`').enumerate().map(|(number, part)| match number % 2 {
         0 => part.replace('<', "&lt;").replace('*', "\\*"),

@@ -100,8 +100,8 @@ pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
     }
 }
 
-/// Writes to standard output. If the reader has closed the pipe, the process ends quietly. Control characters are
-/// escaped only if the output is a terminal.
+/// Writes to standard output. If the reader has closed the pipe, the process ends quietly. If the output is a terminal,
+/// control characters are escaped.
 pub(crate) fn answer(text: fmt::Arguments<'_>) {
     written(output().and_then(|mut out| match out.is_terminal() {
         true => out.write_all(shown::lines(&text.to_string()).as_bytes()),
@@ -148,7 +148,7 @@ pub(crate) fn answer_as<T: Serialize>(as_json: bool, answer: &T, print: impl FnO
     }
 }
 
-/// Returns counts as text: instructions by group and by lane, and divergent branches.
+/// Returns counts as text. The text contains the instructions by group and by lane, and the divergent branches.
 pub(crate) fn executed(groups: u64, lanes: u64, divergent: u64) -> String {
     let groups = counted(groups, "group instruction");
     format!("{groups}, {}, {}", counted(lanes, "lane instruction"), counted(divergent, "divergent branch"))
@@ -233,7 +233,7 @@ fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let own_starts = starts_of(text);
     let mut out = String::new();
     for diagnostic in diagnostics.iter().take(SHOWN) {
-        // For an included file, the whole text is passed to the renderer, because included files are short.
+        // For an included file, the renderer gets the whole text, because included files are short.
         let (path, text, starts) = match &diagnostic.file {
             Some(file) => (&*file.name, &*file.text, &starts_of(&file.text)),
             None => (path, text, &own_starts),

@@ -39,7 +39,7 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
-    /// Reports that the page was not written because of Ctrl-C.
+    /// Reports that the page was not written because Ctrl-C interrupted the command.
     pub(crate) fn say_interrupted(&self) {
         if let Some(file) = &self.html {
             let file = crate::shown::path(&file);

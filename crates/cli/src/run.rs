@@ -90,7 +90,7 @@ impl FromStr for Rows {
 /// The result of a run.
 enum Ended {
     /// The run ended without a trap, or with a trap that the launch does not state. The first field contains the
-    /// results, and the second field contains the mismatches.
+    /// results, and the second field contains the differences from the expected results.
     Judged(Box<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
     /// The run ended with the trap that the launch states.
@@ -252,7 +252,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     }
 }
 
-/// Outputs by name. They are written as one JSON object without a copy in memory.
+/// Outputs by name. The outputs are written as one JSON object, without a copy of the object in memory.
 struct Outputs<'a>(&'a [(String, Array)]);
 
 impl Serialize for Outputs<'_> {

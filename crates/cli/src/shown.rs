@@ -1,12 +1,13 @@
 //! Text from input, as it appears in answers and messages. Characters that control a terminal or are invisible are
 //! escaped.
 //!
-//! Names, source lines and messages about names and source lines may contain anything, such as sequences that clear a
-//! terminal or set its title. [`is_hidden`] decides which characters the functions of this module escape:
+//! Names and source lines may contain anything, such as sequences that clear a terminal or set its title. The same
+//! applies to messages about names and source lines. [`is_hidden`] decides which characters the functions of this
+//! module escape:
 //!
 //! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
 //! * [`lines`], [`styled`]: a whole answer or message. The module `messages` applies these functions to all output to a
-//!   terminal or to standard error, so that no command can omit them.
+//!   terminal or to standard error. So no command can write such output without escaping it.
 //! * [`Json`]: JSON strings, with JSON escapes.
 //! * [`listed`], [`unlisted`]: write and read a name in a list that has one name per line.
 
@@ -17,14 +18,15 @@ use std::path::Path;
 
 use reconverge_workbench::keys::plain;
 
-/// Whether a character controls a terminal or is invisible: control characters, format characters (text direction,
-/// joiners, zero-width spaces), line and paragraph separators, unassigned and private characters.
+/// Returns whether a character controls a terminal or is invisible. Such characters are control characters, format
+/// characters (text direction, joiners, zero-width spaces), separators of lines and paragraphs, unassigned characters
+/// and private characters.
 pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
     }
-    // The character is tested after a letter, because a combining mark is visible only after a letter. `escape_debug`
-    // uses the standard library's table of printable characters.
+    // The code tests the character after a letter, because a combining mark is visible only after a letter.
+    // `escape_debug` uses the standard library's table of printable characters.
     let mut text = [b'a'; 5];
     let length = 1 + character.encode_utf8(&mut text[1..]).len();
     std::str::from_utf8(&text[..length]).is_ok_and(|text| text.escape_debug().nth(2).is_some())
@@ -69,7 +71,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns text of several lines with its colours. The caller must escape the names in the text beforehand, because
-/// this function cannot distinguish colour sequences in names from those of the caller.
+/// this function cannot distinguish colour sequences in names from the colour sequences that the caller has added.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -88,14 +90,15 @@ pub(crate) fn styled(text: &str) -> String {
     out
 }
 
-/// Returns the colour sequence (SGR) at the start of a text, if there is one.
+/// Returns the colour sequence (SGR) at the start of a text. Returns `None` if the text does not start with a colour
+/// sequence.
 fn sgr(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     let length = rest.find(|character: char| !character.is_ascii_digit() && character != ';')?;
     rest[length..].starts_with('m').then(|| &text[..2 + length + 1])
 }
 
-/// JSON that escapes all hidden characters.
+/// A JSON format in which all hidden characters are escaped.
 #[derive(Debug)]
 pub(crate) struct Json;
 
@@ -118,9 +121,9 @@ impl serde_json::ser::Formatter for Json {
     }
 }
 
-/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses the conversion. In contrast to
-/// messages, the entry also has escapes for backslashes, and for characters that readers of lists remove or treat as a
-/// comment.
+/// Returns a name as an entry of a list with one entry per line. [`unlisted`] converts the entry back to the name.
+/// Unlike in messages, backslashes are also escaped in the entry. The same applies to characters that readers of lists
+/// remove or treat as a comment.
 pub(crate) fn listed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let last = name.chars().count().saturating_sub(1);

@@ -187,7 +187,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reports whether records are missing in a trace, because of the limit on its size or because of an interruption.
+/// Reports whether a trace lacks records because of the limit on its size or because of an interruption.
 ///
 /// # Errors
 /// Fails if the trace is truncated or damaged.
@@ -251,13 +251,13 @@ impl<W: Write> Sink for Recorder<W> {
 /// Records the launch into a file. The bytes of the file do not depend on the engine.
 ///
 /// The packed form of a trace depends on the number of instructions that an engine reports at a time. The fast engine
-/// reports many consecutive instructions at a time, and the reference interpreter reports one. Files always have the
-/// form that the fast engine produces. A launch on another engine is therefore recorded twice: on that engine and on
-/// the fast engine. If both recordings have the same records, the recording of the fast engine is written. Otherwise
-/// one engine is wrong, and the recording of the requested engine is written.
+/// reports many consecutive instructions at a time, and the reference interpreter reports one instruction at a time.
+/// Files always have the form that the fast engine produces. A launch on another engine is therefore recorded twice: on
+/// that engine and on the fast engine. If both recordings have the same records, the recording of the fast engine is
+/// written. Otherwise one engine is wrong, and the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
     // A recording with data always comes from the reference interpreter. The compiled engine does not run launches with
-    // observers. If it is requested, the fast engine runs such a launch instead.
+    // observers. If the user requests the compiled engine, the fast engine runs such a launch instead.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
         return record(ready, what, out);
     }
@@ -277,8 +277,8 @@ fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Resu
     Ok((out, ended))
 }
 
-/// Whether two traces have the same records. If the limit on bytes has ended a trace, the function compares only the
-/// records up to that point.
+/// Returns whether two traces have the same records. If the limit on bytes has ended one of the traces, the function
+/// compares only the records up to that point.
 fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     let (mut a, mut b) = (Reader::new(std::io::Cursor::new(a))?, Reader::new(std::io::Cursor::new(b))?);
     let is_bounded = [a.end(), b.end()].iter().flatten().any(|end| end.bound_at.is_some());
@@ -429,7 +429,7 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
 }
 
 /// Returns the letters of lanes in the colours of their states. If the output does not support colours, other code
-/// removes them later.
+/// removes the colours later.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";
@@ -452,7 +452,7 @@ fn coloured(letters: impl Iterator<Item = char>) -> String {
     text + "\x1b[0m"
 }
 
-/// The launch of a trace. It is stepped in parallel with the trace.
+/// The launch of a trace. For each record of the trace, the launch is stepped to the same instruction.
 struct Replay {
     stepping: Stepping,
     /// Number of instructions issued so far.

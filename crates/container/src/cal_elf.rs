@@ -5,10 +5,10 @@
 //! dictionary segment      a row for each encoding: machine, type, offset and size of its segments, flags
 //! PT_NOTE and PT_LOAD     of each encoding; the sections .text, .data, .symtab and .strtab lie in the latter
 //! ```
-//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can contain the same program for
-//! several chips, and also in the intermediate language. Programs in the intermediate language are skipped. Literal
-//! constants are not read. The register addresses in the notes are inferred, because no file of this generation was
-//! available.
+//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can contain the same program
+//! several times: for several chips, and in the intermediate language. Programs in the intermediate language are
+//! skipped. Literal constants are not read. The register addresses in the notes are inferred, because no file of this
+//! generation was available.
 
 use reconverge_isa::program::{Module, Stage};
 use reconverge_isa::{Image, Isa};
@@ -23,8 +23,8 @@ const OS_ABI: u8 = 100;
 /// The note that contains pairs of a register address and a value.
 const PROGRAM_INFORMATION: u32 = 1;
 
-/// Machine numbers whose code is read. The numbers 5 to 8 mean the intermediate language, and all other numbers mean
-/// later chips.
+/// Machine numbers of the chips whose code is read. The numbers 5 to 8 mean the intermediate language, and all other
+/// numbers mean later chips.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (0, "r600"), (1, "rv610"), (2, "rv630"), (3, "rv670"), (4, "rv770"), (11, "rv710"), (12, "rv730"),
@@ -116,7 +116,7 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
 }
 
 /// Returns the registers of the program information. In some files, the addresses of the registers count bytes. In
-/// other files, they count words of four bytes.
+/// other files, the addresses count words of four bytes.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
     let data = Bytes::part(notes.data, notes.offset);

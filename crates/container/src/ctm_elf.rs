@@ -1,10 +1,11 @@
 //! ATI CTM executables for the R500 ("DPP programs"). (CTM guide pp. 45-49)
 //!
-//! The notes that the guide defines are named "ATI DPP". They contain the program information, the inputs and outputs,
-//! the conditional output, the float and integer constants in use, and the early exit. Only the first two words of the
-//! program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and constant values are
-//! therefore in separate notes. This project defines these notes and names them "Reconverge"; `docs/ctm-elf.md`
-//! describes them. Types 2 to 5 of the guide's notes are inferred from the order of the list in the guide.
+//! The notes that the guide defines are named "ATI DPP". These notes contain the program information, the inputs and
+//! outputs, the conditional output, the float and integer constants in use, and the early exit. Only the first two
+//! words of the program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and
+//! constant values are therefore in separate notes. This project defines these notes and names them "Reconverge";
+//! `docs/ctm-elf.md` describes them. Types 2 to 5 of the guide's notes are inferred from the order of the list in the
+//! guide.
 
 use object::Endianness;
 use object::elf as raw;
@@ -94,7 +95,8 @@ fn register_name(address: u32) -> String {
 
 /// Reads an executable, which contains one program.
 ///
-/// A file without this project's state note is also loaded. In this case, a note of the image names the missing data.
+/// A file without this project's state note is also loaded. In this case, a note in the loaded image names the missing
+/// data.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_R5XX)?;
     if elf.wide {
@@ -141,8 +143,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // A file with a state note lists all state. If this register is not in the list, the zero in the program
-        // information is not state. It only fills the field that the guide requires.
+        // If a file has a state note, this note lists all state. If the note does not list this register, the zero in
+        // the program information is not state. The zero only fills the field that the guide requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }
@@ -170,7 +172,8 @@ struct Found {
     constants: bool,
 }
 
-/// Returns the offset and bytes of the code: `.text` if there are sections, otherwise the only executable segment.
+/// Returns the offset and bytes of the code. If there are sections, the code is `.text`. Otherwise, the code is the
+/// only executable segment.
 fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     let loads: Vec<_> = elf
         .segments
@@ -290,8 +293,8 @@ const VECTOR_BYTES: u32 = 16;
 /// Number of float constants of the chip.
 const CONSTANTS: u32 = 256;
 
-/// Adds the entries of a note. Each entry consists of an index and four words. Entries with consecutive indices form
-/// one block.
+/// Adds the entries of a note to the constants of the program. Each entry consists of an index and four words. Entries
+/// with consecutive indices form one block.
 fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error> {
     let mut block: Option<ConstantBlock> = None;
     for [index, vector @ ..] in rows::<5>("the constants note", at, values)? {

@@ -1,7 +1,7 @@
 //! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, in 32-bit and 64-bit files.
 //!
 //! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes the
-//! layout of sections for later chips. This layout agrees with twelve files of nvcc 3.0 to 6.5. Relocations,
+//! layout of sections for later chips. Twelve files of nvcc 3.0 to 6.5 agree with this layout. Relocations,
 //! `.nv.global` and `.nv.local` do not occur in these twelve files, so their layout is inferred.
 
 mod write;
@@ -133,8 +133,8 @@ fn is_debug(name: &str) -> bool {
     [".debug", ".nv_debug"].iter().any(|start| name.starts_with(start))
 }
 
-/// Returns whether no message is needed if this code skips a section, because other code reads the section or because
-/// the section contains no data of a program.
+/// Returns whether this code may skip a section without a message. This is the case if other code reads the section, or
+/// if the section contains no data of a program.
 fn is_plumbing(section: &Section<'_>) -> bool {
     let name = section.name;
     name.is_empty()
@@ -171,8 +171,8 @@ fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
     Ok(program)
 }
 
-/// Reads a list of attribute records. A record consists of a format, an attribute and a value (formats 1 to 3). In
-/// format 4, the record contains the length of a value that follows the record.
+/// Reads a list of attribute records. In formats 1 to 3, a record consists of a format, an attribute and a value. In
+/// format 4, the record contains the length of a value, and the value follows the record.
 fn attributes(
     elf: &Elf<'_>,
     section: &Section<'_>,
@@ -226,9 +226,9 @@ fn attributes(
     Ok(())
 }
 
-/// Returns the parameters of a kernel for which the file states only the offsets and the total size. Each parameter
-/// ends at the start of the next parameter, so its size includes any padding. Returns an empty list if the end of the
-/// last parameter is unknown.
+/// Returns the parameters of a kernel for which the file states only two facts: the offset of each parameter, and the
+/// total size. Each parameter ends at the start of the following parameter, so its size includes any padding. Returns
+/// an empty list if the end of the last parameter is unknown.
 fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
     offsets.sort_unstable();
     let ends = offsets.iter().copied().skip(1).chain(all);
@@ -253,7 +253,7 @@ fn attribute_of_kernel(
     let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let number = match value {
         [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
-        // In the value of a frame size, the first word is the index of the function.
+        // In the value of a frame size, the first word is the index of the function. The last word is the size.
         _ if words.len() <= 2 && value.len() == 4 * words.len() => words.last().copied(),
         _ => None,
     };
@@ -268,7 +268,7 @@ fn attribute_of_kernel(
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
         }
         // EIATTR_SMEM_PARAM_OFFSETS: one word per parameter, with the offset in the low half. Tools of CUDA 3.0 and 3.1
-        // write nothing else about parameters. Later tools also write KPARAM_INFO. See `parameters_of_offsets`.
+        // write only this record about parameters. Later tools also write KPARAM_INFO. See `parameters_of_offsets`.
         0x0b => {
             if words.is_empty() || value.len() != 4 * words.len() || words.iter().any(|word| *word >> 16 != 0)
             {
@@ -276,7 +276,8 @@ fn attribute_of_kernel(
             }
             offsets.clone_from(&words);
         }
-        // EIATTR_KPARAM_INFO: -1 or 0, index (16 bits) and offset (16 bits), size << 18 | flags.
+        // EIATTR_KPARAM_INFO. The value has three words: -1 or 0; index (16 bits) and offset (16 bits); size << 18 |
+        // flags.
         0x17 => {
             let [_, place, size] = words[..] else { return Ok(false) };
             program.params.push(Param { name: None, offset: place >> 16, bytes: size >> 18 });
@@ -308,8 +309,8 @@ fn attribute_of_kernel(
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
     let mut variables = Vec::new();
-    // Contents are copied, so the total size of the copies is limited to the size of the sections. A file exceeds this
-    // limit only if objects overlap, so such a file is damaged.
+    // The code copies contents, so it limits the total size of the copies to the size of the sections. A file exceeds
+    // this limit only if its objects overlap, so such a file is damaged.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
@@ -345,7 +346,8 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     Ok(variables)
 }
 
-/// Returns the words of constant banks that contain the address of a symbol. The index of the symbol is the key.
+/// Returns the words of constant banks that contain addresses of symbols. The key of the map is the index of the
+/// symbol.
 ///
 /// The word that a relocation writes must be in a constant section, and the relocation's symbol must be in global
 /// memory. So the result of a relocation cannot depend on another relocation.
@@ -414,7 +416,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                     record.offset, target.name, target.size
                 ));
             }
-            // If a record has no addend, the word to be relocated contains the addend.
+            // If a relocation record has no addend, the addend is in the word that the relocation changes.
             let there = Bytes::of(target.data).u32("a relocated word", record.offset).unwrap_or(0);
             let addend = record.addend.map_or(there, |addend| addend as u32);
             let mut slot = Slot { bank, offset: record.offset as u32, addend };

@@ -11,7 +11,7 @@
 //! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. Comments from
 //! `#` or `//` to the end of the line are also accepted, which is an extension of the format. A block with an unknown
 //! name is skipped with a note. If a `code` block contains `key = number` with an unknown key, the pair becomes a state
-//! entry of the program with the name of the key, and [`write()`] writes the pair back.
+//! entry of the program. The name of the state entry is the key. [`write()`] writes the pair back.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ use reconverge_isa::{Image, Isa, Program, Span};
 use crate::error::quoted;
 use crate::{Error, Format, Written, limits};
 
-/// Maximum nesting of skipped blocks. Files have three levels.
+/// Maximum nesting of skipped blocks. Real files have three levels of blocks.
 const DEEPEST: usize = 16;
 
 /// Top-level keys. A text that starts with one of these keys and `{` is a text cubin.
@@ -35,7 +35,7 @@ const KEYS: [&str; 7] = ["architecture", "abiversion", "modname", "code", "const
 /// Architectures with Tesla code.
 pub(crate) const CHIPS: [&str; 4] = ["sm_10", "sm_11", "sm_12", "sm_13"];
 
-/// Keys of a `code` block with a defined meaning. Other keys with numbers are state.
+/// Keys of a `code` block that have a defined meaning. If any other key has a number, the pair is state.
 const CODE_KEYS: [&str; 7] = ["name", "lmem", "smem", "reg", "bar", "bincode", "const"];
 
 /// Reads a text cubin.
@@ -429,8 +429,8 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.field(1, "texunit", sampler.unit);
         lines.line(0, "}");
     }
-    // If several variables start at the same offset, the contents belong to the first of them. Contents at an offset
-    // without a variable are written separately.
+    // If several variables start at the same offset, the contents at this offset belong to the first of these
+    // variables. Contents at an offset without a variable are written separately.
     let mut named = vec![false; module.constants.len()];
     for variable in &module.variables {
         check("the variable name", &variable.name)?;

@@ -1,5 +1,5 @@
 //! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side of
-//! the diff. If [`Hints::old`] is set, it reads the old side.
+//! the diff. If [`Hints::old`] is set, the reader reads the old side instead.
 //!
 //! ```text
 //! --- a/shaders.h
@@ -44,7 +44,7 @@ struct ChangedFile {
     text: String,
 }
 
-/// Reads the new side of each file. If the hints select the old side, reads the old side.
+/// Reads the new side of each file. If the hints select the old side, reads the old side instead.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let files = files(text, hints.old)?;
     let mut image = Image { format: Format::Diff.name(), ..Image::default() };
@@ -63,7 +63,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
             image.notes.push(format!("{name}: this side of the diff is empty"));
             continue;
         }
-        // Empty lines are added, so that errors have the line numbers of the diff.
+        // The code adds empty lines before the text, so that errors state line numbers of the diff.
         let padded = "\n".repeat(lines_before) + &text;
         let result = recognise(padded.as_bytes()).and_then(|format| match format {
             Format::Diff => Err(Error::missing("a text", "a diff of a diff is not read")),

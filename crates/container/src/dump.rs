@@ -10,9 +10,9 @@
 //! 0x10004205, 0x00000780,                    numbers alone
 //! ```
 //! The addresses determine the positions of the words. The reader tries several units of addresses and uses the first
-//! unit with which the addresses are consistent. Lines without words are skipped and counted in a note. If a number is
-//! next to words or among lines of numbers, but is not a word of the dump, it is an error. Each `Function : NAME` of
-//! cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of the program.
+//! unit with which the addresses are consistent. Lines without words are skipped, and a note states their number. A
+//! number next to words or among lines of numbers is an error if it is not a word of the dump. Each `Function : NAME`
+//! of cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of the program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,11 +39,12 @@ struct Line<'a> {
     width: usize,
     /// Whether the bytes of a unit are printed in memory order, as in the 16-bit groups of xxd.
     in_order: bool,
-    /// Whether lines may have gaps and any order. This is the case if the address has no mark such as a colon, as in
-    /// Mesa's dumps. Without such a mark, the first number of a line is possibly not an address.
+    /// Whether lines may have gaps and may be in any order. This is the case if no mark, such as a colon, follows the
+    /// address, as in Mesa's dumps. Without such a mark, the first number of a line may be something else than an
+    /// address.
     loose: bool,
-    /// If the units are the two halves of one number, whether this number follows the text of the instruction.
-    /// Otherwise `None`.
+    /// If the units are the two halves of one number, whether this number follows the text of the instruction. If the
+    /// units are not such halves, `None`.
     halves: Option<bool>,
     /// A number in the line that is not one of the units.
     extra: Option<&'a str>,
@@ -51,7 +52,7 @@ struct Line<'a> {
     has_text: bool,
 }
 
-/// Returns whether a text is a dump: it begins with a line of a dump, and does not have a simpler format.
+/// Returns whether a text is a dump. A dump begins with a line of words, and the text must not have a simpler format.
 pub(crate) fn looks_like(text: &str) -> bool {
     let reads =
         |part: &ListedFunction<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
@@ -107,12 +108,12 @@ fn parts(text: &str) -> Vec<ListedFunction<'_>> {
 
 struct Dump {
     bytes: Vec<u8>,
-    /// Positions of the words, if all of them are in the text.
+    /// Positions of the words, if the text contains all words.
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// Whether the last line of a dump of Mesa's r600 lacks its last word. The missing word is 0: it is the fourth word
-    /// of a fetch, or the word after an odd number of literals.
+    /// Whether the last line of a dump of Mesa's r600 lacks its last word, which is 0. This word is the fourth word of
+    /// a fetch, or the word after an odd number of literals.
     lacks_word: bool,
     notes: Vec<String>,
 }
@@ -208,8 +209,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
                 let mut tokens =
                     line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
                 if let Some(first) = tokens.next().filter(|first| log::is_number(first)) {
-                    // A line of a dump begins with an address and a number. In prose, a second number does not follow
-                    // the first.
+                    // A line of a dump begins with an address and a number. In prose, a number at the start of a line
+                    // is not followed by a second number.
                     let second = tokens.next().filter(|second| first.len() >= 4 && log::is_number(second));
                     stray.get_or_insert((number, line, first));
                     if let Some(second) = second {
@@ -251,8 +252,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
             as_long(),
         ));
     }
-    // In a listing with addresses, prose between the lines may begin with a number. In a list of numbers without
-    // addresses, there is no prose.
+    // In a listing with addresses, prose between the lines may begin with a number. A list of numbers without addresses
+    // does not contain prose.
     if let Some((number, line, found)) = if addressed { stray_addressed } else { stray } {
         return Err(Error::at(number, line, found, as_long()));
     }
@@ -286,9 +287,9 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
 }
 
 /// Puts the words of each long instruction into memory order. Bit 0 of the first word of an instruction is set. In the
-/// second word, bit 0 marks the end of the program. If bit 0 is set in both words, another line determines the order.
-/// If no line determines the order, the form of the listing determines it: CUDA 5 and later print the number after the
-/// text, with the second word first.
+/// second word, bit 0 marks the end of the program. If bit 0 is set in both words, another line of the listing
+/// determines the order. If no line determines the order, the form of the listing determines it. CUDA 5 and later print
+/// the number after the text of the instruction, with the second word first.
 fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
     let mut second_first = None;
     let mut after_text = None;
@@ -377,7 +378,7 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     }
     let count = units_from(&tokens);
     let width = tokens.first().map_or(0, |token| token.len()) / 2;
-    // A few digits without an address are more likely prose than code.
+    // A number with few digits and without an address is more likely prose than code.
     if count == 0 || (address.is_none() && width < 4) {
         return None;
     }
@@ -395,24 +396,24 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
 }
 
 /// Returns the positions of the numbers in the order of their addresses. The function tries several units of addresses.
-/// It uses the first unit with which all lines are contiguous. Otherwise, it uses the first unit with
-/// which there are only small gaps between lines (clauses).
+/// It uses the first unit with which all lines are contiguous. If there is no such unit, it uses the first unit with
+/// which all gaps between lines (clauses) are small.
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
         return Ok(all());
     }
-    // The base of the digits, and the number of bytes per address unit: bytes, words, slots of two words (R700) and
-    // slots of six words (R500).
+    // Base of the digits of an address, and number of bytes per address unit. Addresses count bytes, words, slots of
+    // two words (R700) or slots of six words (R500).
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
-        // Only od prints octal addresses, with seven digits.
+        // Of all tools, only od prints octal addresses. These addresses have seven digits.
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
-    // Assumes that addresses have this base and unit. Returns the number of lines, from the first line on, whose words
-    // are then contiguous.
+    // Assumes that addresses have this base and unit. Returns how many lines, counted from the first line, then have
+    // contiguous words.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
         let follows = |line: &&Line<'_>| {
@@ -640,7 +641,7 @@ mod tests {
                 .starts_with("line 2, column 1: found `*`")
         );
         assert!(refused("nothing here").contains("no line has words"));
-        // After the last 64-bit address, no further address is possible.
+        // The line has the highest 64-bit address, so no address can follow the line.
         let last = format!("{} 4205 1000\n", u64::MAX);
         assert!(load(&last, &Hints::default()).is_ok());
         assert!(refused(&format!("{last}0003 4205 1000\n")).starts_with("line 2, "));

@@ -1,8 +1,8 @@
-//! The parts of an ELF file that shader containers use, each checked against the file's length.
+//! The parts of an ELF file that shader containers use. Each part is checked against the length of the file.
 //!
 //! Cubins of CUDA 3.x have tables and sections at unaligned offsets, and the errors of this crate name byte offsets.
-//! The views of the crate `object` support neither unaligned tables nor such errors, so this module reads each field of
-//! a record separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
+//! The crate `object` supports neither unaligned tables nor such errors, so this module reads each field of a record
+//! separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
 
 use object::elf;
 
@@ -95,8 +95,8 @@ pub(crate) struct Elf<'a> {
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 
-/// Returns the format of an ELF file. For a file of another machine, the format is [`Format::Embedded`], because the
-/// file may contain images.
+/// Returns the format of an ELF file. For a file of a machine that is not supported, the format is
+/// [`Format::Embedded`], because the file may contain images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     let file = Bytes::of(bytes);
     if file.u8("the ELF header", 5)? == BIG_ENDIAN {
@@ -290,8 +290,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Limits the total length of names in a file. Names may share bytes of a string table. So without a limit, each record
-/// of a small file could request a copy of the same long name.
+/// Limits the total length of the names in a file. Names may share bytes of a string table. Without this limit, each
+/// record of a small file could therefore request a copy of the same long name.
 struct Total {
     left: u64,
 }

@@ -135,7 +135,7 @@ pub enum Error {
         /// Flags of the member.
         flags: u64,
     },
-    /// The code is for another chip.
+    /// The code is for a chip that cannot be read.
     #[error("the file is for {found}, expected {expected}")]
     OtherChip {
         /// The chip or machine that the file names.
@@ -156,9 +156,9 @@ pub enum Error {
     /// The format of the file differs from the format that the hints state.
     #[error("the file is {found}, not {asked}")]
     OtherFormat {
-        /// The format of its content.
+        /// The format that the file's content has.
         found: &'static str,
-        /// The format that was stated.
+        /// The format that the hints state.
         asked: &'static str,
     },
     /// A known variant of a format that cannot be read.
@@ -194,7 +194,7 @@ pub enum Error {
     /// Words of a program cannot be changed in the file.
     #[error("{what} cannot be changed in the file: {remedy}")]
     Unpatchable {
-        /// The item that was to be changed.
+        /// The item that the caller wanted to change.
         what: String,
         /// The reason why the words cannot be changed, and the remedy.
         remedy: String,
@@ -292,8 +292,8 @@ impl Unread {
     }
 
     /// Adds a note for each unreadable member to the image. If the image has no programs, the function returns an error
-    /// instead. This is the error of the first unreadable member. If all members were readable, the error states that
-    /// `what` is missing.
+    /// instead, which is the error of the first unreadable member. If the image has no programs although all members
+    /// were readable, the error states that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

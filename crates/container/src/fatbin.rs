@@ -5,9 +5,9 @@
 //! header                   u32 0xba55ed50, u16 version, u16 header size, u64 bytes of all members
 //! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
 //! ```
-//! (cuobjdump's output; gdev.) The older format of CUDA 1.x and 2.x, with the magic number 0x1ee55a01, is a structure
-//! of host pointers. A reader of a file cannot follow these pointers. In the older format, the cubins are in separate
-//! arrays of a C source, see [`c`](crate::c).
+//! (cuobjdump's output; gdev.) The older format of CUDA 1.x and 2.x has the magic number 0x1ee55a01. It is a structure
+//! of host pointers, which a reader of a file cannot follow. In the older format, the cubins are in separate arrays of
+//! a C source, see [`c`](crate::c).
 
 use reconverge_isa::Image;
 
@@ -37,8 +37,8 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Reads all cubins of a fat binary. Members that cannot be read are skipped, each with a note. Such members are PTX,
-/// code of later chips, compressed members, or damaged members. If no member can be read, returns the error of the
-/// first member.
+/// code of later chips, compressed members, or damaged members. If no member can be read, the function returns the
+/// error of the first member.
 ///
 /// Each member becomes a module of the image. The name of the module consists of the member's number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -71,7 +71,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         number += 1;
         match member(file, at, end, number, &mut image, &mut unread) {
             Ok(next) => at = next,
-            // Without a length, the next member cannot be found.
+            // Without the length of this member, the start of the following member is unknown.
             Err(error) => {
                 unread.push(error);
                 break;
@@ -85,7 +85,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 
 fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
     // The wrapper contains a pointer to the header of the fat binary. In a linked file, this pointer is an address of
-    // the host. In a dump, the pointer is an offset, or the header directly follows the wrapper.
+    // the host. In a dump, the pointer is an offset, or it has no meaning and the header directly follows the wrapper.
     let pointer = file.u64("the wrapper", 8)?;
     let found = [pointer, 24, 16].into_iter().find(|at| file.u32("the header", *at) == Ok(HEADER));
     found.ok_or(Error::Unsupported {
@@ -95,7 +95,7 @@ fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
     })
 }
 
-/// Reads one member and returns the offset of the next member.
+/// Reads one member and returns the offset of the member after it.
 fn member(
     file: Bytes<'_>,
     at: u64,

@@ -6,8 +6,9 @@
 //! block data    type 3, 6, 8 the registers of a vertex, pixel, geometry program;
 //!               5, 7, 9 its words, 10 the copy program: little-endian words; 1 ends the file
 //! ```
-//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). The words that this module
-//! reads agree with programs that other tools have extracted from the same files.
+//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). From some files, other
+//! tools have extracted programs. The words of these programs agree with the words that this module reads from the same
+//! files.
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -26,7 +27,8 @@ struct Layout {
     what: &'static str,
     /// Single registers.
     registers: &'static [(u64, &'static str)],
-    /// Lists of registers: index of the count, index of the first register, its name, and the maximum count.
+    /// Lists of registers. Each entry consists of the index of the count, the index of the first register, the name of
+    /// the first register, and the maximum count.
     counted: &'static [(u64, u64, &'static str, u32)],
     /// Index of the program's size in bytes.
     size: u64,
@@ -119,14 +121,15 @@ const GEOMETRY: Layout = Layout {
 /// Index of the word in the geometry header that contains the size of the copy program.
 const COPY_SIZE: usize = 21;
 
-/// Registers of the last header block. They belong to the program block after this header block.
+/// Registers of the last header block that was read. These registers belong to the program block after this header
+/// block.
 struct Pending {
     stage: Stage,
     state: Vec<(String, u32)>,
     bytes: u32,
 }
 
-/// Reads the programs of a file. Each program gets the registers of the header block before it.
+/// Reads the programs of a file. Each program gets the registers of the header block before the program.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     const BLOCK: &str = "a block header";
     let file = Bytes::of(bytes);
@@ -301,8 +304,8 @@ fn add(
 /// The tables of names (uniforms, attributes, samplers) are empty, because programs do not contain these names.
 ///
 /// # Errors
-/// Returns an error that names the first item that a header cannot represent, or the first register that a header
-/// requires but the program does not state.
+/// Returns an error if a header cannot represent an item, or if a program does not state a register that its header
+/// requires. The error names the first such item or register.
 pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
     let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];
     let mut file: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -402,8 +405,8 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[COPY_SIZE] = copy.words.len() as u32 * 4;
     }
     let bytes = 4 * layout.words as u32;
-    // The words of the directory are: mark, size of the directory, unknown, size and start of the structure, size and
-    // start of the names, unknown, number of pointers, offset of the pointers.
+    // The words of the directory are, in order: a mark; the size of the directory; an unknown word; size and start of
+    // the structure; size and start of the names; an unknown word; the number of pointers; the offset of the pointers.
     let data = 0xd060_0000;
     words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);
     Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())

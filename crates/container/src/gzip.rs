@@ -10,7 +10,7 @@ use reconverge_isa::program::CodeAt;
 use crate::bytes::Bytes;
 use crate::{Error, Hints, magic};
 
-/// Decompresses a file and reads its contents.
+/// Decompresses a file and reads the decompressed contents.
 pub(crate) fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     if !bytes.starts_with(magic::GZIP) {
         let found = Bytes::of(bytes).u32_be("the magic number", 0)? >> 8;

@@ -2,7 +2,7 @@
 //!
 //! Files have one word per line, in lower case. The reader also accepts several words per line, upper case, a `0x`
 //! before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. If the first comment has a
-//! form such as `# isa tesla, chip sm_11, stage fragment`, it states the target of the words.
+//! form such as `# isa tesla, chip sm_11, stage fragment`, this comment states the target of the words.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ pub fn write(words: &[u32]) -> String {
     text
 }
 
-/// Returns whether a text starts with a word. The text is then read in this format.
+/// Returns whether a text starts with a word. If so, the text is read in this format.
 pub(crate) fn starts_like(text: &str) -> bool {
     tokens(text).next().is_some_and(|token| word(token).is_some())
 }

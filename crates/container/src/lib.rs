@@ -1,15 +1,15 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! A reader should start with [`load`], which detects the format of a file from its contents and calls the module for
+//! To read a file, start with [`load`], which detects the format of the file from its contents and calls the module for
 //! this format. Each module has a function `load`. If the format can be written, the module also has a function `write`
 //! ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`] lists the formats for help texts. [`patch`] changes
-//! words of a program and keeps every other byte of its file.
+//! words of a program and keeps every other byte of the program's file.
 //!
 //! All input is treated as hostile. Every length and offset is checked against the actual data, and no input causes a
-//! panic. Memory use is limited to a small multiple of the file's size. For compressed data, it is limited to a fixed
-//! number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
+//! panic. Memory use is limited to a small multiple of the file's size. For compressed data, memory use is limited to a
+//! fixed number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
 //!
-//! The crate does not access files: it takes bytes and returns values.
+//! The crate does not access files. Its functions take bytes and return values.
 
 #![forbid(unsafe_code)]
 
@@ -74,7 +74,7 @@ reconverge_isa::choices! {
         CalElf = "cal-elf",
         /// A file of another kind that contains images.
         Embedded = "embedded",
-        /// A compressed file. The contents have one of the other formats.
+        /// A compressed file. The decompressed contents have one of the formats in this enum.
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
@@ -86,7 +86,7 @@ reconverge_isa::choices! {
 }
 
 impl Format {
-    /// Returns a one-line description.
+    /// Returns a description of the format in one line.
     pub const fn description(self) -> &'static str {
         match self {
             Format::Hex32 => "text, 32-bit words of eight hexadecimal digits, # starts a comment",
@@ -173,10 +173,10 @@ pub struct Written<T> {
 
 /// Returns the format of a file. The content of the file determines the format.
 ///
-/// Magic numbers and first tokens are checked first. If the file is of a known kind that is not shader code, its format
-/// is [`Format::Embedded`] if it contains an image. If it contains no image, the result is an error that names the
-/// kind. Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects
-/// the file.
+/// Magic numbers and first tokens are checked first. Some files are of a known kind that is not shader code. If such a
+/// file contains an image, its format is [`Format::Embedded`]; otherwise, the result is an error that names the kind.
+/// Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects the
+/// file.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -265,7 +265,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
 }
 
 /// Renames programs so that their names are unique. Programs with the same name get the name of their module as a
-/// prefix. If their names are still not unique, they get a number as a suffix. (Text cubins have modules, and the names
+/// prefix. Programs whose names are still not unique get a number as a suffix. (Text cubins have modules, and the names
 /// in a module are unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
@@ -287,8 +287,8 @@ fn tell_apart(image: &mut Image) {
     }
 }
 
-/// If a program states a register several times, keeps only the last value. A driver that writes all values in order
-/// has the same effect.
+/// If a program states a register several times, keeps only the last value. The result is the same as in a driver that
+/// writes all values in order.
 fn settle(image: &mut Image) {
     for program in &mut image.programs {
         let mut places: HashMap<String, (usize, bool)> = HashMap::new();
@@ -335,7 +335,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            // A log may contain a C declaration, and also a dump with addresses.
+            // A log may contain a C declaration and a dump with addresses. Such a text is not read as a C source.
             if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }
@@ -358,9 +358,9 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     })
 }
 
-/// Adds a member's programs and modules to the image of its container. `place` converts an offset in the member into an
-/// offset in the container. If the hints name a machine and the member is for another machine, the member is skipped
-/// with a note.
+/// Adds a member's programs and modules to the image of the container. `place` converts an offset in the member into an
+/// offset in the container. If the hints name a machine and the member is for a different machine, the member is
+/// skipped with a note.
 fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked

@@ -1,5 +1,5 @@
-//! Recognises files that are not shader code by their first bytes. Raw words may consist of any bytes, so without this
-//! check, every file would be read as a program.
+//! Recognises, by their first bytes, files that are not shader code. Raw words may consist of any bytes, so without
+//! this check, every file would be read as a program.
 
 use crate::Error;
 use crate::bytes::Bytes;
@@ -8,7 +8,7 @@ const NO_CODE: &str = "such a file does not contain shader code";
 const PACKED: &str = "unpack it first";
 
 /// Magic numbers of at least four bytes, each with the kind of the file and the remedy. Shorter magic numbers are not
-/// listed, because a program may begin with the same two or three bytes.
+/// listed, because a program may begin with the two or three bytes of such a number.
 #[rustfmt::skip]
 const MARKS: [(&[u8], &str, &str); 30] = [
     (b"\x89PNG",              "a PNG image",                NO_CODE),

@@ -133,8 +133,9 @@ fn value(element: &[u8], numbers: &Numbers) -> u64 {
     }
 }
 
-/// Returns the text of a value. The text has the style of the number that it replaces: base, prefix, case, suffix, and
-/// width if the value fits. If the text replaces an expression, it is hexadecimal.
+/// Returns the text of a value. The text has the style of the number that it replaces: base, prefix, case and suffix.
+/// If the value fits, the text also has the width of this number. If the text replaces an expression, the text is
+/// hexadecimal.
 fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
     let (sign, unsigned) = match old.strip_prefix('-') {
         Some(rest) => ("-", rest.trim_start()),

@@ -117,7 +117,7 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
-        // A function without a size counts as one byte, so that no two functions have the same address.
+        // A function without a size counts as one byte long, so that no two functions have the same address.
         free = symbol.value + symbol.size.max(1);
     }
     Ok(programs)
@@ -151,8 +151,8 @@ pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut
         }
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);
-    // For kernels, LLVM uses the resource register of the vertex stage. It also writes a data share size for kernels,
-    // which it does not write for vertex programs.
+    // For kernels, LLVM uses the resource register of the vertex stage. For kernels, LLVM also writes a data share
+    // size. For vertex programs, LLVM does not write a data share size.
     program.stage = if has(RESOURCES_PS) {
         Some(Stage::Pixel)
     } else if has(LDS_ALLOC) {

@@ -5,8 +5,8 @@
 //! sh_flags        0x08000000                 the section is compressed:
 //! section data    u32 size, then zlib data   the size is that of the contents, big endian
 //! ```
-//! (wut, `elf.h` and `elf2rpl`.) The search for images examines the contents of sections, see
-//! [`embedded`](crate::embedded).
+//! (wut, `elf.h` and `elf2rpl`.) This module only returns the contents of the sections. The search for images examines
+//! these contents, see [`embedded`](crate::embedded).
 
 use std::io::Read;
 
@@ -96,7 +96,7 @@ fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
         return Err(Error::Limit(FILE.exceeded()));
     }
     let mut content = Vec::new();
-    // One byte more than the stated size is read, to detect a wrong size.
+    // The code reads one byte more than the stated size, so that it detects a wrong size.
     let read = ZlibDecoder::new(&data[4..]).take(size + 1).read_to_end(&mut content);
     if read.is_err() {
         let remedy = "its data are damaged or truncated";

@@ -1,5 +1,5 @@
-//! Targets for any text. The assembler must return either a program or errors with positions in the text. The printed
-//! text of the program must assemble to the same program.
+//! Targets for any text. The assembler must return either a program or errors with positions in the text. If it returns
+//! a program, the printed text of the program must assemble to the same program.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;

@@ -1,8 +1,8 @@
 //! Targets for command streams of the chips. Any words must be executed, reported as unknown, or rejected.
 //!
-//! An input consists of a head, which selects the board, a word with the number of command words, the command words,
-//! and the contents of memory. The contents are blocks. Each block has a byte address, a number of words, and the
-//! words.
+//! An input has four parts in this order: a head, which selects the board; a word with the number of command words; the
+//! command words; the contents of memory. The contents of memory are blocks. Each block has a byte address, a number of
+//! words, and the words.
 
 use std::io::Read;
 use std::ops::Range;
@@ -87,7 +87,7 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
         let count = 1 + random.below(6);
         commands.push(match driver {
             _ if random.once_in(16) => random.next(),
-            // A packet of type 0. In all other cases, the packet is of type 3.
+            // A packet of type 0. If this condition is not met, the packet is of type 3.
             Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
             Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
             Driver::Nv50 => {
@@ -106,7 +106,7 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
 
 /// Returns the commands with large values reduced, because a command that takes long is not a bug. With the reduced
 /// values, an R600 draws at most a few instances and vertices. The scissor of an R500 chip is at most 1024 by 1024
-/// pixels, because without buffers only the scissor limits the size of a primitive.
+/// pixels. Without buffers, the scissor is the only limit on the size of a primitive.
 fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
     const DRAW_INDEX: u32 = 0x2b;
     const DRAW_INDEX_AUTO: u32 = 0x2d;
@@ -134,7 +134,7 @@ fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
         {
             *word &= most;
         }
-        // Type 2 has no payload.
+        // Packets of type 2 have no payload.
         at += if header >> 30 == 2 { 1 } else { 1 + payload };
     }
     commands

@@ -1,4 +1,5 @@
-//! Targets for any words. Words that are decoded, printed, parsed and encoded must be unchanged at the end.
+//! Targets for any words. The words are decoded, printed, parsed and encoded. The encoded words must equal the original
+//! words.
 
 use reconverge_isa::{Diagnostic, Isa, Program};
 use reconverge_r500::pvs;
@@ -69,7 +70,7 @@ fn any_head(random: &mut Random) -> [u8; 4] {
 }
 
 /// Returns the text of an input in its plain form, or `None` if the target does not belong to this module. The function
-/// does not check the property of the target.
+/// does not check whether the property of the target is true.
 pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     let words = words(bytes);
     let program = Program::from_words(words.clone());
@@ -210,7 +211,7 @@ fn make_tesla(random: &mut Random) -> Vec<u8> {
     }
     let mut head = any_head(random);
     if random.once_in(8) {
-        // The base, in words of 4 bytes.
+        // The base address of the program, in words of 4 bytes.
         (head[2], head[3]) = (random.next() as u8, random.next() as u8);
     }
     input(head, &words)

@@ -23,9 +23,9 @@ use crate::mutate::mutated;
 /// The condition for the end of a run without a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// The run ends after this many cases.
+    /// The run ends after this number of cases.
     Cases(u64),
-    /// The run ends after it has checked this amount, in the unit of [`Target::counts`].
+    /// The run ends when it has checked this amount. The unit of the amount is [`Target::counts`].
     Counted(u64),
     /// The run ends after this time.
     Time(Duration),
@@ -43,7 +43,7 @@ pub struct Plan {
     /// Maximum duration of one case.
     pub limit: Duration,
     /// A folder in which each thread records the case that it runs. If a case ends the process, the record shows which
-    /// case it was.
+    /// case has ended it.
     pub marks: Option<PathBuf>,
 }
 
@@ -67,11 +67,11 @@ pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec
     }
 }
 
-/// Checks the property for some bytes. Returns the checked amount.
+/// Checks whether the property is true for some bytes. Returns the checked amount.
 ///
 /// # Errors
-/// Returns a description of the violation. A panic is also a violation, and the description then contains the source
-/// location of the panic.
+/// If the bytes violate the property, returns a description of the violation. A panic is also a violation, and its
+/// description contains the source location of the panic.
 pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
     caught(|| (target.check)(bytes)).and_then(|result| result)
 }

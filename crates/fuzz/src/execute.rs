@@ -59,8 +59,8 @@ const fn target(
 }
 
 /// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles all code
-/// that it can, and its results are compared while it runs. Otherwise, the compiled engine compiles only code that runs
-/// faster when compiled.
+/// that it can, and its results are compared while it runs. Without lockstep, the compiled engine compiles only code
+/// that runs faster when compiled.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
 /// Returns the options for the mode and the level in an input's head, with one thread of the host.
@@ -183,8 +183,8 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- R700
 
-/// Values of the launch byte for [`wavefronts`]: one for a launch with memory, and one for a launch with registers
-/// relative to AR and aL. The value 0 is a launch with four registers.
+/// Values of the launch byte for [`wavefronts`]. The first value means a launch with memory. The second value means a
+/// launch with registers relative to AR and aL. The value 0 means a launch with four registers.
 const MEMORY: u8 = 1;
 const INDEXED: u8 = 2;
 
@@ -250,7 +250,8 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
 /// Number of bytes that loads and stores of graphics programs can access.
 const LOCAL_BYTES: u32 = 0x100;
 
-/// Index of [`Stage::Compute`] in [`Stage::ALL`]. The low bits of the launch byte contain this index.
+/// Index of [`Stage::Compute`] in [`Stage::ALL`]. In an input, the low bits of the launch byte contain the index of the
+/// stage.
 const COMPUTE: u8 = 3;
 
 /// A bit of the launch byte. If the bit is set, the program has all registers of the chip instead of 16.
@@ -279,7 +280,7 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
     if let Ok(assembled) = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute) {
         words.extend(assembled.words());
     }
-    // In most cases, there are only a few instructions, so that all of them run.
+    // In most cases, the program has only a few instructions, so that all of them run.
     let most = random.one_of(&[1, 2, 4, 24]);
     for _ in 0..1 + random.below(most) {
         if random.once_in(12) {
@@ -290,8 +291,8 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
         let stage = chosen(stage, &Stage::ALL);
         if let Some((mut instruction, inst)) = tesla_programs::words_of(row, chip, stage, random) {
             if !random.once_in(4) {
-                // Restricts operands to the registers that the prologue sets. Bits 5 to 8, 12 to 15, 19 to 22 and 49 to
-                // 52 are the upper bits of register numbers, if the instruction has register operands.
+                // Restricts operands to the registers that the prologue sets. If the instruction has register operands,
+                // bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are the upper bits of register numbers.
                 let near = [instruction[0] & !0x0078_f1e0, instruction[1] & !0x001e_0000];
                 if decode(near, chip, stage).is_ok_and(|other| other.op == inst.op) {
                     instruction = near.to_vec();

@@ -103,7 +103,7 @@ fn check_container(bytes: &[u8]) -> Result<u64, String> {
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     match bytes.starts_with(&[0x1f, 0x8b]) {
-        // Errors are ignored, because the decompressed part of a truncated file is sufficient.
+        // Errors are ignored here. If the file is truncated, the part that could be decompressed is sufficient.
         true => drop(flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut unpacked)),
         false => unpacked.extend(bytes),
     }

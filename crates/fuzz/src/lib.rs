@@ -1,10 +1,10 @@
-//! Properties that must be true for any bytes, and the driver that searches for bytes that violate them.
+//! Properties that must be true for any bytes, and the driver that searches for bytes that violate these properties.
 //!
 //! A [`Target`] is one property: a function of bytes that returns the amount it checked, or a description of the
 //! violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. They are in six
-//! modules: [`decode`] (words to text and back), [`assemble`] (texts), [`files`] (containers and case schemas),
-//! [`execute`] (arbitrary words and random programs on every pair of engines), [`real`] (mutated programs of the
-//! corpora on every pair of engines), [`commands`] (command streams of the chips).
+//! modules: [`decode`] (words to text, and text to words), [`assemble`] (texts), [`files`] (containers and case
+//! schemas), [`execute`] (arbitrary words and random programs on every pair of engines), [`real`] (mutated programs of
+//! the corpora on every pair of engines), [`commands`] (command streams of the chips).
 //!
 //! [`driver`] creates numbered cases and runs them on threads. [`mutate`] creates half of the cases from a target's
 //! seeds. [`finding`] writes findings into files. The folder `fuzz/` passes the same functions to libFuzzer.
@@ -62,7 +62,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     targets().find(|target| target.name == name)
 }
 
-/// Returns no seeds.
+/// Returns no seeds, for targets without seeds.
 fn no_seeds() -> Vec<Vec<u8>> {
     Vec::new()
 }

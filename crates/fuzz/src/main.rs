@@ -181,7 +181,8 @@ fn write(cases: &Cases) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the targets with these names, or whose names begin with them.
+/// Returns the targets that `names` selects. Each item of `names` is the name of a target, or the first part of the
+/// names of several targets.
 fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     if names.is_empty() {
         return Ok(targets().collect());
@@ -333,8 +334,8 @@ fn replay(file: &Path) -> Result<ExitCode> {
     again(named(&finding.target)?, &finding.bytes, |why| println!("{}: {why}", finding.target))
 }
 
-/// Runs the bytes of a file from another fuzzer. If they violate the property, writes a finding, whose case number is a
-/// hash of the bytes.
+/// Runs the bytes of a file from another fuzzer. If the bytes violate the property, writes a finding. The case number
+/// of this finding is a hash of the bytes.
 fn replay_bytes(file: &Path, name: &str, common: &Common) -> Result<ExitCode> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     let mut hasher = DefaultHasher::new();

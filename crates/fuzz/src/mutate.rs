@@ -1,4 +1,4 @@
-//! Creates cases from other cases: changes, copies, inserts and removes bits, bytes, words and ranges.
+//! Creates cases from existing cases. The functions change, copy, insert and remove bits, bytes, words and ranges.
 
 use reconverge_simt::random::Random;
 

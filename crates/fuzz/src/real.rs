@@ -1,8 +1,8 @@
 //! Targets that execute mutated programs of the corpora, with the launches of these programs, on every engine.
 //!
 //! An input consists of a head (mode, level), a word that is the hash of a case's name, and the words of the program.
-//! The hash selects a case, and the launch of this case runs the program. Cases come from the corpus in the repository,
-//! from the collections in `shared/` if they exist, and from the kernels of `bench`.
+//! The hash selects a case. The launch of this case runs the words of the input as its program. Cases come from the
+//! corpus in the repository, from the collections in `shared/` if they exist, and from the kernels of `bench`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -54,7 +54,7 @@ struct Reals {
     hashes: Vec<u32>,
 }
 
-/// Number of lanes in a launch of a kernel. This number results in a few groups.
+/// Number of lanes in a launch of a kernel. With this number, a launch has a few groups.
 const KERNEL_LANES: u32 = 256;
 
 fn reals(isa: Isa) -> &'static Reals {

@@ -63,8 +63,8 @@ impl Files for Beside {
     }
 }
 
-/// Returns the cases of a machine: those of the corpus, and those of the collections in `shared/` if they exist. Each
-/// case has a path. The folder of this path contains the files that the launches of the case name.
+/// Returns the cases of a machine. These are the cases of the corpus, and the cases of the collections in `shared/` if
+/// they exist. Each case has a path. The folder of this path contains the files that the launches of the case name.
 pub fn cases(machine: &str) -> Vec<(String, Case)> {
     let of = format!("{machine}/");
     let mut cases = Vec::new();

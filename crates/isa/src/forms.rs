@@ -19,8 +19,8 @@ pub struct Form {
     pub source: String,
 }
 
-/// Maximum number of characters for a list of alternatives in the text itself. A longer list is replaced by a name in
-/// angle brackets.
+/// Maximum number of characters that a list of alternatives may have in the text itself. A longer list is replaced by a
+/// name in angle brackets.
 const SPELLED: usize = 40;
 
 /// Returns the text of a row in the circumstance `here`, and the meanings of the names in the text, as in [`Form`]. If
@@ -111,12 +111,12 @@ fn part_text<D>(part: &Part<D>, here: Scope, places: &mut Places) -> String {
     }
 }
 
-/// Joins alternatives as `a|b`, in brackets if one of them is empty.
+/// Joins alternatives as `a|b`. If one of the alternatives is empty, the result is in brackets.
 fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
     for text in texts.iter().filter(|text| !text.is_empty()) {
-        // If an alternative consists of further alternatives, it is split into them.
+        // An alternative that consists of further alternatives is split into these alternatives.
         let plain = !text.contains([' ', '[', '(', '{', '<']);
         for piece in text.split(|c| c == '|' && plain) {
             if !kept.iter().any(|known| known == piece) {
@@ -158,8 +158,8 @@ fn memory_text<D>(memory: &Memory<D>) -> String {
     format!("{}{bank}[{inside}]", memory.space)
 }
 
-/// Assigns small, distinct numbers to the operands whose bits are still free. `fixed` are the bits that already have a
-/// value.
+/// Assigns small, distinct numbers to the operands whose bits have no value yet. `fixed` are the bits that already have
+/// a value.
 fn fill<D>(parts: &[Part<D>], here: Scope, fixed: u64, word: &mut u64, next: &mut u32) {
     for part in parts {
         match part {

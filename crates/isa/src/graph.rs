@@ -23,7 +23,7 @@ crate::choices! {
     }
 }
 
-/// An instruction to which lanes may continue.
+/// An edge to an instruction at which lanes may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// Address of the next instruction, in the machine's own unit.

@@ -5,14 +5,14 @@
 //! * [`mod@word`]: a word of named bit fields, written like the table of a register manual ([`word!`], [`names!`]). One
 //!   block declares a plain struct, `pack`, `unpack`, and the fields as data. The assembler texts, the bit pictures of
 //!   `explain`, the documentation and the exhaustive tests use this data.
-//! * [`row`]: an instruction set as rows of parts. [`read`] decodes, describes and prints words by these rows;
-//!   [`mod@write`] parses and encodes text by them.
-//! * [`source`]: the parts of an assembler that all machines share: spans, a cursor over a line, and diagnostics as
-//!   data. A diagnostic contains the text that would fit.
+//! * [`row`]: an instruction set as rows of parts. With these rows, [`read`] decodes, describes and prints words, and
+//!   [`mod@write`] parses and encodes text.
+//! * [`source`]: the parts of an assembler that all machines share. These are spans, a cursor over a line, and
+//!   diagnostics as data. A diagnostic contains the text that would fit.
 //! * [`mod@expand`]: constants, expressions, included files and macros of a source, for all machines.
 //! * [`forms`]: the legal forms of a mnemonic, from the rows of a table.
-//! * [`program`]: machine code with the facts that its container states. Readers of containers produce this type, and
-//!   machines run it.
+//! * [`program`]: machine code with the facts that its container states. Readers of containers produce these programs,
+//!   and machines run them.
 //! * [`graph`]: the control flow of a program; [`lint`]: requirements of the documents on a program.
 //! * [`limits`]: limits on the host resources that input may request.
 //! * [`sets`]: sets of numbers, and sets of few items.

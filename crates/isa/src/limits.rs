@@ -2,9 +2,9 @@
 //!
 //! A launch file, a container or a listing may come from anywhere, and a few bytes in it can request any amount of
 //! memory and time. Each [`Limit`] applies to the whole process. The default of a limit is far above the needs of real
-//! programs, and [`Limit::set`] changes the limit. A request above a limit is an error ([`Exceeded`]) that names the
-//! limit, its value and the option that raises it. [`room`] tests whether the host can provide an allocation whose size
-//! comes from input. If the host cannot provide the allocation, that is also an error.
+//! programs, and [`Limit::set`] changes the limit. A request above a limit is an error ([`Exceeded`]). The error names
+//! the limit, the value of the limit and the option that raises the limit. [`room`] tests whether the host can provide
+//! an allocation whose size comes from input. If the host cannot provide the allocation, that is also an error.
 //!
 //! Limits of the hardware are not in this module. Each machine defines the limits of its hardware.
 //!
@@ -214,12 +214,12 @@ pub enum NoRoom {
     Host(u64),
 }
 
-/// Checks that [`MEMORY`] allows this number of bytes, and that the host can now provide `times` times this number of
-/// bytes. A factor above 1 is for copies: a launch copies and converts its input.
+/// Checks two facts: [`MEMORY`] allows this number of bytes, and the host can now provide `times` times this number of
+/// bytes. A factor above 1 accounts for copies, because a launch copies and converts its input.
 ///
-/// Call this function before an allocation whose size comes from input, because a failure of the allocator itself ends
-/// the process. The function allocates all bytes as one block and frees it. The host provides no memory for pages that
-/// are not accessed, so the test is cheap.
+/// Call this function before an allocation whose size comes from input. Without this call, a failure of the allocator
+/// would end the process. The function allocates all bytes as one block and frees the block. The host provides no
+/// memory for pages that are not accessed, so the test is cheap.
 ///
 /// # Errors
 /// Returns the reason why the memory cannot be allocated ([`NoRoom`]).

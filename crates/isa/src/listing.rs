@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The end of an instruction in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Offset in bytes of the end of the instruction in the text. The text between the previous mark and this mark
+    /// Offset in bytes, in the text, of the end of the instruction. The text between the previous mark and this mark
     /// belongs to the instruction.
     pub end: usize,
     /// Address of the instruction, in the machine's own unit.

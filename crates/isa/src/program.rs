@@ -137,7 +137,7 @@ pub struct Sampler {
 }
 
 /// Inputs, outputs and constants that a program uses, as its container states them. For example, the notes of a CTM
-/// executable declare them. A field is `None` if the container does not state its content.
+/// executable state these facts. A field is `None` if the container does not state the content of this field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Indices of the inputs that the program reads.
@@ -156,10 +156,11 @@ pub struct Usage {
 
 /// Position of a program's words in the file that it was read from.
 ///
-/// The position does not affect equality of programs: all values of this type compare as equal.
+/// All values of this type compare as equal. So the position of the words does not affect whether two programs are
+/// equal.
 #[derive(Clone, Debug, Default)]
 pub enum CodeAt {
-    /// The program was not read from a file, or the file does not contain its words in plain form (compressed data).
+    /// The program was not read from a file, or the file contains the words only in compressed form.
     #[default]
     Nowhere,
     /// The file contains the words contiguously.
@@ -169,8 +170,8 @@ pub enum CodeAt {
         /// Whether the bytes of each word are in big-endian order.
         big_endian: bool,
     },
-    /// The file contains a text that spells bytes as numbers, and those bytes contain the program. The second value is
-    /// the position of the program within those bytes.
+    /// The file contains a text that spells bytes as numbers. The program consists of some of those bytes. The second
+    /// value is the position of the program within those bytes.
     Numbers(Numbers, Box<CodeAt>),
 }
 
@@ -209,7 +210,7 @@ impl PartialEq for CodeAt {
 impl Eq for CodeAt {}
 
 impl CodeAt {
-    /// Adapts the position to a larger file. The larger file contains the original file from byte `by` on.
+    /// Adapts the position to a larger file, which contains the original file from byte `by` on.
     pub fn shift(&mut self, by: usize) {
         match self {
             CodeAt::Nowhere => {}
@@ -285,7 +286,8 @@ pub enum Place {
     Global {
         /// The words that receive the address.
         slots: Vec<Slot>,
-        /// Initial contents of the variable. If they are shorter than the variable, its remaining bytes are zero.
+        /// Initial contents of the variable. If the contents are shorter than the variable, the remaining bytes of the
+        /// variable are zero.
         init: Vec<u8>,
     },
 }
@@ -310,7 +312,8 @@ pub struct Module {
     pub chip: Option<String>,
     /// Value of `abiversion` in a text cubin.
     pub abi_version: Option<u32>,
-    /// Size in bytes of a pointer in the parameter area, if the container states it (the class of an ELF cubin).
+    /// Size in bytes of a pointer in the parameter area, if the container states this size. (The class of an ELF cubin
+    /// states it.)
     pub pointer_bytes: Option<u32>,
     /// Constants of the module, which all its programs can access.
     pub constants: Vec<ConstantBlock>,

@@ -16,7 +16,7 @@ pub enum NoReading {
         /// Name of the row.
         row: &'static str,
     },
-    /// A row has these bits, but one of its parts is not defined for them.
+    /// A row has these bits, but one of the row's parts is not defined for these bits.
     NoPart {
         /// Name of the row.
         row: &'static str,
@@ -199,7 +199,7 @@ impl<D: Draft> Table<D> {
     /// also appends `bits` and the values of these bits.
     ///
     /// # Errors
-    /// Returns the errors of [`Table::decode`]. `out` is then unchanged.
+    /// Returns the errors of [`Table::decode`]. In case of an error, `out` is unchanged.
     pub fn print(
         &self,
         word: u64,
@@ -221,9 +221,8 @@ impl<D: Draft> Table<D> {
         Ok(row)
     }
 
-    /// Returns the meaning of every bit of a word. The bits that select the row come first. They are followed by the
-    /// bits of the parts, in the order of the text, and by the bits that no part claims. Several parts may claim the
-    /// same bits.
+    /// Returns the meaning of every bit of a word. The bits that select the row come first. Then come the bits of the
+    /// parts, in the order of the text. The bits that no part claims come last. Several parts may claim the same bits.
     ///
     /// # Errors
     /// The errors are those of [`Table::decode`].
@@ -303,7 +302,7 @@ fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> R
 
 impl<D> Number<D> {
     /// Returns the value of the number in a word. For [`Style::Signed`], the value is sign-extended. For
-    /// [`Style::Code`], it is an address. For other styles, it is the value of the field.
+    /// [`Style::Code`], it is an address. For other styles, the returned value is the value of the field.
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {

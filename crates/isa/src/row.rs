@@ -2,12 +2,13 @@
 //!
 //! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in order.
 //! A part has bits, a spelling, and a function that adds its value to the decoded instruction. The rows serve five
-//! operations: [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
+//! operations. [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
 //!
 //! The type parameter `D` is the machine's draft. Decoding fills the draft while it visits the parts.
 //!
-//! A row claims its fixed bits and the bits of the parts that its text uses. If other bits differ from the row's
-//! default, they are printed after the instruction as `bits 0x...`. So the text represents every bit of a word.
+//! A row claims its fixed bits and the bits of the parts that its text uses. If bits that the row does not claim differ
+//! from the row's default, the text ends with `bits 0x...`, which states these bits. So the text represents every bit
+//! of a word.
 
 /// One or two runs of bits that form one number. The first run contains the number's lower bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +79,9 @@ impl Bits {
 
 /// A set of circumstances (chips and program types) in which an encoding is valid. Each machine assigns the bits.
 ///
-/// A single circumstance, such as the argument `here` of functions, is also a `Scope`. It has one bit set for the chip
-/// and one bit set for the program type. A set contains the circumstance if the set has both bits.
+/// A single circumstance, such as the argument `here` of functions, is also a `Scope`. In a single circumstance, one
+/// bit is set for the chip and one bit is set for the program type. A set contains the circumstance if the set has both
+/// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(pub u16);
 
@@ -94,7 +96,7 @@ impl Scope {
     }
 }
 
-/// Data that decoding fills from the parts of a row, and the type of the result.
+/// Data that decoding computes from the parts of a row, and the type of the decoded meaning.
 pub trait Draft: Default + std::fmt::Debug + 'static {
     /// Meaning of a row, computed from the filled draft.
     type Meaning: std::fmt::Debug;
@@ -118,10 +120,10 @@ pub struct Words<D: 'static> {
 pub enum Style {
     /// A prefix, the decimal number, and a suffix: `$r4d`.
     Register(&'static str, &'static str),
-    /// Several registers together, written like `Register`. The number is a multiple of the given count. A number that
-    /// is not a multiple has no text.
+    /// Several registers together, written like `Register`. The number of the first register is a multiple of the given
+    /// count. If the number in a word is not a multiple, the word has no text.
     Aligned(&'static str, &'static str, u32),
-    /// A prefix, half of the number in decimal, and a letter for the lowest bit of the number (`l` or `h`): `$r2h`.
+    /// A prefix, half of the number in decimal, and the letter `l` or `h` for the lowest bit of the number: `$r2h`.
     Half(&'static str),
     /// Hexadecimal: `0x1f`.
     Hex,
@@ -223,8 +225,8 @@ pub struct Custom<D: 'static> {
     pub claims: fn(u64) -> u64,
     /// Appends the text of the part.
     pub print: fn(u64, &mut String),
-    /// Reads the text and returns the bits that the text determines. Afterwards, the reader is after the last token of
-    /// the text.
+    /// Reads the text and returns the bits that the text determines. After the call, the position of the reader is
+    /// after the last token of the text.
     pub parse: fn(&mut crate::reader::Reader) -> Option<BitPattern>,
     /// Adds the value to the draft.
     pub set: fn(&mut D, u64),
@@ -328,8 +330,8 @@ impl<D: Draft> Row<D> {
         Row { scope, ..self }
     }
 
-    /// Sets the default of these bits of the first word and of the second word to 1. Defaults apply to bits that no
-    /// text determines.
+    /// Sets the default of the bits `first` of the first word, and of the bits `second` of the second word, to 1.
+    /// Defaults apply to bits that no text determines.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }

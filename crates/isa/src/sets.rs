@@ -1,7 +1,7 @@
 //! Sets that cost little to compile. [`NumberSet`] is compiled once for all machines; [`SortedSet`] is a sorted list.
 //!
-//! If a crate uses a `BTreeSet` of a further type, the compiler must optimise several thousand more lines in that
-//! crate. For the same reason, maps of few items, and maps that are filled in rising order, are [`LiteMap`]s.
+//! If a crate used a `BTreeSet` of one more type, the compiler would have to optimise several thousand more lines in
+//! that crate. For the same reason, maps of few items, and maps that are filled in rising order, are [`LiteMap`]s.
 
 use litemap::LiteMap;
 

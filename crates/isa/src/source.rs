@@ -1,7 +1,7 @@
 //! Parts of an assembler that all machines share: spans of a text, a cursor over a line, and messages as data.
 //!
-//! A [`Diagnostic`] contains the text found in the input, its position, and the text that would fit there. The front
-//! end is responsible for colour and layout.
+//! A [`Diagnostic`] contains the text found in the input, the position of this text, and the text that would fit at
+//! this position. The front end is responsible for colour and layout.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,12 +33,12 @@ impl Span {
 
 /// Severity of a message.
 ///
-/// The enum is exhaustive, because there are only two cases: a text has a meaning, or it does not have a meaning.
+/// The enum is exhaustive, because there are only two cases: a text with a meaning, and a text without a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text does not have a meaning.
     Error,
-    /// The text has a meaning, but the author probably meant another.
+    /// The text has a meaning, but the author probably meant a different text.
     Warning,
 }
 
@@ -122,8 +122,8 @@ impl Diagnostic {
         self
     }
 
-    /// Moves the related range into the advice, as its line number in `source`. `source` is the text that contains both
-    /// ranges.
+    /// Removes the related range and adds its line number in `source` to the advice. `source` is the text that contains
+    /// both ranges.
     pub fn with_lines(self, source: &str) -> Self {
         match self.related.as_deref().copied() {
             Some((span, what)) => {
@@ -134,8 +134,8 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the text that contains the range: the text of the included file if the message has one, otherwise
-    /// `source`.
+    /// Returns the text that contains the range. If the message has an included file, this is the text of the included
+    /// file. Otherwise, it is `source`.
     pub fn text<'a>(&'a self, source: &'a str) -> &'a str {
         self.file.as_ref().map_or(source, |file| &file.text)
     }
@@ -172,14 +172,14 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
-    // A short word may have one mistake, and a longer word may have two. Numbers are excluded, because they resemble
-    // each other by chance.
+    // A short word may have one mistake, and a longer word may have two mistakes. Numbers are excluded, because
+    // different numbers are often similar by chance.
     let most = if length <= 4 { 1 } else { 2 };
     let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     let letters = letters(&word);
     candidates
         .filter(|_| !is_number && length <= LONGEST_WORD)
-        // The difference of the lengths is cheap to compute, and the distance is at least this difference.
+        // The difference of the lengths is cheap to compute. The distance of two words is at least this difference.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
         // One mistake adds at most one letter and removes at most one letter.
         .filter(|candidate| {
@@ -201,8 +201,8 @@ fn letters(word: &str) -> u64 {
     word.bytes().fold(0, |bits, byte| bits | 1 << (byte.to_ascii_lowercase() % 64))
 }
 
-/// Returns the help text for an unknown `word`: the candidate that the author probably meant, and all candidates that
-/// fit.
+/// Returns the help text for an unknown `word`. The text contains the candidate that the author probably meant, and all
+/// candidates that fit.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     suggest_of(word, &mut candidates.into_iter())
 }
@@ -300,9 +300,9 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Returns the offset of the next character after any space. No space and a single space have a fast path. Without
-    /// this fast path, writing and reading an R500 program spent a third of its time on reading words and the space
-    /// before them.
+    /// Returns the offset of the next character after any space. There is a fast path for no space and for a single
+    /// space. Without this fast path, a third of the time for writing and reading an R500 program was spent on reading
+    /// words and the space before them.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -456,8 +456,8 @@ pub fn without_mark(text: &str) -> &str {
 
 /// Splits a source into lines without their comments. Returns the offset in bytes and the text of each line, in order.
 ///
-/// A comment starts at `;` or `//` and runs to the end of the line. The three machines' texts use these characters only
-/// for comments. A byte order mark does not belong to a line.
+/// A comment starts at `;` or `//` and runs to the end of the line. In the texts of all three machines, these
+/// characters only start comments. A byte order mark does not belong to a line.
 pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = without_mark(source);
     let mut offset = source.len() - text.len();

@@ -1,9 +1,9 @@
 //! A word of named bit fields, written like the table of a register manual.
 //!
 //! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
-//! The macro also keeps the lines as data ([`Field`]). Code that works on all fields of an encoding uses this data:
-//! text, bit pictures, documentation, exhaustive tests. [`names!`](crate::names!) does the same for an enumerated
-//! field. Two fields that share a bit cause a compile error.
+//! The macro also keeps the lines as data ([`Field`]). Four kinds of code work on all fields of an encoding and use
+//! this data: the code for texts, bit pictures, documentation and exhaustive tests. [`names!`](crate::names!) does the
+//! same for an enumerated field. Two fields that share a bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};
@@ -36,7 +36,7 @@ pub struct Name {
     pub text: &'static str,
     /// Code of the value, right-aligned.
     pub value: u32,
-    /// Meaning of the value; may be empty.
+    /// Meaning of the value. The text may be empty.
     pub doc: &'static str,
 }
 
@@ -66,7 +66,7 @@ pub struct Field {
     pub kind: Kind,
     /// The assigned values, if `kind` is [`Kind::Names`].
     pub names: &'static [Name],
-    /// Meaning of the field; may be empty.
+    /// Meaning of the field. The text may be empty.
     pub doc: &'static str,
 }
 
@@ -146,8 +146,8 @@ impl WordInfo {
 
     /// Returns the field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        // The exact name is compared first, because case-insensitive comparisons took 12 % of the time of writing and
-        // reading a vertex program.
+        // The exact name is compared first. If all comparisons were case-insensitive, they would take 12 % of the time
+        // of writing and reading a vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
@@ -283,7 +283,8 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
 ///
 /// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with those fields. The
 /// struct has the constant `INFO` (the format as data) and the functions `unpack`, `unpack_lenient` and `pack`. In
-/// `unpack`, bits outside the fields and unassigned codes are errors. `unpack_lenient` ignores bits outside the fields.
+/// `unpack`, two things are errors: set bits outside the fields, and unassigned codes. `unpack_lenient` ignores bits
+/// outside the fields.
 #[macro_export]
 macro_rules! word {
     ($(
@@ -324,7 +325,7 @@ macro_rules! word {
                 Self::unpack_lenient(raw)
             }
 
-            /// Returns the fields of `raw`. Like hardware, the function ignores bits outside the fields.
+            /// Returns the fields of `raw`. The function ignores bits outside the fields, as hardware does.
             ///
             /// # Errors
             /// Returns an error if a code is not assigned.

@@ -1,7 +1,7 @@
 //! Conversion of text to words: parse and encode.
 //!
 //! The rows are the grammar. A line is split into tokens once. The rows of the line's mnemonic are tried in order, and
-//! each row collects the bits that its text determines. If no row fits, the message points at the furthest token that
+//! each row collects the bits that the text determines. If no row fits, the message points at the furthest token that
 //! any row reached, and lists the texts that would have fitted at that token.
 
 use crate::forms::example;
@@ -42,7 +42,7 @@ fn fit_code(field: Bits, shift: u8, address: u32) -> Option<u64> {
 pub struct Line<'a, D: Draft> {
     /// Row of the instruction.
     pub row: &'static Row<D>,
-    /// Bits of the instruction. The address bits of a label are 0.
+    /// Bits of the instruction. If the instruction uses a label, the bits of the label's address are 0.
     pub word: u64,
     /// The label that the instruction uses.
     pub label: Option<LabelUse<'a>>,
@@ -177,7 +177,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        // If the position is after `[`, no word is missing: the operand in brackets has a wrong value.
+        // If the position is after `[`, the line does not lack a word there. Instead, the operand in brackets has a
+        // wrong value.
         let in_brackets = line[..span.start].trim_end().ends_with('[');
         let missing = match in_brackets {
             true => None,
@@ -206,9 +207,9 @@ impl<'t, D: Draft> LineReader<'t, D> {
 }
 
 impl<D: Draft> LineReader<'_, D> {
-    /// Returns advice for a line in which one word is missing. The advice names the words with which the line would fit
-    /// a row. If words would fit at several positions, the advice is about the last of these positions. `words` are the
-    /// words that rows expected, each with its position in the line.
+    /// Returns advice for a line that lacks one word. The advice names the words with which the line would fit a row.
+    /// If such words are possible at several positions, the advice is about the last of these positions. `words` are
+    /// the words that rows expected, each with its position in the line.
     fn missing_word(
         &mut self,
         rows: &[Named<D>],
@@ -221,7 +222,7 @@ impl<D: Draft> LineReader<'_, D> {
             .copied()
             .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .collect();
-        // Positions are tried from the end of the line, because words before the mnemonic only select between
+        // The code tries positions from the end of the line, because words before the mnemonic only select between
         // encodings. The words of one position keep the order of the table, in which the most common word comes first.
         words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         let reader = Reader::new(line, tokens);
@@ -289,7 +290,7 @@ struct Failure {
     row: usize,
     expected: Vec<String>,
     why: Option<String>,
-    /// The largest number that would fit at the position, if the number found is too large.
+    /// If the number found at the position is too large, the largest number that would fit there.
     most: Option<u32>,
     /// Words that rows expected and did not find, each with its position.
     words: Vec<(usize, &'static str)>,

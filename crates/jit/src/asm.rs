@@ -6,7 +6,7 @@ use iced_x86::{
     Register,
 };
 
-/// A position in the code. Instructions may refer to the label before its position is known.
+/// A position in the code. Instructions may refer to the label before the position of the label is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
@@ -40,15 +40,16 @@ pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
     at(base, Register::None, displacement)
 }
 
-/// Encodes one instruction with an immediate, so that the library `iced-x86` builds its tables. Building them takes
-/// about 0.7 ms once per process (AMD EPYC).
+/// Encodes one instruction with an immediate. The library `iced-x86` builds its tables for the first encoded
+/// instruction. Building the tables takes about 0.7 ms once per process (AMD EPYC).
 pub(crate) fn prepare() {
     let mut asm = Assembler::default();
     asm.number(Code::Add_rm64_imm8, Register::RAX, 1);
     asm.bytes().expect("an addition has bytes");
 }
 
-/// The instructions so far. The first error is stored and returned at the end.
+/// The instructions so far. The assembler stores the first error that occurs. [`bytes`](Self::bytes) returns this
+/// error.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     instructions: Vec<Instruction>,
@@ -63,7 +64,7 @@ impl Assembler {
         Label(self.labels.len() - 1)
     }
 
-    /// Binds the label to the present position.
+    /// Binds the label to the position after the instructions that were added so far.
     pub(crate) fn bind(&mut self, label: Label) {
         self.labels[label.0] = Some(self.instructions.len());
     }
@@ -133,7 +134,7 @@ impl Assembler {
         self.instructions = front.instructions;
     }
 
-    /// Returns the encoded bytes. They do not depend on the address at which they are placed.
+    /// Returns the encoded bytes. The bytes do not depend on the address at which the code is placed.
     ///
     /// # Errors
     /// An instruction cannot be encoded, or a label is not bound.
@@ -149,7 +150,7 @@ impl Assembler {
         if let Some(error) = self.error {
             return Err(error.into());
         }
-        // A NOP is appended, because the encoder requires an instruction after a label at the end.
+        // A NOP is appended, because the encoder requires that an instruction follows a label at the end of the code.
         self.instructions.push(Instruction::with(Code::Nopd));
         for number in 0..self.instructions.len() {
             let instruction = &mut self.instructions[number];

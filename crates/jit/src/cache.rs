@@ -1,4 +1,4 @@
-//! Cache of generated code for launches of the same program: bounded in size, shared by threads.
+//! Cache of generated code for launches of the same program. The cache is bounded in size, and threads share it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

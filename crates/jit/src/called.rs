@@ -1,7 +1,7 @@
 //! Functions that generated code calls. They use the calling convention of generated code.
 
-// Generated code calls these functions through raw pointers. A comment at each unsafe block states what the block
-// assumes.
+// Generated code calls the functions of this module through raw pointers. A comment at each unsafe block states what
+// the block assumes.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -20,8 +20,9 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that generated code calls: either the call of a node, or the machine's flow control. The arguments are
-/// the state and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
+/// A function that generated code calls. The function is either the call of a node, or the machine's flow control. The
+/// arguments are the state and a number. The call of a node returns 0 if the node continues. Flow control returns the
+/// next node.
 ///
 /// # Safety
 /// The state must be the state of the current run, and its context must have the type that the function expects.
@@ -38,7 +39,7 @@ pub(crate) struct PerLaneFrame {
     sources: [[u32; LANES]; 3],
     /// Mask of the lanes to compute: their sign bits are set.
     mask: [u32; LANES],
-    /// The value before and after the call. The function replaces it in the lanes of the mask.
+    /// The value before and after the call. The function replaces this value in the lanes of the mask.
     value: [u32; LANES],
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct PerLaneFrame {
 pub struct PerLane(usize);
 
 impl PerLane {
-    /// Creates a slow path that calls a function for each lane. A closure must not capture variables.
+    /// Creates a slow path that calls a function for each lane. If the function is a closure, the closure must not
+    /// capture variables.
     pub fn of<F: Fn([u32; 3]) -> u32>(_: F) -> PerLane {
         const { assert!(size_of::<F>() == 0, "the function captures nothing") };
         PerLane(per_lane::<F> as *const () as usize)

@@ -15,15 +15,16 @@ use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 use crate::vectors::Vectors;
 
-/// Registers for five values: the address of the [`State`](crate::State), the address of the group's rows, the number
-/// of the strip's first lane, the active lanes from this lane on, and the address of the constants.
+/// Registers for five values. In order, the values are the address of the [`State`](crate::State), the address of the
+/// group's rows, the number of the strip's first lane, the active lanes from the strip's first lane on, and the address
+/// of the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const LANE: Register = Register::R13;
 pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
 
-/// Registers in which the strips of a group gather bits of lanes. If each strip stored its part of a word in memory
+/// Registers in which the strips of a group collect one bit per lane. If each strip stored its part of a word in memory
 /// instead, a load of the whole word would stall.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
@@ -39,8 +40,8 @@ const ANY_SIGNS: Register = Register::K7;
 /// Offset of the data of per-lane functions in the frame, in bytes.
 const PER_LANE: i32 = 0;
 
-/// Offsets in the frame, in bytes. After the data of per-lane functions, the frame contains the registers that are
-/// saved around a per-lane function, then the caller's stack pointer, then spilled values.
+/// Offsets in the frame, in bytes. The frame contains four areas in this order: the data of per-lane functions, the
+/// registers that are saved around a per-lane function, the caller's stack pointer, and spilled values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
@@ -98,7 +99,8 @@ impl Pool {
     }
 }
 
-/// Code for a rare case. It is placed after the code that usually runs, and jumps back to the usual code.
+/// Code for a rare case. This code is placed after the code that usually runs. At its end, it jumps back to the usual
+/// code.
 #[derive(Debug)]
 pub(crate) struct Cold {
     enter: Label,
@@ -111,10 +113,11 @@ enum Rare {
     /// A call of a per-lane function. `given` contains the sources and the mask, each in a register or in memory.
     /// `value` is the register that holds the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that are not contiguous in all lanes. `steps` contains the distances of contiguous words from
-    /// the first word. If several loads share the order of the words, `order` is the frame slot with this order.
+    /// A load of words, for the case that the words are not contiguous in all lanes. `steps` contains the distances of
+    /// contiguous words from the first word. If several loads share the order of the words, `order` is the frame slot
+    /// with this order.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
-    /// A store of words that are not contiguous in all lanes.
+    /// A store of words, for the case that the words are not contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
 }
 
@@ -206,8 +209,8 @@ struct Emitter<'a> {
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     strip: &'a Strip,
-    /// In a strip for both vectors of a group, the vector to which each node belongs. In other strips, the field is
-    /// empty.
+    /// In a strip for both vectors of a group, the vector to which each node belongs. In a strip for one vector, the
+    /// field is empty.
     of: &'a [u8],
     /// Number of bytes of a row.
     stride: u32,
@@ -216,7 +219,7 @@ struct Emitter<'a> {
     /// Whether each value is computed in the form of signs.
     made_as_signs: Vec<bool>,
     frame: i32,
-    /// Values of rows that are about to change. These values cannot be read from memory again.
+    /// Values of rows that are about to change. After the change, memory no longer contains these values.
     homeless: HashSet<Value>,
     /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
@@ -287,7 +290,7 @@ pub(crate) fn emit(
 }
 
 impl Effect {
-    /// Returns the values that the effect needs, each with the form in which it is needed.
+    /// Returns the values that the effect needs, each with the form (words or signs) that the effect needs.
     fn demands(self) -> impl Iterator<Item = (Value, Form)> {
         let all = match self {
             Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
@@ -317,8 +320,9 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// For each node, determines the forms in which it is needed, and the form in which it is computed. The function
-    /// starts with the last node, because the form of a node determines the forms of its sources.
+    /// For each node, determines the forms of its value that other nodes and effects need, and the form in which the
+    /// code computes the value. The function starts with the last node, because the form of a node determines the forms
+    /// of its sources.
     fn demand(&mut self) {
         let strip = self.strip;
         let mut truths = vec![false; strip.nodes.len()];
@@ -536,7 +540,7 @@ impl Emitter<'_> {
         self.take_signs(value, words, position, locked)
     }
 
-    /// Moves the signs of a value, whose words are in a register, to a mask register.
+    /// Moves the signs of a value to a mask register. The words of the value are in a register.
     fn take_signs(&mut self, value: Value, words: Register, position: usize, locked: &[Value]) -> Register {
         let number = self.allocate(Form::Signs, position, locked);
         let register = self.name(Form::Signs, number);
@@ -545,8 +549,8 @@ impl Emitter<'_> {
         register
     }
 
-    /// Returns the value as an operand of an instruction. The operand is in memory if the value is a constant or if
-    /// this use is its last use.
+    /// Returns the value as an operand of an instruction. The operand is in memory if the value is a constant, or if
+    /// the value is not used after this instruction.
     fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -566,7 +570,8 @@ impl Emitter<'_> {
         self.signs.release(position);
     }
 
-    /// Emits a node in the form of signs. If the words of the node are also needed, they are emitted as well.
+    /// Emits a node in the form of signs. If the words of the node are also needed, the function also emits the node in
+    /// the form of words.
     fn make_signs(&mut self, position: usize) {
         let value = Value(position as u32);
         let node = self.strip.nodes[position];
@@ -627,7 +632,7 @@ impl Emitter<'_> {
         }
         match self.strip.nodes[position] {
             Node::Row(row) if !row.has_words() => self.widen(row, position),
-            // These nodes are not computed: instructions that use them read them from memory.
+            // The code does not compute these nodes. Instructions that use such a node read it from memory.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
@@ -694,7 +699,7 @@ impl Emitter<'_> {
                 let locked = [test, from, mask, a, b, c];
                 let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
-                // The copy keeps its register while other registers are allocated.
+                // The copy keeps its register while registers for other values are allocated.
                 self.hold(Form::Words, value, to);
                 let locked = [value, locked[0], mask, a, b, c];
                 let [a, b, c] = [a, b, c].map(|value| self.anywhere(value, position, &locked));
@@ -815,7 +820,7 @@ impl Emitter<'_> {
         asm.three(xor, one, one, one);
         all_equal(level, asm, [other, one], mask, Among::Active);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
-        // The order is ROW, ONE, or a number that means neither.
+        // The order is ROW, ONE, or a number that is neither ROW nor ONE.
         asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
         asm.two(Code::Add_rm8_r8, Register::AL, Register::CL);
         asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
@@ -992,15 +997,15 @@ fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand
     at(Register::RAX, Register::RCX, access.distance)
 }
 
-/// Orders of the words of an access: the words of all lanes are contiguous (`ROW`), or all lanes access the same word
-/// (`ONE`).
+/// Orders of the words of an access. `ROW` means that the words of all lanes are contiguous. `ONE` means that all lanes
+/// access the same word.
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 
 /// Lanes that a comparison includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Among {
-    /// All lanes of the vector. The comparison also fails if one of them is not in the mask.
+    /// All lanes of the vector. The comparison also fails if one of these lanes is not in the mask.
     All,
     /// The lanes of the mask. The comparison also fails if the first lane of the vector is not in the mask.
     Active,
@@ -1081,8 +1086,8 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     }
 }
 
-/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. Lanes of the vector that are
-/// not in the mask get zeros or the same word.
+/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. A lane of the vector that is
+/// not in the mask gets zero. If one word is loaded for all lanes, such a lane may also get this word.
 fn emit_load(
     level: Level,
     asm: &mut Assembler,
@@ -1130,7 +1135,7 @@ fn emit_load(
             asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
         }
         Level::Avx512 => {
-            // The mask is copied first, because the gather clears its mask.
+            // The mask is copied first, because the gather instruction clears its mask.
             asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
             asm.masked(Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words), ANY_SIGNS);
         }
@@ -1294,7 +1299,7 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
 const SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// Sets the floating point modes of generated code, if the code depends on them.
+/// If the code depends on floating point modes, sets the modes of generated code.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(mode))));

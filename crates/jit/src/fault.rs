@@ -8,8 +8,8 @@
 //! ```
 //! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and the thread is in
 //! [`call`], the handler makes this call continue at the instructions that restore the registers. The handler passes
-//! all other faults to the previous handler. Without a previous handler, these faults end the process. Functions that
-//! generated code calls are not watched.
+//! all other faults to the previous handler. If there is no previous handler, such a fault ends the process. The
+//! functions that generated code calls are not watched.
 //!
 //! The handler exists only on Linux on x86-64. On other targets, [`call`] is a plain call.
 

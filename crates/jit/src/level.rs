@@ -56,14 +56,14 @@ impl Level {
         self.of(8, 16)
     }
 
-    /// Returns the level for groups of `lanes` lanes: this level, or [`Level::Avx2`] if `lanes` is not a multiple of
-    /// the vector size of this level.
+    /// Returns the level for groups of `lanes` lanes. If `lanes` is a multiple of the vector size of this level,
+    /// returns this level. Otherwise, returns [`Level::Avx2`].
     pub(crate) fn dividing(self, lanes: usize) -> Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }
 
-    /// Returns whether code for a group of `lanes` lanes computes two vectors at once. It does so if the group has two
-    /// vectors and the level has enough registers for both.
+    /// Returns whether code for a group of `lanes` lanes computes two vectors at once. This is the case if the group
+    /// has two vectors and the level has enough registers for both vectors.
     pub const fn has_both(self, lanes: usize) -> bool {
         self.of(false, lanes == 2 * self.lanes())
     }
@@ -73,7 +73,7 @@ impl Level {
         4 * self.lanes() as i32
     }
 
-    /// Returns the number of bytes in which one bit for each lane of a vector fits.
+    /// Returns the number of bytes that are needed for one bit per lane of a vector.
     pub(crate) const fn bits(self) -> i32 {
         self.lanes() as i32 / 8
     }
@@ -98,12 +98,12 @@ impl Level {
         self.of(Register::YMM0, Register::ZMM0) + number as u32
     }
 
-    /// Returns the lowest quarter or half of a vector register.
+    /// Returns the lowest 128 bits of a vector register as a register.
     pub(crate) fn xmm(self, register: Register) -> Register {
         Register::XMM0 + (register as u32 - self.register(0) as u32)
     }
 
-    /// Returns the first value for AVX2 and the second for AVX-512.
+    /// Returns the first argument for AVX2 and the second argument for AVX-512.
     pub(crate) const fn of<T: Copy>(self, avx2: T, avx512: T) -> T {
         match self {
             Level::Avx2 => avx2,
@@ -117,7 +117,7 @@ impl Level {
         self.of(Code::VEX_Vmovaps_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
-    /// Returns the instruction that stores a vector, with the alignment of [`load`](Self::load).
+    /// Returns the instruction that stores a vector. The memory must be aligned as for [`load`](Self::load).
     pub(crate) fn store(self) -> Code {
         self.of(Code::VEX_Vmovaps_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }

@@ -22,7 +22,7 @@
 //! [`Next`] node. [`Linked::new`] generates code for all nodes of a program, and [`Linked::run`] runs the code. While
 //! all active lanes take the same path, generated code jumps from node to node. If lanes diverge, the code calls the
 //! machine's own flow control, [`LinkedMachine::flow`], which returns the next node. The crate does not depend on any
-//! machine. It builds for every target, but generates code only for x86-64.
+//! machine. The crate can be built for every target, but it generates code only for x86-64.
 
 mod asm;
 mod cache;

@@ -1,7 +1,7 @@
 //! Linked code of a program. With this interface, a machine traces its program node by node, and a group runs the code.
 
-// Unsafe code is required because generated code is called, and because it calls functions. A comment at each unsafe
-// block states what the block assumes.
+// Unsafe code is required for two reasons: this module calls generated code, and generated code calls functions of this
+// module. A comment at each unsafe block states what the block assumes.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 pub trait LinkedMachine: Debug + Sized + 'static {
     /// Operations of the fast engine that a node calls.
     type Call: Debug;
-    /// Data of a node, which the machine defines.
+    /// Data that the machine defines for each node.
     type Own: Debug;
     /// Data that calls and flow control use.
     type Context<'c, 'a, 'w>
@@ -68,7 +68,7 @@ pub trait Path {
     /// Returns the rows of the path.
     fn rows(&mut self) -> &mut Rows;
 
-    /// Converts the path to its rows, when the node is complete.
+    /// Converts the complete path of a node to its rows.
     fn into_rows(self) -> Rows;
 }
 
@@ -124,9 +124,10 @@ pub struct Linked<M: LinkedMachine> {
 pub struct Arrived<'a> {
     /// The node that the group runs next.
     pub node: u32,
-    /// The rows of the group: those with a word, those with a byte, and those with 16 bits per lane.
+    /// The rows of the group: first the rows with a word per lane, then the rows with a byte per lane, then the rows
+    /// with 16 bits per lane.
     pub rows: [*mut [u8]; 3],
-    /// Number of runs of each part, followed by counts for other purposes. The length is [`Linked::counts`].
+    /// Number of runs of each part, followed by counts for other purposes. The slice has [`Linked::counts`] elements.
     pub counts: &'a mut [u64],
 }
 
@@ -154,7 +155,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.nodes.len() as u32
     }
 
-    /// Calls a function for both paths.
+    /// Calls a function for the fast path and for the slow path.
     pub fn both(&mut self, mut each: impl FnMut(&mut P)) {
         each(&mut self.fast);
         each(&mut self.slow);
@@ -199,7 +200,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         word
     }
 
-    /// Returns the number of words that the current node gathers. Each word is a set of lanes.
+    /// Returns the number of words that the current node gathers. Each of these words is a set of lanes.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -237,8 +238,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Describes the instructions that run if some lanes have left at the last [`leave`](Self::leave) and other lanes
-    /// stay: the number of these instructions, and the part that counts their runs. The lanes that left run the first
-    /// of these instructions, and no lane runs the later ones.
+    /// stay. `counts` contains the number of these instructions, and the part that counts their runs. The lanes that
+    /// left run the first of these instructions. No lane runs the instructions after the first one.
     pub fn apart(&mut self, counts: [u32; 2]) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.apart = Some(counts);
@@ -263,7 +264,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 
     /// Ends the node. `size` is the number of instructions that all lanes run after the last piece, and `part` counts
     /// the runs of these instructions. `condition` is the condition of [`Next::Either`]. If `repeats` is set, the lanes
-    /// whose condition is true run the node again. If there is no condition, all lanes run it again.
+    /// whose condition is true run the node again. If `repeats` is set and there is no condition, all lanes run the
+    /// node again.
     pub fn end(
         &mut self,
         [size, part]: [u32; 2],
@@ -272,9 +274,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         repeats: bool,
         own: M::Own,
     ) {
-        // While all lanes repeat the node, the fast path does not store rows that the next run of the node writes
-        // before it reads them. This does not apply to nodes that access the window: if a lane is outside the window,
-        // all rows must have the machine's values.
+        // If all lanes repeat the node, the next run of the node may overwrite rows before this run reads the rows. The
+        // fast path does not store such rows. For nodes that access the window, the fast path stores all rows. The
+        // reason is that all rows must have the machine's values if a lane is outside the window.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);
@@ -314,7 +316,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Ends the node with a call. If the node does not access memory, its code runs first and the call runs afterwards.
-    /// If the node accesses memory, the call replaces the code if a lane is outside the memory.
+    /// If the node accesses memory, the call runs only if a lane is outside the memory. In that case, the call runs
+    /// instead of the code.
     pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
         self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
@@ -340,8 +343,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Returns the traced program. For each position of the program, `starts` contains the node that begins there, if
-    /// any. If a node begins at the position of a [`Target::Outside`], that node becomes the target.
+    /// Returns the traced program. For each position of the program, `starts` contains the node that begins there, or
+    /// `None`. If a node begins at the position of a [`Target::Outside`], that node becomes the target.
     pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
         for target in self.nodes.iter_mut().flat_map(|node| node.next.targets_mut()) {
             if let Target::Outside(place) = *target
@@ -356,9 +359,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 }
 
 impl<M: LinkedMachine> Traced<M> {
-    /// Propagates data backward: the data of each node is updated from the data of the nodes after it. Nodes that only
-    /// flow control selects are left out. `change` updates its second argument from its first argument, and returns
-    /// whether the second argument has changed.
+    /// Propagates data backward: the data of each node is updated from the data of the nodes that follow it. Nodes that
+    /// only flow control selects do not count as nodes that follow. `change` updates its second argument from its first
+    /// argument, and returns whether the second argument has changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -447,8 +450,8 @@ impl<M: LinkedMachine> Linked<M> {
         self.code.rebind(state, rows, [byte_rows.cast(), half_rows.cast()]);
     }
 
-    /// Runs the code, starting with a node, for the active lanes of the state and within the state's budget. `pc` is
-    /// the address of the instruction, for messages.
+    /// Runs the code from the node `node` on, for the active lanes of the state. The run ends when the state's budget
+    /// is used up. `pc` is the address of the instruction at which the run starts, for messages.
     ///
     /// # Safety
     /// The processor must have the level for which the nodes were compiled. The rows must have the layout for which the

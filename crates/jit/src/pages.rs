@@ -12,7 +12,7 @@ use crate::fault::{self, Watched};
 /// Executable code. Its address does not change during the lifetime of the value.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// Registration of the code for the fault handler. It is dropped before the code.
+    /// Registration of the code for the fault handler. The registration is dropped before the code.
     _watched: Watched,
     code: Mmap,
 }

@@ -8,8 +8,8 @@
 //! ```
 //! A [`Node`] has a [`Segment`] of straight-line code with conditionals. If all active lanes take the same path after
 //! the segment, generated code jumps to another node. Otherwise, the code calls the machine's own flow control, which
-//! changes the stack and the active lanes, and returns the next node. Between two nodes, the rows of the group hold its
-//! complete state, so a run can start and end at each node.
+//! changes the stack and the active lanes, and returns the next node. Between two nodes, the rows of the group hold the
+//! complete state of the group, so a run can start and end at each node.
 
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
@@ -35,7 +35,7 @@ use crate::verify::{self, Rejected};
 pub(crate) struct Node {
     /// The code. If the segment has a call, the call comes last.
     pub(crate) segment: Segment,
-    /// The instructions, in pieces. Lanes may leave the node after each piece except the last.
+    /// The instructions, in pieces. Lanes may leave the node after each piece, but not after the last piece.
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
@@ -61,8 +61,9 @@ pub(crate) struct Piece {
     pub(crate) conditionals: Vec<Conditional>,
     /// The number of the word with the lanes that leave after the piece, and the way in which these lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
-    /// Number of instructions that run if some lanes leave and others stay, and the part that counts these runs. The
-    /// lanes that leave run the first of these instructions, and no lane runs the later ones.
+    /// The number of instructions that run if some lanes leave and other lanes stay, and the part that counts these
+    /// runs. The lanes that leave run the first of these instructions. No lane runs the instructions after the first
+    /// one.
     pub(crate) apart: Option<[u32; 2]>,
 }
 
@@ -71,17 +72,18 @@ pub(crate) struct Piece {
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control handles the lanes later. [`State::gone`] collects the lanes by this number.
+    /// The lanes wait for the machine's flow control, which handles them later. [`State::gone`] collects these lanes by
+    /// the given number.
     For(u8),
 }
 
-/// A conditional in a node: the lanes of a word run the first side, and the other active lanes run the second side.
+/// A conditional in a node. The lanes of a word run the first side, and all other active lanes run the second side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditional {
     pub(crate) word: u32,
     /// The word of the enclosing conditional, and the side of the enclosing conditional that contains this conditional.
     pub(crate) parent: Option<(u32, usize)>,
-    /// The side that the lanes of the word run, and the side of the other lanes.
+    /// The side that the lanes of the word run, and the side that all other lanes run.
     pub(crate) sides: [Branch; 2],
     /// Number of entries on the stack inside the conditional, or 0 if the machine does not record this number.
     pub(crate) held: u32,
@@ -94,7 +96,7 @@ pub(crate) struct Conditional {
 pub struct Branch {
     /// Number of instructions that run if some lane takes the side.
     pub size: u32,
-    /// The number of the part that counts these runs.
+    /// The number of the part that counts the runs of these instructions.
     pub count: u32,
     /// Number of instructions of this side that are issued even if no lane takes the side.
     pub always: u32,
@@ -105,10 +107,10 @@ pub struct Branch {
 pub enum Next {
     /// All active lanes continue at the target.
     To(Target),
-    /// The lanes of the word [`EXIT`] continue at the first target, and the other lanes at the second target. If both
-    /// targets have lanes, the machine's flow control decides which lanes run first.
+    /// The lanes of the word [`EXIT`] continue at the first target, and all other lanes continue at the second target.
+    /// If both targets have lanes, the machine's flow control decides which lanes run first.
     Either([Target; 2]),
-    /// All active lanes continue at the node with which an iteration of the innermost loop begins, if the state's
+    /// All active lanes continue at the node at which an iteration of the innermost loop begins, if the state's
     /// [`rounds`](State::rounds) allow another iteration. Otherwise, the machine's flow control selects the next node.
     Again(Target),
 }
@@ -131,7 +133,7 @@ pub enum Left {
     Budget(u32),
     /// The node cannot run, because a lane accesses memory outside the window, the stack is too full, or a bit of
     /// [`State::hindered`] is set. The node has had no effect, with one exception. If the only effect of the node is
-    /// one store, the node may already have stored for lower lanes than the lane outside the window.
+    /// one store, the lanes below the lane outside the window may already have stored.
     Refused(u32),
     /// The call of the node returned `false`, without an effect.
     Stopped(u32),
@@ -157,8 +159,8 @@ pub(crate) struct Code {
     pool: Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
-    /// Number of nodes, and number of counts. There is a count for the runs of each part. For each node, another count
-    /// is the number of its next runs that take the slow path.
+    /// Number of nodes, and number of counts. There is one count per part: the number of runs of the part. There is
+    /// also one count per node: how many of the coming runs of the node take the slow path.
     nodes: usize,
     counts: usize,
     /// Minimum number of bytes of a group's rows, and of the window.
@@ -192,8 +194,8 @@ impl Conditional {
 }
 
 impl Node {
-    /// Returns whether later runs of the node may start with the slow path after a guard has failed or a lane has left
-    /// the node.
+    /// Returns whether a failed guard, or a lane that leaves the node, may make later runs of the node start with the
+    /// slow path.
     fn learns(&self) -> bool {
         self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
@@ -320,7 +322,8 @@ impl Code {
         self.pages.bytes().len()
     }
 
-    /// Sets the addresses of the rows: those with a word, those with a byte, and those with 16 bits per lane.
+    /// Sets the addresses of three kinds of rows: rows with a word per lane, rows with a byte per lane, and rows with
+    /// 16 bits per lane.
     #[inline]
     pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
@@ -328,8 +331,8 @@ impl Code {
         [state.byte_rows, state.half_rows] = narrow;
     }
 
-    /// Runs the code from a node on, until the code returns. The run is limited to the state's
-    /// [`active`](State::active) lanes and to the state's budget.
+    /// Runs the code from a node on, until the code returns. Only the state's [`active`](State::active) lanes run, and
+    /// only as many instructions as the state's budget allows.
     ///
     /// # Panics
     /// Panics if there are fewer counts or nodes than the code needs, or if the window is smaller than the code needs.
@@ -376,9 +379,10 @@ impl Code {
 }
 
 /// Returns for each node whether its code computes both vectors of a group at once. `can` states whether this is
-/// possible at all. A node in a program loop computes one vector at a time, unless the node requires both vectors. The
-/// reason is that lanes often leave a loop until all active lanes are in one vector, and the code then skips the empty
-/// vector. If nodes in loops computed both vectors, bfs and nested would lose a tenth (an AMD EPYC).
+/// possible at all. A node in a loop of the program computes one vector at a time, unless the node requires both
+/// vectors. The reason is that lanes often leave a loop until only one vector has active lanes. The code then skips the
+/// vector without active lanes. If nodes in loops computed both vectors, the kernels bfs and nested would be slower by
+/// a tenth (an AMD EPYC).
 fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     let mut loops = vec![false; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {
@@ -407,13 +411,13 @@ struct Leaving {
     node: u32,
 }
 
-/// Number of runs that start with the slow path after a guard has failed. In the kernel matmul, products of zero make
-/// the guards of its sums fail repeatedly. If no runs started with the slow path, all strips of this kernel would be
-/// computed twice.
+/// Number of runs of a node that start with the slow path after a guard has failed. In the kernel matmul, products of
+/// zero make the guards of its sums fail repeatedly. If every run started with the fast path, all strips of this kernel
+/// would be computed twice.
 const SLOW_RUNS: i32 = 4;
 
-/// Number of runs that directly take the slow path after a lane has left. With 1 instead of 2, nested takes 1.1 times
-/// the time.
+/// Number of runs of a node that start with the slow path after a lane has left. With 1 instead of 2, the kernel nested
+/// takes 1.1 times the time.
 const LEFT_RUNS: i32 = 2;
 
 /// Number of runs that start with the call after a lane has accessed an address outside the memory.
@@ -521,7 +525,7 @@ impl Compiler<'_> {
             if let Next::Again(_) = node.next {
                 self.iterates(number, exact);
             } else {
-                // Lanes may diverge once more in each run, and this pushes one more entry.
+                // Lanes may diverge once more in each run. Each of these divergences pushes one more entry.
                 self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
                 self.asm.branch(Op::Jb_rel32_64, exact);
             }
@@ -572,7 +576,7 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Emits updates of the counts of a node, for the case that some lanes have left the node.
+    /// Emits code that updates the counts of a node if some lanes have left the node.
     fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
         let active = at_base(STATE, place!(active));
         self.asm.bind(enter);
@@ -608,7 +612,8 @@ impl Compiler<'_> {
                 asm.number(Op::Add_rm64_imm8, at_base(Register::RAX, 8 * count as i32), 1);
             }
             if node.segment.fast.as_ref().is_none_or(|fast| !fast.leaves()) {
-                // After a lane has left, other lanes often leave in the next runs. So the next runs take the slow path.
+                // If a lane has left in this run, lanes often also leave in the next runs. So the next runs take the
+                // slow path.
                 let slow = self.slow_runs(Register::RAX, number);
                 self.asm.number(Op::Mov_rm64_imm32, slow, LEFT_RUNS);
             }
@@ -616,7 +621,7 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
             // The guards of all strips have failed because all lanes have left, not because of values. If such failures
-            // counted, half of table16's runs would take the slow path.
+            // counted, half of the runs of the kernel table16 would take the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 0);
@@ -628,8 +633,8 @@ impl Compiler<'_> {
         self.asm.branch(Op::Jmp_rel32_64, back);
     }
 
-    /// Returns the memory operand with the number of the next runs of a node that take the slow path. Overwrites the
-    /// register `to`.
+    /// Returns the memory operand that contains the number of coming runs of a node that take the slow path. Overwrites
+    /// the register `to`.
     fn slow_runs(&mut self, to: Register, node: u32) -> MemoryOperand {
         self.asm.two(Op::Mov_r64_rm64, to, at_base(STATE, place!(counts)));
         at_base(to, 8 * (self.parts + node) as i32)

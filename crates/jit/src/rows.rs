@@ -1,4 +1,5 @@
-//! Tracks the values of rows within a strip, for instructions in order and inside branches.
+//! Tracks the values of rows within a strip, both for instructions outside branches and for instructions inside
+//! branches.
 //!
 //! [`Rows`] is a strip under construction, to which a machine adds its instructions. A written row stays a value until
 //! the end of the strip, where the value is stored for the active lanes. In a branch, a write changes the row only for
@@ -19,14 +20,16 @@ type Part = (Row, Option<u8>);
 /// The changed parts of rows and their values. A row changes either as words or as bits, never as both.
 type Now = LiteMap<Part, Value>;
 
-/// Code for some lanes only. At the end of the scope, all other lanes have the values that they had at its entry.
+/// Code for some lanes only. At the end of the scope, all other lanes have the values that they had at the entry of the
+/// scope.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The active lanes of the scope.
     mask: Value,
     /// The lanes of the scope. The bits of lanes that are not active at entry are arbitrary.
     held: Value,
-    /// Values of the rows at the entry of the scope. On the else side, the values after the then side.
+    /// Values of the rows at the entry of the scope. After the else side has begun, the values at the end of the then
+    /// side.
     before: Now,
     /// Values of the rows at the start of the branch.
     start: Now,
@@ -39,8 +42,9 @@ pub struct Rows {
     pub strip: Strip,
     /// Whether this is the slow path, which handles strips in which lanes leave or guards fail.
     pub exact: bool,
-    /// Whether lanes also leave on the fast path. If the fast path loads and lanes cannot leave on it, computing a strip
-    /// twice costs more than the simpler path saves (spmv of R700 then takes 1.5 times the time, an AMD EPYC).
+    /// Whether lanes also leave on the fast path. For a node that loads, the fast path is useful only if lanes leave on
+    /// it. Otherwise, computing a strip twice costs more than the simpler path saves (spmv of R700 then takes 1.5 times
+    /// the time, an AMD EPYC).
     pub leaves: bool,
     mask: Row,
     /// The lanes that are active at the start of the node.
@@ -148,13 +152,14 @@ impl Rows {
         bit.map_or(value, |bit| self.strip.one(One::Shl(31 - bit), value))
     }
 
-    /// Writes a row for the active lanes. With a predicate, writes it only for the active lanes for which the predicate
-    /// is true.
+    /// Writes a row for the active lanes. If there is a predicate, writes the row only for the active lanes for which
+    /// the predicate is true.
     pub fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
         self.write_part((row, None), predicate, value);
     }
 
-    /// Writes all bits of a row as truth values, like [`Rows::write`]. Such a row is not read or written as words.
+    /// Writes all bits of a row as truth values, for the same lanes as [`Rows::write`]. Such a row is not read or
+    /// written as words.
     pub fn write_bits<const N: usize>(&mut self, row: Row, predicate: Option<Value>, bits: [Value; N]) {
         for (bit, value) in bits.into_iter().enumerate() {
             self.write_part((row, Some(bit as u8)), predicate, value);
@@ -188,7 +193,7 @@ impl Rows {
         self.now.retain(|(row, _), _| !dead(*row));
     }
 
-    // Floats.
+    // This function and the functions after it are for floats.
 
     /// Marks the value as raw.
     pub fn raw(&mut self, value: Value) -> Value {
@@ -228,7 +233,7 @@ impl Rows {
             return then;
         }
         if !self.denormals {
-            // Only a NaN may need a guard, and a later use of the result can add it.
+            // Only a NaN may need a guard. A later use of the result can add this guard.
             let value = self.strip.select(condition, other, then);
             return if self.is_raw(other) || self.is_raw(then) { self.raw(value) } else { value };
         }
@@ -236,7 +241,7 @@ impl Rows {
         self.strip.select(condition, other, then)
     }
 
-    // Flow.
+    // This function and the functions after it are for control flow.
 
     /// Opens a branch. The code in the branch runs for the active lanes in `held`. The bits of inactive lanes in `held`
     /// are ignored.
@@ -264,7 +269,7 @@ impl Rows {
         }
     }
 
-    /// Merges values at the end of a scope. The lanes of the scope keep their values, and the other lanes get the
+    /// Merges values at the end of a scope. The lanes of the scope keep their values, and all other lanes get the
     /// values from the entry of the scope. The values of lanes that are inactive at entry may be arbitrary, because an
     /// outer scope or the end of the strip discards these values.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {

@@ -1,4 +1,5 @@
-//! The code of a node. It consists of a strip, which runs for each vector of a group, and then of a call.
+//! The code of a node. It consists of a strip, which runs for each vector of a group, and of a call, which runs after
+//! all strips.
 //!
 //! A [`Segment`] has a fast path and a slow path. The fast path handles strips in which no lane leaves and no value
 //! needs special treatment. If a guard of the fast path fails, the fast path bails out before its first store, and the
@@ -10,8 +11,8 @@ use crate::strip::Strip;
 /// Straight-line code for all strips of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Segment {
-    /// Strip that runs for all vectors before any effect. The strip bails out of the segment if a lane is outside the
-    /// window on the slow path.
+    /// Strip that runs for all vectors before the first effect of the segment. If a lane of the slow path is outside
+    /// the window, this strip bails out of the segment.
     pub(crate) check: Option<Strip>,
     /// Fast path: a strip for the case that no lane leaves and no value needs special treatment.
     pub(crate) fast: Option<Strip>,
@@ -24,17 +25,17 @@ pub(crate) struct Segment {
 impl Segment {
     /// Returns a segment without a call: an optional fast path, and a slow path.
     ///
-    /// The segment bails out before any effect if a lane accesses a word outside the window on the slow path. On the
-    /// fast path, some lanes may still be active that have already left on the slow path. Accesses of these lanes are
-    /// masked unless they are inside the window.
+    /// The segment bails out before any effect if a lane of the slow path accesses a word outside the window. Some
+    /// lanes that are still active on the fast path may have left on the slow path. The code masks accesses of these
+    /// lanes unless the accesses are inside the window.
     pub(crate) fn new(fast: Option<Strip>, exact: Strip) -> Segment {
         Segment { check: exact.check(), fast, exact, call: None }
     }
 
-    /// Returns a segment like [`Segment::new`]. If its only effect on memory is one store, the segment does not need a
-    /// check of all strips before this store. If a lane of a strip is outside the window, that strip bails out after
-    /// earlier strips have stored. This is correct, because the instruction is then executed again: it stores the same
-    /// values, or it traps at the lane outside the window, after the stores of lower lanes.
+    /// Returns a segment like [`Segment::new`]. If the only effect of the segment on memory is one store, the segment
+    /// does not check all strips before this store. If a lane of a strip is outside the window, that strip bails out
+    /// after earlier strips have stored. This is correct, because the instruction is then executed again. The repeated
+    /// instruction stores the same values, or it traps at the lane outside the window, after the stores of lower lanes.
     pub(crate) fn restarting(mut fast: Strip, mut exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);

@@ -9,8 +9,8 @@ use reconverge_simt::Identity;
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the row of the state itself that contains the active lanes. A word is all ones for an active lane, and
-/// zero for other lanes.
+/// Number of the state's own row that contains the active lanes. In the word of an active lane, all bits are 1. The
+/// word of any other lane is 0.
 pub const MASK: u32 = 0;
 
 /// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
@@ -26,9 +26,9 @@ pub const SITES: u32 = 32;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Site {
-    /// Address of the first byte.
+    /// Address of the first byte of the site's memory.
     pub(crate) start: u32,
-    /// Number of byte offsets at which a word can start, with the highest bit inverted.
+    /// Number of byte offsets at which a word can start. The highest bit of this number is inverted.
     pub(crate) bound: u32,
     pub(crate) bytes: *mut u8,
 }
@@ -55,7 +55,7 @@ pub(crate) const KEEP_DENORMALS: u32 = 0x1f80;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    /// The group's rows with a word, a byte, and 16 bits per lane.
+    /// The group's rows: rows with a word per lane, rows with a byte per lane, and rows with 16 bits per lane.
     pub(crate) rows: *mut u8,
     pub(crate) byte_rows: *mut u8,
     pub(crate) half_rows: *mut u8,
@@ -63,13 +63,13 @@ pub struct State {
     pub budget: i32,
     /// Number of iterations of the innermost loop that may still begin; `u32::MAX` means any number.
     pub rounds: u32,
-    /// Is not 0 if some lane has left the current node.
+    /// A value other than 0 means that some lane has left the current node.
     pub(crate) left: u32,
     /// The active lanes.
     pub active: u64,
     /// Number of active lanes.
     pub(crate) population: u64,
-    /// The host's floating point modes, then the floating point modes of the code.
+    /// The floating point modes of the host, followed by the floating point modes of generated code.
     pub(crate) host_mode: u32,
     pub(crate) mode: u32,
     /// Context of the functions that generated code calls.
@@ -85,12 +85,13 @@ pub struct State {
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
-    /// Number of instructions of the budget that were only arrivals of lanes at a join.
+    /// Number of instructions charged to the budget that were only arrivals of lanes at a join.
     pub arrivals: u32,
     /// The node with which an iteration of the innermost loop begins, if generated code may decrement
     /// [`rounds`](State::rounds). Otherwise, the value is [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
-    /// The piece of the node after which all lanes have left, counted from 1. The value is 0 at the end of the node.
+    /// Number of the piece after which all lanes have left the node. Pieces are counted from 1. The value is 0 if lanes
+    /// have reached the end of the node.
     pub leave: u32,
     /// Bits whose meaning the machine defines. A node that requires one of these bits to be zero does not run if the
     /// bit is set.
@@ -184,11 +185,11 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state that belongs to a thread. The thread stores it here while it does not run generated code.
+    /// The state that belongs to a thread. While the thread does not run generated code, it stores the state here.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
-/// The state of a thread during a run. It is reused for the next run.
+/// The state of a thread during a run. The next run of the thread uses the same state.
 #[derive(Debug)]
 pub struct Held(Option<StateBox>);
 
@@ -233,9 +234,9 @@ impl State {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
-    /// Keeps the memory of all sites if it was set with the same code, launch and memory. `origin` identifies these
-    /// three. Otherwise, or without an origin, the sites have no memory afterwards. Returns whether the sites keep
-    /// their memory.
+    /// Keeps the memory of all sites if this memory was set with the same code, launch and memory. `origin` identifies
+    /// these three. Without an origin, or with a different origin, the sites have no memory afterwards. Returns whether
+    /// the sites keep their memory.
     #[inline]
     pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) -> bool {
         let kept = origin.is_some() && self.origin == origin;
@@ -250,12 +251,12 @@ impl State {
     /// does not exist, or if the address is not a multiple of 4.
     ///
     /// # Safety
-    /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads by generated code, and for
-    /// writes if the code stores to the site.
+    /// As long as [`keep_sites`](Self::keep_sites) keeps the sites, generated code must be able to read the bytes. If
+    /// the code stores to the site, generated code must also be able to write the bytes.
     #[allow(unsafe_code, reason = "code accesses the bytes")]
     pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
         let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };
-        // Gathers read the offset as a signed number of 32 bits.
+        // Gather instructions read the offset as a signed number of 32 bits.
         let words = bytes.len().saturating_sub(3).min(i32::MAX as usize) as u32;
         *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
     }
@@ -305,7 +306,7 @@ mod tests {
         let mut state = State::new();
         let origin = [(); 3].map(|()| Identity::new());
         state.keep_sites(Some(origin));
-        // SAFETY: no code runs.
+        // SAFETY: no generated code runs.
         unsafe { state.set_site(3, 0x1000, &mut bytes) };
         state.keep_sites(Some(origin));
         assert_eq!((state.sites[3].start, state.sites[3].bound ^ 1 << 31), (0x1000, 13));
@@ -313,7 +314,7 @@ mod tests {
             let mut other = origin;
             other[part] = Identity::new();
             for origin in [Some(other), None] {
-                // SAFETY: as above.
+                // SAFETY: no generated code runs.
                 unsafe { state.set_site(3, 0x1000, &mut bytes) };
                 state.keep_sites(origin);
                 assert_eq!(state.sites[3].bound, Site::NONE.bound, "part {part}");

@@ -1,8 +1,8 @@
-//! Straight-line computations on a strip of lanes: values that are each computed once, and effects at the end.
+//! Straight-line computations on a strip of lanes. Each value is computed once, and all effects are at the end.
 //!
 //! A [`Strip`] is straight-line code for the lanes of a vector, which is a part of a group. The strip reads rows,
 //! computes values, and writes rows at its end. No row changes before all values are computed. A strip can therefore
-//! bail out, and another strip can recompute the results.
+//! bail out, and a different strip can recompute the results.
 //!
 //! A truth value is the sign bit of each lane's word. Comparisons return words of all ones or all zeros.
 
@@ -58,7 +58,7 @@ pub enum Two {
     /// Shift to the left. For counts of 32 and more, the result is 0. The same applies to `Shr`.
     Shl,
     Shr,
-    /// Arithmetic shift to the right. The result has only copies of the sign for counts of 32 and more.
+    /// Arithmetic shift to the right. For counts of 32 and more, all bits of the result are copies of the sign.
     Sar,
     FAdd,
     FSub,
@@ -94,7 +94,7 @@ pub mod predicate {
     pub const NGE: u8 = 9;
     /// a > b is false: a <= b, or one of them is NaN.
     pub const NGT: u8 = 10;
-    /// a != b, and neither is NaN.
+    /// a != b, and neither a nor b is NaN.
     pub const NEQ_OQ: u8 = 12;
     /// a >= b
     pub const GE: u8 = 13;
@@ -140,23 +140,24 @@ pub(crate) enum Node {
     Word(u32),
     /// The least distance of the span with this number, in bytes, in all lanes.
     Least(u32),
-    /// The greatest valid offset in bytes of the first word of the span with this number, in all lanes.
+    /// The smallest distance, in bytes, that the span with this number has, in all lanes.
     Limit(u32),
-    /// The address of the first byte of the site with this number, in all lanes.
+    /// The greatest valid offset in bytes of the first word of the span with this number. All lanes have the same
+    /// offset.
     Start(u32),
     /// The number of byte offsets at which the site with this number has words, in all lanes. The highest bit of the
     /// number is inverted.
     Bound(u32),
-    /// For the lanes whose access in the span with this number is inside the window, each lane's word of the window.
-    /// For other lanes, the word is arbitrary. `place` and `lanes` are those of the span.
+    /// A load from the window, in the span with this number. A lane whose access is inside the window gets its word of
+    /// the window. Any other lane gets an arbitrary word. `place` and `lanes` are those of the span.
     Load {
         span: u32,
         distance: i32,
         place: Value,
         lanes: Value,
     },
-    /// The first value. If the sign of the test is set for a lane of the mask, the function recomputes this value from
-    /// the sources, for all lanes of the mask.
+    /// The first value, corrected by a function. If the sign of the test is set for a lane of the mask, the function
+    /// recomputes the value from the sources, for all lanes of the mask.
     PerLane {
         with: PerLane,
         value: Value,
@@ -180,7 +181,7 @@ impl Node {
         )
     }
 
-    /// Returns the same node with other sources.
+    /// Returns a node for the same operation, with different sources.
     pub(crate) fn with(&self, of: impl Fn(Value) -> Value) -> Node {
         match *self {
             Node::Row(_) | Node::Constant(_) | Node::Word(_) => *self,
@@ -219,7 +220,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    /// Returns the same effect with other values.
+    /// Returns the same effect, with different values.
     pub(crate) fn with(&self, of: impl Fn(Value) -> Value) -> Effect {
         match *self {
             Effect::Store(row, value) => Effect::Store(row, of(value)),
@@ -232,7 +233,7 @@ impl Effect {
     }
 }
 
-/// Accesses to the window relative to one base. The accessed words are at the base plus a distance, which is between
+/// Accesses to the window relative to one base. Each accessed word is at the base plus a distance, which is between
 /// `least` and `greatest`.
 ///
 /// The distances are multiples of 4, in bytes. Each new access widens the range of distances.
@@ -245,7 +246,7 @@ pub(crate) struct Span {
     pub(crate) place: Value,
     /// Lanes of the mask whose words are all in the window. No other lane accesses memory.
     pub(crate) lanes: Value,
-    /// Lanes of the mask with a word that is not in the window, or whose address is not a multiple of 4.
+    /// Lanes of the mask for which some word is not in the window, or whose address is not a multiple of 4.
     pub(crate) outside: Value,
     pub(crate) least: i32,
     pub(crate) greatest: i32,
@@ -278,8 +279,8 @@ pub struct Inside {
 }
 
 /// Hashes the few words of a node. With the standard hasher, hashing would take most of the compile time. The standard
-/// hasher protects against chosen collisions. This protection is not needed, because collisions cost little in a
-/// program of bounded length.
+/// hasher protects against keys that were chosen to collide. This protection is not needed, because collisions cost
+/// little in a program of bounded length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mix(u64);
 
@@ -362,7 +363,7 @@ impl Strip {
         value
     }
 
-    /// Returns the word of a value that is the same in all lanes.
+    /// If a value is the same constant in all lanes, returns the word of this constant.
     pub fn is_constant(&self, value: Value) -> Option<u32> {
         match self.nodes[value.0 as usize] {
             Node::Constant(word) => Some(word),
@@ -432,8 +433,8 @@ impl Strip {
                 return self.constant(word);
             }
         }
-        // Operands of commutative operations are sorted, with a constant last, because only the last operand can be in
-        // memory.
+        // The operands of a commutative operation are sorted, with a constant last, because only the last operand can
+        // be in memory.
         let swapped = op.commutes()
             && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0)
             && constants.1.is_none();
@@ -531,16 +532,16 @@ impl Strip {
     fn span(&mut self, base: Value, distance: i32, mask: Value) -> usize {
         let number = self.spans.len();
         let (least, limit) = (self.node(Node::Least(number as u32)), self.node(Node::Limit(number as u32)));
-        // If the offset of the first word does not exceed the limit, the last word is also in the window, because the
-        // sum of the limit and the size of the span does not wrap.
+        // If the offset of the first word does not exceed the limit, the last word is also in the window. The reason is
+        // that the sum of the limit and the size of the span does not wrap.
         let place = self.two(Two::Add, base, least);
         let first = self.two(Two::MinUnsigned, place, limit);
         let within = self.two(Two::Equal, first, place);
         self.push_span([base, mask, place, within], distance, None, true)
     }
 
-    /// Adds a span and returns its number. Its place is an offset in the memory. `within` is true for lanes whose words
-    /// are in the memory.
+    /// Adds a span and returns its number. The span's `place` is an offset in the memory. `within` is true for lanes
+    /// whose words are in the memory.
     fn push_span(
         &mut self,
         [base, mask, place, within]: [Value; 4],
@@ -593,7 +594,7 @@ impl Strip {
     }
 
     /// Loads each lane's word in the memory of a site, at any offset in bytes, for the lanes of `mask`. Returns the
-    /// words, and the lanes of the mask for which the memory has the word. Lanes without a word get zeros.
+    /// words, and the lanes of the mask whose word exists in the memory. Lanes without a word get zeros.
     pub fn site_load(&mut self, site: u32, place: Value, mask: Value) -> [Value; 2] {
         let within = self.within(site, place);
         let known = self.spans.iter().position(|span| {
@@ -615,8 +616,8 @@ impl Strip {
         self.node(Node::Load { span, distance, place, lanes })
     }
 
-    /// Stores the value in words of the window at the end of the strip, for lanes inside the window, the lowest lane
-    /// first.
+    /// Stores the value in words of the window at the end of the strip. Only lanes inside the window store, the lowest
+    /// lane first.
     ///
     /// A node that stores to the window must not load from the window, because the strips of the node run one after
     /// another.
@@ -655,7 +656,7 @@ impl Strip {
         }
     }
 
-    /// Returns the word of a node that is the same in all lanes.
+    /// If a node has the same constant in all lanes, returns the word of this constant.
     pub(crate) fn constant_word(&self, node: &Node) -> Option<u32> {
         let span = |number: u32| self.spans.get(number as usize);
         match *node {

@@ -1,7 +1,7 @@
 //! The form in which strips are emitted: for one vector at a time, or for both vectors of a group at once.
 //!
 //! Code for both vectors keeps more values in registers, has no loop, and executes each store for all lanes of the
-//! group before the next store. Such code needs twice as many registers, so it is generated only for AVX-512.
+//! group before the following store. Such code needs twice as many registers, so it is generated only for AVX-512.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(crate) struct Vectors<'a> {
     pub(crate) strip: Cow<'a, Strip>,
     /// In a strip for both vectors, the vector to which each value belongs: 0 or 1.
     pub(crate) of: Vec<u8>,
-    /// The strip bails out, before all effects, if the sign of one of these values is set for an active lane.
+    /// If the sign of one of these values is set for an active lane, the strip bails out before its first effect.
     pub(crate) guards: Vec<Value>,
 }
 

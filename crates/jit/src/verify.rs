@@ -1,5 +1,5 @@
-//! Proves, before code is emitted, that the code of a node accesses only its rows, the words of the state and the
-//! window.
+//! Proves, before the code of a node is emitted, that this code accesses only the group's rows, the words of the state
+//! and the window.
 //!
 //! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
 //! access has no check with the same base and mask as the access, or if the check does not cover the distance of the
@@ -9,8 +9,8 @@ use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
-/// Maximum distance of a row and maximum size of a window, in bytes. Displacements are signed 32-bit numbers, and
-/// adding the size of a row to the distance must not exceed their range.
+/// Maximum distance of a row and maximum size of a window, in bytes. Displacements are signed 32-bit numbers. The sum
+/// of the distance and the size of a row must not exceed the range of these numbers.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
 /// The rule that a strip breaks.
@@ -146,8 +146,8 @@ fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(
     Ok(())
 }
 
-/// Checks that a span fits into the window, that the span's place is compared with the limit, and that the span's lanes
-/// pass this comparison.
+/// Checks three facts about a span: the span fits into the window, the span's place is compared with the limit, and
+/// each lane of the span passes this comparison.
 fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     if let Some(site) = span.site {
         return check_site(strip, number, span, site);
@@ -179,7 +179,7 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
 /// Checks that the place of a span is relative to the start of its site, and that the span's lanes are within the bound
 /// of the site.
 fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
-    // A machine may define by any rule that a lane is outside the site and loads zeros.
+    // A machine may use any rule to decide that a lane is outside the site and loads zeros.
     let is_offset = match strip.nodes[span.place.0 as usize] {
         Node::Two(Two::Sub, [_, start]) if span.exits => strip.nodes[start.0 as usize] == Node::Start(site),
         _ => !span.exits,
@@ -223,14 +223,14 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     }
 }
 
-/// Verifies the check of a segment. The check must have the values of the exact strip and no effects, and must fail if
-/// a lane is outside a span.
+/// Verifies the check of a segment. The check must have the values of the exact strip and no effects. The guard of the
+/// check must fail if a lane is outside a span.
 fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate().filter(|(_, span)| span.exits) {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
-            // A strip whose only effect is one store may contain this guard itself. Then the segment does not need a
-            // check.
+            // A strip whose only effect is one store may contain this guard itself. In that case, the segment does not
+            // need a check.
             let leaves = |guard| is_among(exact, guard, span.outside);
             let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
             match bails && is_outside(exact, number as u32, span) {

@@ -11,8 +11,8 @@ use crate::level::{Kind, Level};
 /// Maximum number of instructions of a program. Longer programs are not compiled.
 pub const MOST_INSTRUCTIONS: usize = 16_384;
 
-/// Maximum number of instructions that are compiled per program. Instructions in loops are compiled first. Compiling
-/// takes about 8 us per instruction (an AMD EPYC).
+/// Maximum number of instructions that are compiled per program. Instructions in loops are compiled first. On an AMD
+/// EPYC, compiling takes about 8 us per instruction.
 const MOST_COMPILED: u32 = 600;
 
 /// Code that runs once per group is compiled only for launches with at least this many groups. Each compiled
@@ -62,9 +62,9 @@ impl Extent {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
-    /// Returns one value per block of a program: whether the block is compiled. Blocks of loops are compiled first,
-    /// then other blocks until the maximum number of instructions is reached. `sizes` contains the number of
-    /// instructions of each block.
+    /// Returns, for each block of a program, whether the block is compiled. Blocks of loops are compiled first. Other
+    /// blocks follow until the maximum number of instructions is reached. `sizes` contains the number of instructions
+    /// of each block.
     pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut left = match self {
             Extent::Worth | Extent::Loops => MOST_COMPILED,
@@ -94,8 +94,8 @@ static REFUSED: OnceLock<String> = OnceLock::new();
 /// Cost of compiling in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Number of times that a program was examined for compiling. Examinations count even if compiling did not pay off
-    /// for any part of the program.
+    /// Number of times that a program was examined for compiling. An examination is also counted if compiling did not
+    /// pay off for any part of the program.
     pub programs: u64,
     /// Total time of these examinations, including the time for compiling.
     pub time: Duration,
@@ -136,8 +136,8 @@ pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
 
-/// Returns the first reason in this process why the fast engine ran instead of the compiled engine. Returns `None` if
-/// that never happened.
+/// Returns why the fast engine ran instead of the compiled engine for the first time in this process. Returns `None` if
+/// the fast engine never replaced the compiled engine.
 pub fn refusal() -> Option<&'static str> {
     REFUSED.get().map(String::as_str)
 }
@@ -157,8 +157,9 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
     verified.is_ok()
 }
 
-/// Prepares code that a process needs once, while its first program is compiled. Later calls do nothing. The time
-/// counts as [`Spent::once`], not as time for compiling the program.
+/// Prepares code that a process needs once. The first call runs `make`, while the first program of the process is
+/// compiled. Later calls do nothing. The time of the preparation counts as [`Spent::once`], not as time for compiling
+/// the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {

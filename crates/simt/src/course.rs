@@ -15,7 +15,7 @@ pub struct Stage {
     pub mask: Mask,
 }
 
-/// The issues of a launch, in order. As an observer, this type records the issues of a run.
+/// The issues of a launch, in order. A `Course` is also an observer: it records the issues of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
     stages: Vec<Stage>,
@@ -28,9 +28,9 @@ impl Course {
         &self.stages
     }
 
-    /// Returns the largest number of instructions that a set of groups issued. A set consists of `together` groups with
-    /// consecutive numbers. The number of the first group is a multiple of `together`. For single groups, `together` is
-    /// 1; for blocks, it is the number of warps in a block.
+    /// Returns the largest number of instructions that a set of groups issued. Each set consists of `together` groups
+    /// with consecutive numbers, and the number of its first group is a multiple of `together`. To count single groups,
+    /// pass 1. To count blocks, pass the number of warps in a block.
     pub fn longest(&self, together: usize) -> u64 {
         let of = |stage: &Stage| stage.group as usize / together.max(1);
         let mut counts = vec![0; self.stages.iter().map(|stage| of(stage) + 1).max().unwrap_or(0)];
@@ -71,8 +71,8 @@ impl<'a> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// Returns the first step at which the run and the course differ: they issue different instructions, or either the
-    /// run or the course has ended. Returns `None` if no difference has been found.
+    /// Returns the first step at which the run and the course differ. At this step, the run and the course issue
+    /// different instructions, or only one of the two has ended. Returns `None` if no difference has been found.
     pub fn left(&self) -> Option<usize> {
         self.left
     }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(left(1, &[8, 20], 3), Some(2));
         assert_eq!(left(1, &[8, 16], 1), Some(1));
         assert_eq!(left(0, &[8, 16], 3), Some(1));
-        // A run that continues after the end of the course, and a run that ends earlier.
+        // First, a run that continues after the end of the course. Then, a run that ends before the course.
         assert_eq!(left(1, &[8, 16, 24], 3), Some(3));
         assert_eq!(left(1, &[8], 3), Some(2));
     }

@@ -13,7 +13,7 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The reference interpreter. It is written so that its code can be read next to the manual.
+        /// The reference interpreter. Its code is written so that a reader can compare it with the manual line by line.
         #[default]
         Reference = "reference",
         /// The fast engine. It lowers the program once and executes operations on whole rows of lanes.
@@ -29,7 +29,7 @@ reconverge_isa::choices! {
 }
 
 impl Engine {
-    /// Returns whether two engines run and are compared.
+    /// Returns whether this engine runs two other engines and compares them.
     pub const fn is_lockstep(self) -> bool {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
@@ -50,14 +50,14 @@ impl Engine {
     }
 }
 
-/// Options for running a launch. They include neither the launch itself nor the limits of the hardware, which each
-/// machine defines.
+/// Options for running a launch. The options include neither the launch itself nor the limits of the hardware. Each
+/// machine defines the limits of its hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Behaviour in cases that the documents leave undefined.
     pub mode: Mode,
-    /// Whether strict mode checks memory that groups share (Tesla's s[], R700's local data share) for races and for
-    /// reads before any write.
+    /// Whether strict mode checks the memory that groups share (Tesla's s[], R700's local data share). The check finds
+    /// races, and reads of bytes that were never written.
     pub race_check: bool,
     /// The requested engine.
     pub engine: Engine,
@@ -84,13 +84,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the engine that runs a launch: the engine of the options, or the reference interpreter if this build
-    /// does not have vector code for the processor ([`Level::any`]).
+    /// Returns the engine that runs a launch. This is the engine of the options. If this build does not have vector
+    /// code for the processor ([`Level::any`]), returns the reference interpreter instead.
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }
 
-    /// Returns whether races are checked.
+    /// Returns whether a run checks for races.
     pub fn checks_races(&self) -> bool {
         self.race_check && self.mode == Mode::Strict
     }
@@ -100,8 +100,8 @@ impl Options {
         self.level.unwrap_or_else(Level::best)
     }
 
-    /// Returns the number of host threads that may run groups: the threads of the pool of [`pool::install`], but at
-    /// most [`Options::jobs`].
+    /// Returns the number of host threads that may run groups. This is the number of threads in the pool of
+    /// [`pool::install`], but at most [`Options::jobs`].
     pub fn workers(&self) -> usize {
         let threads = pool::threads();
         self.jobs.map_or(threads, |jobs| threads.min(jobs.get()))

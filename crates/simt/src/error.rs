@@ -76,15 +76,15 @@ pub struct Difference {
     /// The group for which the engines differ.
     pub group: GroupId,
     /// The first instruction after which the engines differ, with the lanes for which the reference interpreter issues
-    /// it. It is the last instruction of `instructions`. `None` if the group had ended.
+    /// this instruction. It is the last instruction of the range `instructions`. `None` if the group had ended.
     pub at: Option<Issue>,
-    /// Range of instructions, counted from the first instruction of the group (Tesla: of the block). The engines differ
-    /// if the fast engine runs this range at once. The search found no shorter range after which the engines differ.
-    /// The range has one instruction if that instruction alone shows the difference.
+    /// A range of instructions after which the engines differ, if the fast engine runs the whole range at once.
+    /// Instructions are counted from the first instruction of the group (Tesla: of the block). The search found no
+    /// shorter range of this kind. The range has one instruction if that instruction alone shows the difference.
     pub instructions: Range<u64>,
-    /// First issue in `instructions`.
+    /// The first instruction in the range `instructions`, with its active lanes.
     pub from: Option<Issue>,
-    /// Whether the difference occurs only if an observer receives events.
+    /// Whether the engines differ only if an observer receives events.
     pub observed: bool,
     /// Name of the item that differs.
     pub what: String,
@@ -126,8 +126,8 @@ impl Error for Difference {}
 /// A memory fault in code that the compiled engine generated for a program. The fault is a defect of the engine, not of
 /// the program.
 ///
-/// A fault ends the run like a panic, but without a message. [`CodeFault::unwind`] starts the unwinding, and
-/// [`CodeFault::caught`] catches the fault. Memory and registers of the launch are undefined afterwards.
+/// A fault ends the run like a panic, but prints no message. [`CodeFault::unwind`] starts the unwinding, and
+/// [`CodeFault::caught`] catches the fault. After a fault, memory and registers of the launch are undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
     /// Address of the instruction at which the group entered the code.
@@ -147,7 +147,7 @@ impl CodeFault {
     /// Runs a launch, and converts a fault of its generated code into an error.
     ///
     /// # Errors
-    /// Returns the errors of `run`, or the fault.
+    /// Returns the errors of `run`. If the generated code faults, returns the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         // After a fault, nothing that the run has changed is used. So the run is safe to unwind.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {

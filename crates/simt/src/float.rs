@@ -29,8 +29,8 @@ impl Rounding {
     /// All four modes.
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
-    /// Returns the mode in which the magnitude of a number must be rounded, so that the number itself is rounded in
-    /// this mode. For a negative number, [`Up`](Rounding::Up) and [`Down`](Rounding::Down) are exchanged.
+    /// Returns the mode for rounding the magnitude of a number, so that the number itself is rounded in this mode. For
+    /// a negative number, the returned mode is [`Down`](Rounding::Down) for [`Up`](Rounding::Up), and the reverse.
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -53,8 +53,8 @@ pub fn narrow(x: f64, rounding: Rounding) -> f32 {
 /// Rounds the exact value `head + tail` to a single. `head` must be this exact value, rounded to the nearest double.
 #[inline(always)]
 fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
-    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is `near` or a
-    // single next to `near`.
+    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is either `near` or
+    // one of the two singles next to `near`.
     let near = head as f32;
     let above = (near as f64 > head) | ((near as f64 == head) & (tail < 0.0));
     let below = ((near as f64) < head) | ((near as f64 == head) & (tail > 0.0));
@@ -123,9 +123,10 @@ impl Format {
 
     /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// If the magnitude is inexact, its lowest bit must be set, and above this bit, the magnitude must have at least
-    /// two more bits than the format. For a magnitude of 0, the function returns a zero of the given sign. If the
-    /// result overflows, the function returns an infinity or the largest finite number, depending on the mode.
+    /// If the magnitude is inexact, its lowest bit must be set. In that case, the magnitude must also have at least two
+    /// more bits above the lowest bit than the format has. For a magnitude of 0, the function returns a zero of the
+    /// given sign. If the result overflows, the function returns an infinity or the largest finite number, depending on
+    /// the mode.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {
@@ -150,8 +151,8 @@ impl Format {
             (Rounding::Up, _) => inexact,
         };
         kept += u128::from(upward);
-        // `kept` includes the hidden bit, so the addition adds 1 to `biased - 1`, and a carry out of the fraction
-        // increments the exponent.
+        // `kept` includes the hidden bit, so the sum uses `biased - 1`, to which the hidden bit adds 1. A carry out of
+        // the fraction increments the exponent.
         let biased = (place + self.fraction_bits as i32 + self.bias()) as u128;
         let code = ((biased - 1) << self.fraction_bits) + kept;
         if code < u128::from(self.infinity()) {
@@ -203,11 +204,11 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     (magnitude << shift, exponent - shift)
 }
 
-/// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent, and [`top_aligned`] has
-/// returned the magnitude. If set bits are shifted out, the lowest bit of the sum is set instead.
+/// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent. The magnitudes must be results
+/// of [`top_aligned`]. If set bits are shifted out, the lowest bit of the sum is set to 1.
 ///
-/// Magnitudes with up to 106 significant bits lose bits only if one magnitude is much smaller than the other. In that
-/// case, at most one leading bit can cancel.
+/// If both magnitudes have up to 106 significant bits, the sum loses bits only if one magnitude is much smaller than
+/// the second magnitude. In that case, at most one leading bit can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -221,13 +222,13 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
 
 /// Returns the exact sum of `terms`, times 2^`scale`, rounded once to the nearest single, ties to even.
 ///
-/// Every term must be finite, and be a single or the product of two singles. Then no partial sum overflows or
+/// Every term must be finite, and must be a single or the product of two singles. Then no partial sum overflows or
 /// underflows a double, and the sum before the rounding is exact. There are at most eight terms. If all terms are -0,
-/// the sum is -0. If other terms cancel, the sum is +0. Denormal results are not flushed. The caller must handle
-/// infinite and NaN terms beforehand.
+/// the sum is -0. If the terms cancel otherwise, the sum is +0. Denormal results are not flushed. The caller must
+/// handle infinite and NaN terms beforehand.
 ///
-/// Method: Shewchuk's expansion sum, followed by rounding to odd on 53 bits. After that, the last rounding to 24 bits
-/// is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+/// The function computes Shewchuk's expansion sum and rounds the sum to odd on 53 bits. After that, the last rounding
+/// to 24 bits is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     debug_assert!(terms.len() <= 8 && terms.iter().all(|term| term.is_finite()));
     // `parts` is a non-overlapping expansion, smallest first, whose exact sum is the sum so far.
@@ -247,8 +248,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         parts[kept] = carry;
         used = kept + 1;
     }
-    // Renormalise from the largest part, so that `head` is the nearest double and `tail` has the sign of the remaining
-    // sum.
+    // Renormalise from the largest part. After this, `head` is the double nearest to the sum, and `tail` has the sign
+    // of the sum minus `head`.
     let mut head = parts[used.saturating_sub(1)];
     let mut tail = 0.0;
     for index in (0..used.saturating_sub(1)).rev() {
@@ -273,8 +274,9 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     if tail == 0.0 || bits & 1 == 1 {
         return head;
     }
-    // If `tail` has the sign of `head`, the value truncated to a double is `head`, and the last bit of the result
-    // becomes 1. Otherwise, the truncated value is the next double towards zero, whose last bit is already 1.
+    // If `tail` and `head` have the same sign, the exact value truncated to a double is `head`, and the last bit of the
+    // result becomes 1. Otherwise, the truncated value is the double next to `head` towards zero. The last bit of that
+    // double is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
@@ -388,7 +390,7 @@ mod tests {
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
-        // The same two values with more significant bits than a double has.
+        // The two previous values, given with more significant bits than a double has.
         assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
         assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
         assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);

@@ -30,7 +30,7 @@ impl Level {
     /// The instructions that every processor of the target has.
     pub const BASELINE: Level = Level(Kind::Baseline);
 
-    /// The names of all levels, lowest first, including levels that this processor or this build does not have.
+    /// The names of all levels, lowest first. The list includes levels that this processor or this build does not have.
     pub const NAMES: [&'static str; 3] = [Kind::Baseline.name(), Kind::Avx2.name(), Kind::Avx512.name()];
 
     /// Returns the levels that this processor and this build have, lowest first.
@@ -65,7 +65,7 @@ impl Level {
         self.0.name()
     }
 
-    /// Runs a task compiled for the level.
+    /// Runs a task in code that is compiled for the level.
     ///
     /// ```
     /// use reconverge_simt::level::{Level, Task};
@@ -120,7 +120,7 @@ const fn is_built(kind: Kind) -> bool {
 }
 
 /// Panics, because this build does not have code for the level. [`Options::engine`](crate::Options::engine) never
-/// selects an engine that would use such a level.
+/// selects an engine that would use a level without code.
 #[cold]
 pub fn not_built(level: Level) -> ! {
     panic!("this build has no code for level {}: feature every-level", level.name())
@@ -239,7 +239,8 @@ macro_rules! by_level {
     };
 }
 
-/// Defines a function that takes a level and returns a pointer to the code of a `Body`, compiled for that level.
+/// Defines a function that takes a level. The function returns a pointer to the code of a `Body` that was compiled for
+/// this level.
 ///
 /// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. The implementations of
 /// `Body` are marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler

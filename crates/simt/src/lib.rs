@@ -1,4 +1,4 @@
-//! Code that all SIMT machines share. Nothing here is specific to one machine.
+//! Code that all SIMT machines share. No code in this crate is specific to one machine.
 //!
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: the interface between a front end and a group: [`FlowView`], [`Machine`], traps.
@@ -6,17 +6,17 @@
 //!   selected at run time;
 //!   [`course`]: the issues of a launch, and the step at which another run differs.
 //! * [`engine`]: the choice among a machine's engines, and the options of a run: [`Options`].
-//! * [`uses`]: the registers and memory that an instruction reads and writes, as data.
-//! * [`error`]: errors of a launch: [`RunError`].
+//! * [`uses`]: the registers and memory that an instruction reads and writes, described as data.
+//! * [`error`]: the errors of a launch ([`RunError`]).
 //! * [`lockstep`]: runs two engines of a machine and compares their results.
-//! * [`loaded`]: the forms of a program that is loaded once, and counts of decoded and lowered programs.
+//! * [`loaded`]: the stored forms of a loaded program, and counts of decoded and lowered programs.
 //! * [`paths`]: counts of instructions by the path of the fast engine that executed them.
 //! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: the rows to which the operations of a lowered program refer.
 //! * [`level`]: levels of the host's vector instructions, and code that is compiled once for each level.
 //! * [`wide`]: functions that are implemented separately for each level.
-//! * [`memory`]: buffers that many groups share, and views of these buffers. With views, groups run in parallel and
-//!   leave the same result as if they ran in order.
+//! * [`memory`]: buffers that many groups share, and views of these buffers. With views, groups run in parallel, but
+//!   the result is the same as if the groups ran one after another.
 //! * [`vram`]: memory of a chip that a program may access while the chip runs.
 //! * [`pool`]: the host's threads, also in forked children; [`workers`]: distribution of work to these threads.
 //! * [`races`]: races on memory that groups share, and reads of such memory before any write.

@@ -8,12 +8,13 @@ use crate::Engine;
 use crate::compiling::Extent;
 
 /// The forms of a lowered program. A key holds the options of a run on which lowering depends. For each key, there is
-/// one plain form, and one compiled form for each extent of host code that runs have used. A form is created when a run
-/// first needs it and then stored, up to [`MOST_FORMS`] forms.
+/// one plain form. In addition, there is one compiled form for each extent of host code that runs have used. A form is
+/// created when a run first needs it. Up to [`MOST_FORMS`] forms are stored for later runs.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 
-/// Maximum number of forms that are stored per program. A Tesla geometry program has one form for each content of p[].
+/// Maximum number of forms that are stored per program. A Tesla geometry program has one form for each different
+/// content of the memory p[].
 const MOST_FORMS: usize = 8;
 
 /// The key, the extent of host code (`None` for a plain form), and the form.
@@ -69,8 +70,9 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
     }
 }
 
-/// A group that has ended, stored for the next run of its program, because creating a group takes longer than running a
-/// few instructions. No thread waits for the stored group: a run that cannot take the group creates a new one.
+/// A group that has ended, stored for the next run of its program. Reusing a group saves time, because creating a group
+/// takes longer than running a few instructions. No thread waits for the stored group: if another thread is accessing
+/// it, a run creates a new group.
 pub struct Spare<T>(Mutex<Option<T>>);
 
 impl<T> fmt::Debug for Spare<T> {
@@ -85,7 +87,7 @@ impl<T> Default for Spare<T> {
     }
 }
 
-/// A clone does not contain a value.
+/// A clone of a `Spare` does not contain the stored value.
 impl<T> Clone for Spare<T> {
     fn clone(&self) -> Self {
         Spare::default()

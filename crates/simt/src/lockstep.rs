@@ -2,9 +2,9 @@
 //!
 //! The fast engine runs many instructions at once, so the comparison works on stretches of one or more instructions.
 //! First, the fast engine runs a stretch by the same paths as in normal runs. The reference interpreter then steps
-//! through the same number of instructions. Finally, all state that either engine may have changed is compared. The
-//! length of each stretch is random. Whether the events of a stretch are announced and compared is also random. The
-//! same seed results in the same stretches:
+//! through the same number of instructions. Finally, the comparison covers all state that either engine may have
+//! changed. The length of each stretch is random. It is also random whether the engines announce the events of a
+//! stretch, which are then compared. The same seed results in the same stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
@@ -13,11 +13,11 @@
 //!                  =   =                      =         =       compared
 //! ```
 //!
-//! After a difference, a new copy of the group runs up to that stretch. The stretch is then shortened from both ends as
-//! long as the engines still differ. The result is a single instruction, or the shortest stretch found that shows the
-//! difference if the fast engine runs it at once. Host code for several instructions runs all of them or none. So
-//! [`first`] compares again with code that is compiled for fewer instructions. The last instruction of the resulting
-//! stretch is the first one after which the engines differ.
+//! After a difference, a new copy of the group runs up to the stretch that showed the difference. The search then
+//! shortens this stretch from both ends as long as the engines still differ. The result is a single instruction, or the
+//! shortest stretch found that shows the difference if the fast engine runs it at once. A piece of host code for
+//! several instructions always runs as a whole. So [`first`] compares again with code that is compiled for fewer
+//! instructions. The last instruction of the resulting stretch is the first instruction after which the engines differ.
 //!
 //! This module does not depend on any machine. Each machine implements [`Twin`].
 
@@ -40,7 +40,7 @@ pub trait Twin {
     /// Cause of a trap.
     type Cause: Clone + PartialEq + fmt::Debug;
 
-    /// Returns the group. For a block, returns the warp that runs next.
+    /// Returns the group. If the twin is a block, returns the warp of the block that runs next.
     fn group(&self) -> GroupId;
 
     /// Returns the next instruction that the reference interpreter issues, or `None` if the group has ended.
@@ -58,16 +58,17 @@ pub trait Twin {
     /// Returns the trap if the program trapped.
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
-    /// Runs the fast engine for at least one and at most `most` instructions, by the same paths as in a normal run, and
-    /// announces these paths. The engine may stop before `most` instructions at any point from which it can continue.
+    /// Runs the fast engine for at least one and at most `most` instructions. The engine uses the same paths as in a
+    /// normal run, and announces these paths. It may stop before `most` instructions at any point from which it can
+    /// continue.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
-    /// Compares the two copies. `end` is the result of the stretch, which is the same for both copies. While the
-    /// program runs, all state that it can still read must be equal. At the end of the program, all results of the
-    /// group must be equal, including its counts.
+    /// Compares the two copies. `end` is the result of the stretch. Both copies had this result. While the program
+    /// runs, all state that the program can still read must be equal. At the end of the program, all results of the
+    /// group must be equal, including the counts of the group.
     ///
     /// # Errors
-    /// Returns the first item that differs.
+    /// Returns the first item whose values in the two copies differ.
     fn compare(&mut self, end: &Result<Step, Trap<Self::Cause>>) -> Result<(), Differs>;
 }
 
@@ -128,7 +129,7 @@ pub fn check_rows<const W: usize>(
 /// Reason why a group did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure<Cause> {
-    /// Both engines trapped in the same way.
+    /// Both engines trapped with the same trap.
     Trap(GroupTrap<Cause>),
     /// The engines differ.
     Differ(Box<Difference>),
@@ -217,9 +218,9 @@ pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Differ
     None
 }
 
-/// Reduces a known difference that covers several instructions. `again` compares the engines once more ([`again()`]),
-/// with host code that is compiled to a given extent. Shorter pieces of code locate the defect more exactly. The last
-/// instruction of the returned difference is the first one after which the engines differ.
+/// Reduces a known difference that covers several instructions. The function `again` compares the engines once more
+/// ([`again()`]), with host code that is compiled to a given extent. Shorter pieces of code locate the defect more
+/// exactly. The last instruction of the returned difference is the first instruction after which the engines differ.
 pub fn first(
     known: Box<Difference>,
     again: impl Fn(Extent, &Difference) -> Option<Difference>,
@@ -266,7 +267,7 @@ struct Lengths {
 /// Distribution of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// Stretches as long as the ones that the fast engine runs at once without a comparison.
+    /// Stretches of the length that the fast engine runs at once in normal runs, in which nothing is compared.
     Whole,
     /// Stretches of one instruction.
     Single,
@@ -377,8 +378,8 @@ impl<T: Twin> Pair<T> {
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // These two observer types do not add compiled code, because other code already uses the reference
-            // interpreter with them.
+            // The comparison uses two observer types with which other code already uses the reference interpreter. So
+            // these types do not add compiled code.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -420,8 +421,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
     let mut modes = vec![false];
     modes.extend(known.observed.then_some(true));
     for observed in modes {
-        // Runs instructions `first` to `last` as one stretch. Returns the difference after that stretch, if there is
-        // one.
+        // Runs instructions `first` to `last` as one stretch. Returns the difference after that stretch, or `None` if
+        // the engines do not differ.
         let differing = |first: u64, last: u64| {
             let mut pair = reach(start)?;
             while pair.done < first {
@@ -437,8 +438,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
         };
         let Some(found) = differing(start, end) else { continue };
         known = found;
-        // First shorten the end. The engines do not differ after `low` instructions, but they differ after `high`
-        // instructions.
+        // First, move the end of the stretch forward. The engines do not differ after `low` instructions, but they
+        // differ after `high` instructions.
         let (mut low, mut high) = (start, known.instructions.end);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -462,8 +463,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
     known
 }
 
-/// Returns a pair after its first `done` instructions, which it ran in the stretches of the seed. Returns `None` if no
-/// stretch ends after exactly `done` instructions.
+/// Returns a pair that has run its first `done` instructions, in the stretches that the seed determines. Returns `None`
+/// if no stretch ends after exactly `done` instructions.
 fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair<T>> {
     let (mut pair, mut lengths) = (Pair::new(make()), Lengths::new(seed));
     while pair.done < done {
@@ -474,7 +475,7 @@ fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair
     (pair.done == done).then_some(pair)
 }
 
-/// Returns a pair after its first `done` instructions, which it ran in as few stretches as possible.
+/// Returns a pair that has run its first `done` instructions, in as few stretches as possible.
 fn straight<T: Twin>(make: &impl Fn() -> T, done: u64) -> Option<Pair<T>> {
     let mut pair = Pair::new(make());
     while pair.done < done {
@@ -549,7 +550,7 @@ mod tests {
         Count,
         /// The trap has a wrong cause.
         Trap,
-        /// The fast engine ends the program early.
+        /// The fast engine ends the program too early.
         End,
         /// The fast engine does not run any instruction.
         Stuck,
@@ -677,7 +678,8 @@ mod tests {
         (run(|| toy(defect, traps_at, Extent::Throughout), seed, &mut shares), shares)
     }
 
-    /// Returns the differences that several seeds find, reduced by comparing again with shorter pieces of code.
+    /// Returns the differences that several seeds find. Each difference is reduced by comparing again with shorter
+    /// pieces of code.
     fn firsts(defect: Defect) -> Vec<Difference> {
         let again = |extent, known: &Difference| again(|| toy(defect, u32::MAX, extent), known);
         let differences = differences(defect).into_iter();

@@ -9,7 +9,7 @@ reconverge_isa::choices! {
     /// Behaviour of a machine in cases that the documents leave undefined.
     #[derive(Default)]
     pub enum Mode {
-        /// The program traps in such a case.
+        /// The program traps in a case that the documents leave undefined.
         #[default]
         Strict = "strict",
         /// The machine behaves as the documents recommend. The code states the recommendation for each case that the
@@ -80,15 +80,15 @@ impl Why {
 pub struct StackRow {
     /// Kind of the row, in the manual's term.
     pub kind: &'static str,
-    /// Address that the row contains, if any.
+    /// Address that the row contains, or `None`.
     pub pc: Option<u32>,
-    /// Lanes that the row contains, if any.
+    /// Lanes that the row contains, or `None`.
     pub mask: Option<Mask>,
-    /// Count that the row contains, if any.
+    /// Count that the row contains, or `None`.
     pub count: Option<i64>,
 }
 
-/// Fill level of one stack or counter of a machine, in the unit of its manual.
+/// Fill level of one stack or counter of a machine. The unit is that of the machine's manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
     /// Name of the stack or counter, in the manual's terms.
@@ -99,7 +99,7 @@ pub struct Depth {
     pub room: Option<u32>,
 }
 
-/// The flow state that a group of every machine can show.
+/// The flow state of a group, in the form in which groups of every machine can show it.
 pub trait FlowView {
     /// Returns the next instruction and its active lanes, or `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;

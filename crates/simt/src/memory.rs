@@ -4,12 +4,12 @@
 //! Groups of a grid (blocks, in CUDA's term) may write the same memory. This module guarantees that **the result of a
 //! launch is that of running its groups to their end one after another in the order of their index**, for any number of
 //! threads. To use several processors, a machine runs some groups at the same time. Each group has its own [`Tracked`]
-//! view, which shows the memory as it was at the start. The machine then commits the groups in order. The view of a
-//! group records which memory the group has read, and what the group has written. If a group may have read bytes that
-//! an earlier group has since written, the group's view is discarded, and the group runs again on the current memory.
-//! Otherwise the group read the same values as in launch order, so committing its writes leaves the same memory. Atomic
-//! operations are not a special case, because they are reads and writes. Running threads share no data, so the code
-//! does not need locks or relaxed atomics.
+//! view, which shows the memory as it was before these groups started. The machine then commits the groups in order.
+//! The view of a group records which memory the group has read, and what the group has written. If a group may have
+//! read bytes that an earlier group has since written, the machine discards the view and runs the group again on the
+//! current memory. Otherwise the group read the same values as in launch order, so committing its writes leaves the
+//! same memory. Atomic operations are not a special case, because they are reads and writes. Running threads share no
+//! data, so the code does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;
@@ -97,15 +97,16 @@ pub trait Store {
     /// Replaces the bytes from `address` on by `bytes`.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
-    /// Returns `count` bytes from `address` on, if one buffer contains all of them and the memory can return them as
-    /// one slice. The group must read only the picked bytes, because the bytes that are not picked may be out of date.
+    /// Returns `count` bytes from `address` on. Returns `None` if no single buffer contains all of these bytes, or if
+    /// the memory cannot return them as one slice. The group must read only the picked bytes, because the other bytes
+    /// may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
     }
 
     /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes all picked bytes. The group must
-    /// not read any of the bytes. It must not change the bytes that are not picked.
+    /// not read any of the returned bytes. The group must not change the bytes that are not picked.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
@@ -139,8 +140,8 @@ pub enum Picked<'a> {
     All,
     /// A selection of the contiguous 32-bit words. Word n is picked if bit n is set.
     Row(u32),
-    /// A selection of elements. The element at offset `offsets[n]` is picked if bit n of the second value is set. The
-    /// third value is the size of an element in bytes. All these elements are inside the range.
+    /// A selection of elements. In `Each(offsets, bits, size)`, the element at offset `offsets[n]` is picked if bit n
+    /// of `bits` is set. `size` is the size of an element in bytes. All these elements are inside the range.
     Each(&'a [u32], u32, u32),
 }
 

@@ -12,11 +12,12 @@ reconverge_isa::choices! {
         Chain = "chain",
         /// Conditional that runs as a unit: the branch, its sides and their join.
         Conditional = "conditional",
-        /// Fused ALU clause.
+        /// ALU clause that is fused: it runs as one operation.
         Clause = "clause",
         /// Block of several instructions that runs after a check of the flow state, or a clause that is not fused.
         Block = "block",
-        /// Part of a block: the group entered the block in its middle, or the instruction budget ended in it.
+        /// Part of a block. The group entered the block in the middle of the block, or the instruction budget ended
+        /// inside the block.
         Part = "part of a block",
         /// Single instruction.
         Single = "single",
@@ -64,7 +65,7 @@ pub enum Event {
         /// The manual's term for the entry that was popped.
         kind: &'static str,
     },
-    /// The group jumps: the next instruction is not the one at the next address.
+    /// The group jumps: the next instruction that it issues is not the instruction at the following address.
     Jump {
         /// Address of the next instruction.
         to: u32,
@@ -105,8 +106,8 @@ pub enum Event {
 impl Event {
     /// Returns the event for a group whose active lanes change from `before` to `after`. The event is
     /// [`Event::Reconverge`] if all lanes of `before` continue together with other lanes. The event is
-    /// [`Event::Resume`] if other lanes run instead of lanes of `before`. Returns `None` if `after` has no lane that is
-    /// not in `before`.
+    /// [`Event::Resume`] if other lanes run and some lanes of `before` do not continue. Returns `None` if `after` has
+    /// no lane that is not in `before`.
     #[inline]
     pub fn of_active(before: Mask, after: Mask) -> Option<Event> {
         if (after - before).is_empty() {
@@ -117,7 +118,7 @@ impl Event {
     }
 }
 
-/// The active lanes of the latest step that had active lanes. Machines use this type if their groups may issue
+/// The active lanes of the latest step that had active lanes. A machine uses this type if its groups may issue
 /// instructions with no active lane.
 ///
 /// Only observed steps update the value. The state of a group does not depend on the value, so all values compare as
@@ -134,9 +135,10 @@ impl PartialEq for LastActive {
 impl Eq for LastActive {}
 
 impl LastActive {
-    /// Returns the event of a step that changes the active lanes from `before` to `after`, if there is an event. If
-    /// some lanes stay active, `after` is compared with the lanes that stay active. Otherwise `after` is compared with
-    /// `before`. If `before` is empty, `after` is compared with the lanes that were active last.
+    /// Returns the event of a step that changes the active lanes from `before` to `after`. Returns `None` if there is
+    /// no such event. If some lanes stay active, `after` is compared with the lanes that stay active. Otherwise `after`
+    /// is compared with `before`. If `before` is empty, `after` is compared with the lanes of the latest step that had
+    /// active lanes.
     #[inline]
     pub fn changed(&mut self, before: Mask, after: Mask) -> Option<Event> {
         if before.any() {
@@ -154,17 +156,17 @@ impl LastActive {
 
 /// Receives events. Machines announce events only if `ENABLED` is set, so that [`Silent`] compiles to nothing.
 pub trait Observer {
-    /// Whether events are announced at all.
+    /// Whether the machine announces any events to the observer.
     const ENABLED: bool;
-    /// Whether events include writes to registers and accesses to memory. Issues, divergence and stack changes alone
-    /// cost little.
+    /// Whether events include writes to registers and accesses to memory. If they do not, the remaining events (issues,
+    /// divergence and stack changes) cost little.
     const DATA: bool = Self::ENABLED;
     /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
     const PATHS: bool = false;
     /// Receives one event.
     fn event(&mut self, event: Event);
     /// Receives the number of a group in the launch. The following events belong to this group. Runs of a launch call
-    /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call it.
+    /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call this function.
     #[inline(always)]
     fn group(&mut self, _number: usize) {}
     /// Receives the addresses of instructions that are issued one after another with the same active lanes.
@@ -173,8 +175,8 @@ pub trait Observer {
             self.event(Event::Issue { pc: *pc, mask });
         }
     }
-    /// Repeats the events that were recorded under a key (see [`together`]). Returns `false` if the observer has not
-    /// recorded them.
+    /// Repeats the events that the observer has recorded under a key (see [`together`]). Returns `false` if the
+    /// observer has not recorded any events under this key.
     #[inline(always)]
     fn again(&mut self, _key: u32, _active: Mask, _first: Mask) -> bool {
         false
@@ -192,13 +194,14 @@ pub trait Observer {
     /// the level, and only if [`Observer::wants_depths`] returns `true`.
     #[inline(always)]
     fn depth(&mut self, _number: usize, _used: u32) {}
-    /// Receives a number of instructions that the fast engine has executed by a path. The engine calls this function
-    /// only if [`Observer::PATHS`] is set.
+    /// Receives the number of instructions that the fast engine has executed by one path. The engine calls this
+    /// function only if [`Observer::PATHS`] is set.
     #[inline(always)]
     fn path(&mut self, _path: Path, _instructions: u64) {}
 }
 
-/// Defines the methods of an [`Observer`] that forward to another observer. [`Observer::path`] is not among them.
+/// Defines the methods of an [`Observer`] that call the same methods of another observer. The macro does not define
+/// [`Observer::path`].
 macro_rules! hand_on {
     ($self:ident, $of:ident, $to:expr) => {
         #[inline]
@@ -236,11 +239,11 @@ pub(crate) use hand_on;
 /// Announces a sequence of events that recurs each time a program reaches an address. If the observer has already
 /// recorded the sequence under a key, the engine does not generate the events again.
 ///
-/// `active` are the lanes that reach the address. If they diverge, `first` are the lanes that run first, which are a
-/// proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same order.
-/// Their kinds are issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The mask in such an
-/// event is `active`, `first`, or `active` without `first`. A key is a small number that the engine chooses. As long as
-/// the observer exists, a key identifies the same events.
+/// `active` are the lanes that reach the address. If these lanes diverge, `first` are the lanes that run first, which
+/// are a proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same
+/// order. A sequence consists of issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The
+/// mask in each of these events is `active`, `first`, or `active` without `first`. A key is a small number that the
+/// engine chooses. As long as the observer exists, a key identifies the same events.
 #[inline(always)]
 pub fn together<O: Observer>(
     observer: &mut O,
@@ -301,7 +304,7 @@ pub enum FlowStep {
         /// The active lanes.
         mask: Mask,
     },
-    /// An event that is not an issue.
+    /// Any event that is not the issue of an instruction.
     Event(Event),
 }
 

@@ -1,7 +1,7 @@
 //! The paths by which a fast engine executes instructions, and the number of instructions of each path.
 //!
-//! A fast engine has special paths for code that is common in programs. If no test program uses a path, the path is not
-//! tested. Runs therefore count the instructions of each path. The engine calls [`Observer::path`] with the numbers of
+//! A fast engine has special paths for code that is common in programs. A path is not tested if no test program uses
+//! it. Runs therefore count the instructions of each path. The engine calls [`Observer::path`] with the numbers of
 //! instructions, and [`Shares`] adds these numbers.
 
 use std::fmt;
@@ -10,8 +10,8 @@ use crate::observe::{Event, Observer};
 
 pub use crate::observe::Path;
 
-/// Number of instructions that the fast engine executed by each path. As an observer, this type counts the instructions
-/// of a run.
+/// Number of instructions that the fast engine executed by each path. `Shares` is also an observer: it counts the
+/// instructions of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     instructions: [u64; Path::ALL.len()],
@@ -56,8 +56,8 @@ impl Observer for Shares {
     }
 }
 
-/// Writes the paths that occurred, each with its share in percent, and the total: `chain 75.0 %, single 25.0 % of 8
-/// instructions`.
+/// Writes each path that occurred with its share in percent, and the total number of instructions: `chain 75.0 %,
+/// single 25.0 % of 8 instructions`.
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();

@@ -26,7 +26,7 @@ thread_local! {
     /// The process in which this thread became a thread of a pool, or 0 if that is not known yet.
     static HOME: Cell<u32> = const { Cell::new(0) };
 
-    /// Whether this thread does all work itself, without a pool (see [`on_one_thread`]).
+    /// Whether this thread does all its work itself, without a pool (see [`on_one_thread`]).
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -43,9 +43,9 @@ enum Caller {
     Here,
     /// The thread does not belong to a pool. It uses the pool of the process.
     Elsewhere,
-    /// The thread belongs to a pool of the parent process. It uses the pool of the current process instead. While
-    /// threads of a pool wait, they run other work of their pool. This thread must not wait in that way, because it
-    /// would continue the parent's work.
+    /// The thread belongs to a pool of the parent process, but uses the pool of the current process. While a thread of
+    /// a pool waits, it runs other work of its pool. This thread must not wait in that way, because it would continue
+    /// work of the parent process.
     Orphan,
 }
 
@@ -126,9 +126,9 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread. The work may spawn jobs. Other threads of the pool that [`install`] uses can run these
-/// jobs. The function returns after all jobs have ended. If there are no other threads, `work` receives `None` instead
-/// of a scope.
+/// Does work on this thread. The work may spawn jobs, which other threads of the pool that [`install`] uses can run.
+/// The function returns after all jobs have ended. If there are no other threads, `work` receives `None` instead of a
+/// scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -149,7 +149,8 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // An orphan gets no helpers: while it waits for them, it would continue the work of the parent's pool.
+        // An orphan gets no helpers. While waiting for helpers, the orphan would continue the work of the parent's
+        // pool.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }

@@ -1,18 +1,18 @@
 //! Finds races on memory that the groups of a block share, and reads of this memory before any write.
 //!
-//! Two accesses to the same bytes race under three conditions: different groups of the block make them, at least one of
-//! them is a store, and nothing orders them. The program of a group orders the accesses of that group. [`Races::floor`]
-//! orders all earlier accesses before all later accesses, like a barrier for all groups. [`Races::release`],
-//! [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups
-//! store the same value to the same bytes, the groups *agree*: their stores do not race with each other, and their
-//! loads of that value do not race with these stores.
+//! Two accesses to the same bytes race if three conditions are true: different groups of the block make the two
+//! accesses, at least one of the accesses is a store, and nothing orders the accesses. The program of a group orders
+//! the accesses of that group. [`Races::floor`] orders all earlier accesses before all later accesses, like a barrier
+//! for all groups. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some
+//! groups, or around a lock. If groups store the same value to the same bytes, the groups *agree*. The stores of groups
+//! that agree do not race with each other. Loads of the stored value by these groups do not race with the stores.
 //!
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
-//! groups. An access is recorded as a *stamp*: the time of the access, with the number of the group in the low bits.
-//! The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the access is
-//! ordered before all later accesses. Rows of lanes are compared at once, all other accesses lane by lane. If only
-//! floors order accesses, two loads per cell are sufficient: for any store, at least one of the two loads belongs to
-//! another group. If barriers for some groups or locks order accesses, a race may be missed.
+//! groups. An access is recorded as a *stamp*. A stamp is the time of the access, with the number of the group in the
+//! low bits. The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the
+//! access is ordered before all later accesses. Rows of lanes are compared at once, all other accesses lane by lane. If
+//! only floors order accesses, two loads per cell are sufficient: for any store, at least one of the two loads belongs
+//! to another group. If barriers for some groups or locks order accesses, a race may be missed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct Accessor {
 pub enum Hazard {
     /// No access in the block has written the bytes.
     Unwritten,
-    /// The access races with an earlier one.
+    /// The access races with an earlier access.
     Race {
         /// The earlier access.
         earlier: Accessor,
@@ -70,7 +70,7 @@ pub struct Races {
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders that are not floors. They order accesses around locks and around barriers for some groups.
+    /// The orders that floors do not create. They order accesses around locks, and around barriers for some groups.
     clocks: Option<Clocks>,
 }
 
@@ -138,7 +138,7 @@ impl Races {
             self.others.resize(cells);
         }
         // This value makes all stamps of the previous block recognizable. If `advance` restarts the stamps, the stamps
-        // of the previous block become 0; otherwise they are below the new `begin`.
+        // of the previous block become 0. Otherwise, the stamps of the previous block are below the new `begin`.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;
@@ -160,9 +160,9 @@ impl Races {
         self.given_changed
     }
 
-    // Each of the following functions orders accesses.
+    // This function and the functions after it order accesses.
 
-    /// Orders all earlier accesses before all later ones.
+    /// Orders all earlier accesses before all later accesses.
     pub fn floor(&mut self) {
         self.advance();
         self.base = self.now << self.group_bits;
@@ -180,8 +180,7 @@ impl Races {
         }
     }
 
-    /// Orders accesses before the later accesses of a group. The earlier accesses are those that were released at a
-    /// point.
+    /// Orders the accesses that were [released](Races::release) at a point before the later accesses of a group.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {
@@ -202,8 +201,8 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns a time for each group. If `group` releases a point now, the accesses of each group before its time are
-    /// ordered before accesses that acquire the point.
+    /// Returns a time for each group. Suppose that `group` releases a point now. Then accesses of each group before the
+    /// time of that group are ordered before accesses that acquire the point.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -238,8 +237,8 @@ impl Races {
         (1 << self.group_bits) - 1
     }
 
-    /// Returns whether two conditions are true for the access with this stamp: a group other than `group` made it, and
-    /// it is not ordered before the next access of `group`.
+    /// Returns whether two conditions are true for the access with this stamp. First, a group other than `group` made
+    /// the access. Second, nothing orders the access before the next access of `group`.
     fn is_unordered(&self, stamp: u32, group: u32) -> bool {
         let of = stamp & self.group_mask();
         if stamp < self.base || of == group {
@@ -259,7 +258,7 @@ impl Races {
         (address >> self.cell_bits) as usize..(last >> self.cell_bits) as usize + 1
     }
 
-    // The following functions record accesses of one lane.
+    // This function and the two functions after it record accesses of one lane.
 
     /// Records a lane's load of bytes. The bytes must exist.
     ///
@@ -293,8 +292,8 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // If the group has already loaded the cell at this time, nothing changes. So further loads of the cell
-                // cost only a comparison.
+                // If the group has already loaded the cell at this time, the record does not change. So further loads
+                // of the cell cost only a comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -726,7 +725,8 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // As callers do, record one lane after another, up to the first lane with a hazard.
+                // Record one lane after another, up to the first lane with a hazard. The callers of these functions do
+                // the same.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

@@ -48,7 +48,7 @@ impl Random {
     }
 
     /// Reduces a list to `count` items, selected at random and in random order. If the list has at most `count` items,
-    /// it keeps all of them.
+    /// the list keeps all its items.
     pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
         for place in 0..count.min(items.len()) {
             let left = (items.len() - place) as u32;

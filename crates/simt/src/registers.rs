@@ -93,7 +93,7 @@ impl<const W: usize> PartialEq for Registers<W> {
 impl<const W: usize> Eq for Registers<W> {}
 
 impl<const W: usize> Registers<W> {
-    /// Returns `count` registers, all zero.
+    /// Returns `count` registers, in which all words are zero.
     pub fn zero(count: usize) -> Self {
         Registers { rows: Guarded::new(count, Placement::process()), count }
     }

@@ -1,7 +1,7 @@
 //! A request to stop. After such a request, runs end early and return the results computed so far.
 //!
 //! A front end makes the request on Ctrl-C. The request applies to the whole process. Code that runs a launch to its
-//! end polls the request between groups, and every [`SLICE`] instructions of one group. A stopped launch returns
+//! end polls the request between groups, and after every [`SLICE`] instructions of one group. A stopped launch returns
 //! results of the usual shape: the results that its groups have computed so far, and zeros for lanes that did not run.
 
 use std::sync::atomic::{AtomicBool, Ordering};

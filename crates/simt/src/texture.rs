@@ -4,16 +4,17 @@
 //! determines the level of detail from a quad's neighbours, from explicit derivatives or from a register. For this
 //! purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
-//! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the OpenGL
-//! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact. All
-//! other results are a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on Tesla
-//! (CUDA programming guide, "Linear Filtering"). No document states how the hardware rounds its weights, so this module
-//! uses binary32 weights. [`anisotropy`] contains the filters that read several positions.
+//! The documents of the three machines name the modes, but do not state the arithmetic of these modes. The formulas are
+//! those of the OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel
+//! centres is exact. All other results are a recommended interpretation. The hardware uses weights of few bits. Tesla's
+//! weights have 8 bits of fraction (CUDA programming guide, "Linear Filtering"). No document states how the hardware
+//! rounds its weights, so this module uses binary32 weights. [`anisotropy`] contains the filters that read several
+//! positions.
 //!
-//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. The order is along s, along
-//! t, along r, and between levels. A texel whose weight is 0 is not read. Texels that are not mixed keep their bits. If
-//! mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a coordinate or a level of detail is a NaN, it
-//! counts as 0.
+//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. Linear filtering mixes
+//! texels first along s, then along t, then along r, and finally between levels. A texel whose weight is 0 is not read.
+//! Texels that are not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a
+//! coordinate or a level of detail is a NaN, it counts as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -41,8 +42,8 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes (3.0, "Texture
-/// Minification"; for the mirrored modes EXT_texture_mirror_clamp).
+/// The names of the modes are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes
+/// (3.0, "Texture Minification"). EXT_texture_mirror_clamp defines the mirrored modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
     /// The image repeats.
@@ -52,8 +53,8 @@ pub enum Wrap {
     Mirror,
     /// Outside the image, the texel at the edge is read.
     ClampToEdge,
-    /// Coordinates are clamped to the edge of the image. For any coordinate outside the image, linear filtering mixes
-    /// half of the border colour with half of the texel at the edge, and nearest filtering reads the texel at the edge.
+    /// Coordinates are clamped to the edge of the image. For any coordinate outside the image, nearest filtering reads
+    /// the texel at the edge. Linear filtering mixes half of the border colour with half of the texel at the edge.
     /// (OpenGL CLAMP)
     Clamp,
     /// Outside the image, the border colour is read.
@@ -104,7 +105,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All comparisons. R600 and Tesla number them in this order.
+    /// All comparisons. R600 and Tesla number the comparisons in this order.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -221,9 +222,9 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
 
-/// Returns the weights that [`sample`] uses. The first three are the weights of the upper texel along x, y and z, on
-/// the larger of the two levels that are mixed. The fourth is the weight of the smaller level. If nothing is mixed
-/// along an axis or between levels, the corresponding weight is 0.
+/// Returns the weights that [`sample`] uses. The first three results are the weights of the upper texel along x, y and
+/// z. These three weights are for the larger of the two levels that are mixed. The fourth result is the weight of the
+/// smaller of the two levels. If nothing is mixed along an axis or between levels, the corresponding weight is 0.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -268,12 +269,12 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     })
 }
 
-/// Returns the level of detail of a quad. [`lod_of_gradients`] computes it from the changes of the coordinates between
-/// a lane and its neighbours.
+/// Returns the level of detail of a quad. [`lod_of_gradients`] computes the level of detail from the changes of the
+/// coordinates between a lane and its neighbours.
 ///
 /// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
-/// the coordinates are three directions, which are projected onto the face at which `facing` points. `facing` is the
-/// direction of the lane that reads.
+/// these coordinates are three directions, which are projected onto one face. `facing`, the direction of the lane that
+/// reads, points at this face.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
     let [dx, dy] = gradients_of_quad(image, facing, quad);
     lod_of_gradients(image, sampler, dx, dy)
@@ -444,9 +445,9 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
 }
 
 /// Returns the level that is read for a level of detail. If one level is read, the result is a whole number. If two
-/// levels are mixed, the result is between their numbers.
+/// levels are mixed, the result is between the numbers of these levels.
 ///
-/// This is the first value of OpenGL's `textureQueryLod`.
+/// The result is the first value that OpenGL's `textureQueryLod` returns.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
     let last = (image.levels.len() - 1) as f32;
     match sampler.mip {
@@ -465,7 +466,7 @@ fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
 fn nearest_level(image: &Image, sampler: &Sampler, lod: f32) -> usize {
     match sampler.mip {
         MipFilter::None => 0,
-        // ceil(lod + 1/2) - 1: if two levels are equally near, the larger level is read. (OpenGL 3.9.8)
+        // The level is ceil(lod + 1/2) - 1. If two levels are equally near, the larger level is read. (OpenGL 3.9.8)
         MipFilter::Nearest | MipFilter::Linear => {
             let level = libm::ceilf(clamped_lod(sampler, lod) + 0.5) - 1.0;
             (level.max(0.0) as usize).min(image.levels.len() - 1)
@@ -526,8 +527,8 @@ fn on_faces(
             let place = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
             let direction = Face((slice % 6) as u8).direction(place);
             let face = Face::of(direction);
-            // Seen from the centre of the cube, the middle of texel n of the adjacent face is projected to (n + 1) /
-            // (size + 1).
+            // The direction to the middle of texel n of the extended plane points at the position (n + 1) / (size + 1)
+            // of the adjacent face.
             let index = |at: f32| (libm::rintf(at * (size + 1) as f32) as i64 - 1).clamp(0, size - 1);
             let [x, y] = face.project(direction).map(index);
             value(level.texel(x as usize, y as usize, slice - slice % 6 + usize::from(face.0)))

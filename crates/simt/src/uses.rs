@@ -24,7 +24,7 @@ pub enum Role {
     Value,
     /// Value that determines the path of lanes, or whether lanes are active.
     Flow,
-    /// Address of a word of memory, a texel or a register.
+    /// Value that is the address of a word of memory, of a texel or of a register.
     Address,
     /// Value that leaves the program: an export, or a store to memory that the host reads.
     Output,
@@ -79,7 +79,8 @@ impl fmt::Display for Space {
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
 /// The reads and writes of one operation. If an instruction issues several operations at the same time, there is one
-/// value of this type per operation. All of these operations read before any of them writes.
+/// value of this type per operation. All of these operations read their sources before any of these operations writes a
+/// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
     /// Name of the operation in the report of a run.
@@ -90,12 +91,12 @@ pub struct Uses {
     pub reads: Vec<Read>,
     /// Slots that the operation writes.
     pub writes: Vec<Slot>,
-    /// Whether some active lanes may keep the old value of the result, because of a predicate or a condition.
+    /// Whether some active lanes may keep the old value of the result register, because of a predicate or a condition.
     pub conditional: bool,
-    /// Whether the result is an output: it leaves the program in a register that no instruction reads.
+    /// Whether the result leaves the program in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether the operation has no effect outside the program for a killed lane, no matter whether the lane is killed
-    /// before or after the operation. An example is the export of a pixel.
+    /// Whether the operation of a killed lane has no effect outside the program, even if the lane is killed only after
+    /// the operation. An example is the export of a pixel.
     pub dropped_if_killed: bool,
     /// Whether all active lanes get the same result, which is computed from the operands of all active lanes, as in a
     /// vote.
@@ -106,7 +107,7 @@ pub struct Uses {
     pub operands: Vec<Space>,
     /// Memory to which the operation stores.
     pub stores: Option<Space>,
-    /// Whether the store is narrower than a word. If so, the other bytes of the word are unchanged.
+    /// Whether the store is narrower than a word. A narrow store does not change the other bytes of the word.
     pub narrow: bool,
 }
 

@@ -6,13 +6,14 @@
 //!
 //! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte belongs to one
 //! *unit*: an aligned word, or a single byte in the head or in the tail. An access always covers whole units, because
-//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word does not change the
-//! other bytes of that word, even if another thread or the program writes to them at the same time.
+//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word leaves the other
+//! bytes of that word unchanged. This is true even if another thread or the program writes to those other bytes at the
+//! same time.
 //!
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
 //! later ([`Fills`]).
 
-// Unsafe code is required because bytes are accessed as atomics and are copied as vectors. `Vram::new`,
+// Unsafe code is required for two reasons: bytes are accessed as atomics, and bytes are copied as vectors. `Vram::new`,
 // `Vram::from_raw` and `copy` state why their unsafe code is sound.
 #![allow(unsafe_code)]
 
@@ -57,12 +58,12 @@ impl<'a> Vram<'a> {
         unsafe { Vram::from_raw(bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Returns a view of `length` bytes from `start` on.
+    /// Returns a view of the `length` bytes that begin at `start`.
     ///
     /// # Safety
-    /// During `'a`, the bytes must be valid for reads and writes. No references to the bytes may exist except in this
-    /// view and its copies, and in views of the same start and length. Accesses through another mapping of the same
-    /// pages are allowed at any time.
+    /// During `'a`, the bytes must be valid for reads and writes. No references to the bytes may exist, except in this
+    /// view and its copies, and in other views with the same start and length. Accesses through another mapping of the
+    /// same pages are allowed at any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
         // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
         // valid for both sizes of atomics. The caller guarantees that the range is valid and that other accesses are
@@ -76,7 +77,7 @@ impl<'a> Vram<'a> {
     /// `None` if the range is not in memory.
     ///
     /// # Safety
-    /// The returned bytes must be dropped before `'a` ends. Until they are dropped, no other overlapping range may be
+    /// The returned bytes must be dropped before `'a` ends. Until then, no other range that overlaps this range may be
     /// lent, and no copy of the view may access the range.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
@@ -179,13 +180,13 @@ impl<'a> Vram<'a> {
         true
     }
 
-    /// Returns the little-endian word at an offset, or `None` if it is not in memory.
+    /// Returns the little-endian word at an offset, or `None` if the word is not in memory.
     #[inline]
     pub fn word(self, at: usize) -> Option<u32> {
         self.array(at).map(u32::from_le_bytes)
     }
 
-    /// Returns `N` bytes from `at` on, or `None` if they are not in memory.
+    /// Returns `N` bytes from `at` on, or `None` if the bytes are not in memory.
     #[inline]
     fn array<const N: usize>(self, at: usize) -> Option<[u8; N]> {
         let mut bytes = [0; N];
@@ -255,9 +256,9 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Calls `change` with a copy of the element at `at`, which has up to 16 bytes, and returns the result of `change`.
-    /// Stores the element only if `change` has modified it. Returns `None` if the element is not in memory. The update
-    /// as a whole is not atomic.
+    /// Calls `change` with a copy of the element at offset `at`, and returns the result of `change`. The element has up
+    /// to 16 bytes. Stores the element only if `change` has modified it. Returns `None` if the element is not in
+    /// memory. The update as a whole is not atomic.
     #[inline]
     pub fn update<T>(self, at: usize, bytes: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         match bytes {
@@ -279,8 +280,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns. If the size of the word is a
-    /// variable, an update takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
+    /// Implements [`Vram::update`] for a constant size. With a constant size, an update of a word takes 7 ns. With a
+    /// variable size, it takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
     #[inline]
     fn update_array<const N: usize, T>(self, at: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         let before = self.array::<N>(at)?;
@@ -384,7 +385,7 @@ fn partial(skipped: usize, length: usize) -> usize {
 #[inline]
 pub fn load(from: &[AtomicU32], to: &mut [u32]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and the second one is borrowed mutably.
+    // SAFETY: both lists have at least `count` words, and the second list is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed));
 }
@@ -398,16 +399,16 @@ pub fn store(to: &[AtomicU32], from: &[u32]) {
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(*from, Relaxed));
 }
 
-/// The function [`load`] for words as arrays of bytes.
+/// Loads words as [`load`] does, but returns each word as an array of bytes.
 #[inline]
 fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and the second one is borrowed mutably.
+    // SAFETY: both lists have at least `count` words, and the second list is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed).to_ne_bytes());
 }
 
-/// The function [`store`] for words as arrays of bytes.
+/// Stores words as [`store`] does, but takes each word as an array of bytes.
 #[inline]
 fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
     let count = from.len().min(to.len());
@@ -466,10 +467,10 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
 }
 
 /// Copies nothing and returns 0, so the caller copies the words one by one. This version is for processors other than
-/// x86-64. Miri also uses it, so that Miri checks the code that copies word by word.
+/// x86-64. Miri also uses this version, so that Miri checks the code that copies word by word.
 ///
 /// # Safety
-/// The caller need not satisfy any requirement.
+/// This version of the function has no requirements.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {

@@ -1,5 +1,5 @@
-//! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. So
-//! other crates do not compile the engine again for the observers that they define.
+//! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. So a
+//! crate that defines its own observers does not compile the engine again.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer, hand_on};
@@ -46,7 +46,7 @@ pub enum Watch<'a> {
     Nothing,
     /// An observer that receives the paths of the fast engine ([`Observer::PATHS`]), but no events.
     Paths(&'a mut dyn Listener),
-    /// An observer that receives events, except for those of registers and memory.
+    /// An observer that receives all events except the events of registers and memory.
     Flow(&'a mut dyn Listener),
     /// An observer that receives all events ([`Observer::DATA`]).
     Data(&'a mut dyn Listener),
@@ -74,7 +74,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the observer as one that receives all events except those of registers and memory. Returns `None` if the
+    /// Returns an observer that receives all events except the events of registers and memory. Returns `None` if the
     /// observer does not request events. This function is for code that never announces events of registers and memory.
     pub fn flow(self) -> Option<Told<'a, false>> {
         match self {
@@ -104,8 +104,8 @@ macro_rules! watched {
                 $run
             }
             $crate::Watch::Paths(listener) => {
-                // The type `Shares` is used here because lockstep also uses it. With a different type, the engine would
-                // have to be compiled once more.
+                // The type `Shares` is used here because lockstep also uses this type. With a different type, the
+                // compiler would have to compile the engine once more.
                 let mut shares = $crate::Shares::default();
                 let result = {
                     let $observer = &mut shares;
@@ -129,9 +129,9 @@ macro_rules! watched {
 }
 
 /// Evaluates an expression that does not announce paths. The expression is compiled only for three types of observers:
-/// one without events, one with events except for data, and one with all events. An observer of paths without events is
-/// replaced by [`Silent`](crate::Silent). An observer of both paths and events without data is replaced by
-/// [`Told`](crate::watch::Told).
+/// an observer without events, an observer of all events except registers and memory, and an observer of all events. If
+/// the observer receives paths but no events, it is replaced by [`Silent`](crate::Silent). If the observer receives
+/// paths and all events except registers and memory, it is replaced by [`Told`](crate::watch::Told).
 #[macro_export]
 macro_rules! announced {
     ($Observer:ident, |$observer:ident| $run:expr) => {
@@ -147,8 +147,8 @@ macro_rules! announced {
     };
 }
 
-/// Defines the methods that step a launch. The type for which they are defined must have a method `observed_step`,
-/// which is generic over the observer. The defined methods are compiled in the crate of the machine.
+/// Defines the methods that step a launch. The type that gets these methods must have a method `observed_step`, which
+/// is generic over the observer. The defined methods are compiled in the crate of the machine.
 ///
 /// With `advance`, the type must also have a method `observed_advance`. With `groups`, the macro defines
 /// `observed_advance`, which runs one group after another. In that case, the type must have the field `done` and the
@@ -181,9 +181,9 @@ macro_rules! stepping {
     ($Cause:ty, advance) => {
         $crate::stepping!($Cause);
 
-        /// Executes `most` instructions, or fewer instructions if the launch ends earlier. The reference interpreter
-        /// runs if the options select it, otherwise the fast engine runs. Events of registers and memory are not
-        /// announced.
+        /// Executes `most` instructions, or fewer instructions if the launch ends earlier. If the options select the
+        /// reference interpreter, it executes the instructions. Otherwise, the fast engine executes them. Events of
+        /// registers and memory are not announced.
         ///
         /// # Errors
         /// Returns the trap if the program trapped. The group then stays at the trapping instruction.

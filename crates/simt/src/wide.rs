@@ -1,6 +1,6 @@
-//! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
-//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes. It would not
-//! vectorize the loops of these functions, or not reliably.
+//! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. The functions
+//! process rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it would
+//! not reliably vectorize the loops of these functions.
 
 // Unsafe code is required for intrinsics. A comment at each unsafe block states which level has the intrinsics, and
 // that all accesses are inside their arrays.
@@ -44,7 +44,7 @@ pub trait Wide: Copy + fmt::Debug {
     /// [`multiply_add`] fast.
     const FUSED: bool;
 
-    /// Returns the token without a check.
+    /// Returns the token without checking the processor.
     ///
     /// # Safety
     /// The processor must have the level.
@@ -94,8 +94,8 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
-    /// Writes the four components of each lane to four rows, one row per component. `values` contains the components,
-    /// from lane 0 on. Lanes without a value keep their components.
+    /// Writes the four components of each lane to four rows, one row per component. `values` contains the four
+    /// components of each lane, from lane 0 on. Lanes without a value keep their components.
     #[inline(always)]
     fn to_rows<const N: usize>(self, values: &[[u32; 4]], mut rows: [&mut [u32; N]; 4]) {
         let values = &values[..values.len().min(N)];
@@ -109,8 +109,8 @@ pub trait Wide: Copy + fmt::Debug {
         lanes_to_rows(rest, 4 * fours.len(), rows);
     }
 
-    /// Reads the four components of each lane, from lane 0 on, from four rows, one row per component. This is the
-    /// inverse of [`Wide::to_rows`].
+    /// Reads four rows, one row per component. Writes the four components of each lane to `values`, from lane 0 on.
+    /// This is the inverse of [`Wide::to_rows`].
     #[inline(always)]
     fn vectors<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
         lanes_from_rows(rows, 0, values);
@@ -152,7 +152,7 @@ pub trait Wide: Copy + fmt::Debug {
     }
 }
 
-/// The variant of an operation [`multiply_add`].
+/// The variant of the operation that [`multiply_add`] computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// Sign bits that are flipped before the operation: the sign bit of the product, and the sign bit of the addend.
@@ -161,7 +161,7 @@ pub struct Sum {
     pub flush: bool,
     /// Whether the product of zero and any number, including infinity and NaN, is zero.
     pub zero_wins: bool,
-    /// First, a power of two by which A and C are multiplied. Second, a range of bit patterns, given by its first
+    /// A power of two by which A and C are multiplied, and a range of bit patterns. The range is given by its first
     /// pattern and its size. If the bits of the magnitude of A or C are in this range, the multiplication overflows or
     /// underflows, and the result may be wrong.
     pub scale: Option<(f32, [u32; 2])>,
@@ -200,7 +200,7 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
-/// Loads bytes that will be read soon into the cache of the processor. The address may be any.
+/// Loads bytes that will be read soon into the cache of the processor. Any address is allowed.
 #[inline(always)]
 pub fn prefetch(start: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
@@ -583,8 +583,8 @@ unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
     values
 }
 
-/// Implements [`Wide::pairs`] for eight lanes at a time, with one load per lane. Two indices are extracted together. A
-/// loop over lanes takes ten times as long, because the loop moves every word separately.
+/// Implements [`Wide::pairs`] for eight lanes at a time, with one load per lane. The code extracts two indices at a
+/// time. A loop over lanes takes ten times as long, because the loop moves every word separately.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -618,9 +618,9 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
 }
 
 /// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each bit n below 14 of x, the
-/// code multiplies x by a word that has only bit n of x, moved to bit n + 2. The upper half of this product is
-/// `x >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, a mask adds x itself. A loop over lanes
-/// takes four times as long.
+/// code moves this bit alone to bit n + 2 of a word, and multiplies x by the word. The upper half of this product is `x
+/// >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, the code adds x itself by means of a mask. A
+/// loop over lanes takes four times as long.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -643,7 +643,8 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
                 let bit = _mm256_and_si256(moved, _mm256_set1_epi16(1i16.wrapping_shl(bit)));
                 sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(x, bit));
             }
-            // After the packing, each half contains words of both chunks. Unpacking restores the original order.
+            // After the packing, each half of the vector contains words of both chunks. Unpacking restores the original
+            // order.
             let zero = _mm256_setzero_si256();
             _mm256_storeu_si256(sums[..8].as_mut_ptr().cast(), _mm256_unpacklo_epi16(sum, zero));
             _mm256_storeu_si256(sums[8..].as_mut_ptr().cast(), _mm256_unpackhi_epi16(sum, zero));
@@ -749,8 +750,8 @@ mod tests {
         std::array::from_fn(|_| random.next())
     }
 
-    /// The task of comparing the results of functions with results that are computed for single lanes, from the
-    /// definition of each function.
+    /// The task that compares results of functions with expected results. The expected results are computed for single
+    /// lanes, from the definition of each function.
     struct AsDefined<const N: usize>;
 
     impl<const N: usize> Task for AsDefined<N> {

@@ -1,4 +1,5 @@
-//! Distribution of work to the threads of the host. The work consists of pieces, which start in their order.
+//! Distribution of work to the threads of the host. The work consists of pieces, which are started one after another in
+//! a fixed order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,11 +18,11 @@ pub struct Done<R, W> {
 }
 
 /// Hands out pieces, in order and one at a time, to `workers` threads of the pool of [`pool::install`]
-/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker, and uses this worker for all pieces
-/// that it gets.
+/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker, and the worker processes all pieces
+/// that the thread gets.
 ///
 /// A piece is handed out only after all earlier pieces, so the result of a piece can cancel later pieces but not
-/// earlier ones. The pieces are not divided among the threads in advance, because one thread could then be idle while
+/// earlier ones. The pieces are not divided among the threads in advance. Otherwise, one thread could be idle while
 /// another thread still works on its share.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Reads from the environment which programs a test runs, and reports failures.
+//! Reads environment variables, which state the programs that a test runs, and reports failures.
 //!
 //! `RECONVERGE_PROGRAMS` is the number of programs, and `RECONVERGE_SEED` is the seed of the first program. Both are
 //! decimal, or hexadecimal with `0x`. The seed increases by 1 from program to program. `docs/testing.md` shows how to
@@ -10,7 +10,7 @@ use crate::tree::Program;
 /// Number of programs that a test runs, and the seed of the first program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Campaign {
-    /// Number of programs to judge. A program that is too large for a machine does not count.
+    /// Number of programs to judge. A program that is too large for a machine is not counted.
     pub programs: u64,
     /// The first seed.
     pub seed: u64,
@@ -26,7 +26,8 @@ pub struct Wrong {
 }
 
 impl Campaign {
-    /// Returns the campaign that the environment sets (default: `programs` programs from seed 0 on).
+    /// Returns the campaign that the environment variables set. Without these variables, the campaign has `programs`
+    /// programs, from seed 0 on.
     ///
     /// # Panics
     /// Panics if a variable has a value that is not a number.
@@ -59,8 +60,8 @@ impl Campaign {
     /// program and returns its verdict, or `None` if the program is too large for the machine.
     ///
     /// # Panics
-    /// Panics at the first wrong program. The message contains the seed of this program and the smallest program found
-    /// that fails in the same test.
+    /// Panics at the first wrong program. The message contains the seed of this program, and the smallest program found
+    /// that also fails.
     pub fn run(
         self,
         package: &str,

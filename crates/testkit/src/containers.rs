@@ -126,8 +126,8 @@ pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Returns a cubin with all possible sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14, 7 relocations of c14, 8
-/// global data, 9 c0, 10 symbols, 11 names of symbols.
+/// Returns a cubin with all possible sections. The sections are 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14, 7
+/// relocations of c14, 8 global data, 9 c0, 10 symbols, 11 names of symbols.
 pub fn cubin(wide: bool) -> Elf {
     let rel = if wide {
         [8u64.to_le_bytes(), (1u64 << 32 | 2).to_le_bytes()].concat()
@@ -254,8 +254,8 @@ pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     out
 }
 
-/// Returns a sample of each format that this module builds, together with the name of the format. The result contains
-/// every format except `ctm-elf`.
+/// Returns a sample of each format that this module builds, together with the name of the format. The only format
+/// without a sample is `ctm-elf`.
 ///
 /// # Panics
 /// Does not panic, because the data to compress is in memory.

@@ -7,7 +7,7 @@ use crate::tree::{
 /// The variables of a lane.
 pub type Lane = [i32; VARIABLES];
 
-/// Control flow after a statement.
+/// The way in which control flow continues after a statement.
 #[derive(PartialEq)]
 enum Flow {
     Next,

@@ -55,10 +55,11 @@ impl Restriction {
     }
 }
 
-/// Returns the value that an environment variable names, or `None` if the variable is not set.
+/// Reads an environment variable and returns the value that its text names. Returns `None` if the variable is not set.
 ///
 /// # Panics
-/// Panics if the variable has an unknown value, because a campaign without runs would pass.
+/// Panics if the variable has an unknown value. With an unknown value, no engine would run, and the campaign would
+/// pass.
 fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     match var(variable) {
         Ok(name) => {
@@ -69,12 +70,13 @@ fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     }
 }
 
-/// Returns the result of the reference interpreter, and compares this result with those of the other engines.
+/// Returns the result of the reference interpreter. The function compares the results of the other engines with this
+/// result.
 ///
-/// Each of the following must return the same result: the fast engine, the compiled engine, and each of them in
+/// Four kinds of runs must return the same result: the fast engine, the compiled engine, and each of these two in
 /// lockstep with the reference interpreter. This applies to every level of vector instructions of the processor, with
-/// and without an observer. With an observer, the events must also be the same. `run` executes on an engine and a
-/// level, with or without an observer. `shown` describes a result briefly.
+/// and without an observer. With an observer, the events must also be the same. `run` runs the program on an engine and
+/// a level, with or without an observer. `shown` describes a result briefly.
 ///
 /// # Panics
 /// Panics if results or events differ.

@@ -1,11 +1,11 @@
-//! Functions of f32 in integer arithmetic, from which tests get expected results. They share no code with the machines
-//! and do not use the host's floating point.
+//! Functions of f32 in integer arithmetic, from which tests get expected results. These functions share no code with
+//! the machines and do not use the host's floating point.
 //!
 //! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] use exact products to decide whether a
 //! result is the number nearest to the exact value. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and
-//! similar functions return a [`Real`], a number of 64 bits with a relative error below 2^-54. [`Real::candidates`] is
-//! for a function that computes in doubles and rounds once: it returns the possible results of that function. In nearly
-//! all cases, there is only one possible result.
+//! similar functions return a [`Real`], a number of 64 bits with a relative error below 2^-54. A function under test
+//! may compute in doubles and round once. [`Real::candidates`] returns the results that such a function may have. In
+//! nearly all cases, there is only one such result.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -95,8 +95,8 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 
 /// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
 ///
-/// The result is in the range from 0 to 1. It is exact, except for negative numbers that are very close to 0. For such
-/// a number, a double would round both this result and the exact result to 1.
+/// The result is in the range from 0 to 1. The result is exact, except for negative numbers that are very close to 0.
+/// For such a number, the exact result and this result would round to the same double, which is 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -193,7 +193,7 @@ pub struct Real {
     pub exponent: i32,
 }
 
-/// 1.
+/// The number 1.
 const ONE: Real = Real { negative: false, significand: 1 << 63, exponent: -63 };
 
 impl Real {
@@ -209,12 +209,12 @@ impl Real {
     }
 
     /// Multiplies this number by 1 - 2^-51 and by 1 + 2^-51. Returns the f32 nearest to each product. These two numbers
-    /// are the possible results of a function that computes in doubles and then rounds. They differ only if a tie lies
-    /// between the two products.
+    /// are the possible results of a function that computes in doubles and then rounds. The two results differ only if
+    /// a tie lies between the two products.
     pub fn candidates(self) -> [u32; 2] {
         // `kept` contains the 24 bits of the result, and `rest` contains the 40 bits that decide the rounding. If the
-        // number is far from a tie and from the ends of the range, both products round to the same result. This fast
-        // path saves a third of the time of R500's exponentials over all words.
+        // number is far from a tie and from the ends of the range, both products round to the same result. In a run
+        // over all words, this fast path saves a third of the time of R500's exponentials.
         let (kept, rest) = ((self.significand >> 40) as u32, self.significand & ((1 << 40) - 1));
         let magnitude = match self.exponent + 40 {
             106.. => 0x7f80_0000,
@@ -297,7 +297,7 @@ fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     if x >> 31 == 0 { magnitude } else { -magnitude }
 }
 
-/// An exponent with 64 fraction bits. Two to the power of this exponent certainly overflows. Two to the power of the
+/// An exponent with 64 fraction bits. 2 to the power of this exponent certainly overflows, and 2 to the power of the
 /// negated exponent certainly underflows.
 const BEYOND: i128 = 1000 << 64;
 
@@ -347,7 +347,7 @@ fn ln_of_significand(significand: u32) -> i128 {
             (y, left) = (more, left - constants[k]);
         }
     }
-    // ln(2 / y) by the series of -ln(1 - d), for d below 2^-33.
+    // Computes ln(2 / y) with the series of -ln(1 - d), for d below 2^-33.
     let d = ((2u128 << LOG_BITS) - y) >> 1;
     let square = ((d >> 36) * (d >> 36)) >> (LOG_BITS - 72);
     let rest = d + square / 2 + (((square >> 20) * (d >> 40)) >> (LOG_BITS - 60)) / 3;
@@ -452,7 +452,7 @@ fn sine_of(turn: u128) -> Option<Real> {
     let square = angle.times(angle);
     let down = (-62 - square.exponent) as u32;
     let square = if down < 64 { square.significand >> down } else { 0 };
-    // The series 1 - a² / 6 + a⁴ / 120 and so on. a² / 4 has 64 fraction bits.
+    // Computes the series 1 - a² / 6 + a⁴ / 120 and so on. a² / 4 has 64 fraction bits.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let series = SINE.iter().rev().fold(0, |sum, term| term - high(sum, square));
     let sum = (1u64 << 63) - high(series, square) / 2;
@@ -508,7 +508,7 @@ mod tests {
         (own / double - 1.0).abs() * 2f64.powi(53)
     }
 
-    /// The results of the host's functions differ by at most a few units of the last place.
+    /// The results of these functions and of the host's functions differ by at most a few units of the last place.
     #[test]
     fn functions_are_near_those_of_the_host() {
         let mut random = Random::new(0x5eed_2401);
@@ -550,7 +550,7 @@ mod tests {
         for fraction in 0..=u16::MAX {
             let found = power_of_two(i128::from(fraction) << 48);
             assert_eq!(found.exponent, -63);
-            // One of the two computations truncates 16 products, and the other truncates 15.
+            // One of the two computations truncates 16 products, and the second computation truncates 15 products.
             assert!(found.significand.abs_diff(product_of_roots(fraction)) < 32, "{fraction:#06x}");
         }
     }

@@ -9,7 +9,7 @@ use reconverge_simt::random::Random;
 pub struct Shape {
     /// Nesting depth of constructs in the body.
     pub depth: u32,
-    /// Nesting depth of loops, including those in called functions.
+    /// Maximum nesting depth of loops. Loops in called functions also count.
     pub loops: u32,
     /// Maximum number of statements per block.
     pub statements: u32,
@@ -171,8 +171,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a condition in most cases. It returns none only in few cases, because a break without a condition makes
-    /// the statements after it unreachable.
+    /// Returns a condition in most cases. The function returns no condition only in few cases, because a break without
+    /// a condition makes the statements after it unreachable.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

@@ -2,9 +2,9 @@
 //!
 //! A module is a file. A folder belongs to the module that has the folder's name. Names are resolved as in the
 //! compiler, through `use` and `pub use`. An import through a re-export therefore counts as an import of the module
-//! that defines the item. A `pub use` itself is not an import. A module and the modules inside it may import each
-//! other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a
-//! file's `#[cfg(test)]`.
+//! that defines the item. The `pub use` that re-exports an item is not an import. A module and the modules inside it
+//! may import each other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named `tests`, and
+//! the code after a file's `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,10 +15,10 @@ type ModulePath = Vec<String>;
 
 /// Returns the imports that violate an order. A module of `src` may import only modules that come earlier in `order`.
 ///
-/// The entries of `order` are the modules of the root, and `crate` for the items that `lib.rs` or `main.rs` itself
-/// defines. An entry includes the modules inside the named module. Returns one line per fault, `file -> module`,
-/// sorted. Two further faults are a module of `src` that `order` does not list, and a listed module that does not
-/// exist.
+/// The entries of `order` are the names of the modules of the root. The entry `crate` stands for the items that
+/// `lib.rs` or `main.rs` itself defines. An entry includes the modules inside the named module. Returns one line per
+/// fault, `file -> module`, sorted. It is also a fault if `order` does not list a module of `src`, or if `order` lists
+/// a module that does not exist.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
@@ -133,8 +133,8 @@ impl Modules {
         Modules(modules)
     }
 
-    /// Returns the modules whose items a module uses. The result does not contain the modules that enclose this module
-    /// or are inside it.
+    /// Returns the modules whose items a module uses. The result contains neither the modules that enclose this module
+    /// nor the modules inside it.
     fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
@@ -245,7 +245,7 @@ fn path(tokens: &[&str]) -> ModulePath {
 fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -> usize {
     let own = path(tokens);
     let whole = [before, &own].concat();
-    // If the path continues, `::` follows.
+    // If the path continues, `::` follows the names read so far.
     let mut at = (2 * own.len()).saturating_sub(1);
     at += usize::from(tokens.get(at) == Some(&"::"));
     match tokens.get(at) {

@@ -46,7 +46,7 @@ impl Campaign {
         });
     }
 
-    /// Compares the results of each lane when it runs alone with its results when it runs in a group.
+    /// Runs each lane twice: alone, and in a group. Compares the results of both runs.
     ///
     /// # Panics
     /// Panics like [`Campaign::run`].
@@ -93,8 +93,8 @@ mod tests {
     use crate::generate::{Shape, generate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1. It does so either in
-    /// all lanes, or only in lanes that run together with other lanes.
+    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1. The fault occurs
+    /// either in all lanes, or only in lanes that run together with other lanes.
     struct Toy {
         program: Program,
         in_company: i32,

@@ -1,16 +1,16 @@
-//! Tools for tests of any machine. Most of them generate, run and compare small structured programs.
+//! Tools for tests of any machine. Most of these tools generate, run and compare small structured programs.
 //!
 //! [`generate`] creates a program tree from a seed, and [`evaluate`] returns the expected result of each lane. The
 //! tests of a machine lower the tree to the idioms of the machine ([`LoweredProgram`]), run all lanes and compare the
-//! results. [`Campaign`] selects the seeds and reports a failure with the smallest program that still fails.
-//! [`everywhere`] repeats a run on every engine. [`climbing_imports`] and [`circles`] check how the modules of a crate
-//! import each other. [`page_is_current`] checks a generated page of `docs/`. [`files_to_save`] returns the files that
-//! a page asks its readers to save. [`launch_samples`] returns the launches on which every front end is compared.
+//! results. [`Campaign`] selects the seeds. If a program fails, the campaign reports the smallest program that still
+//! fails. [`everywhere`] repeats a run on every engine. [`climbing_imports`] and [`circles`] check how the modules of a
+//! crate import each other. [`page_is_current`] checks a generated page of `docs/`. [`files_to_save`] returns the files
+//! that a page asks its readers to save. [`launch_samples`] returns the launches on which every front end is compared.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] generates images and samplers from seeds. [`exact`] contains
-//! functions of f32 in integers. [`each_block`] and [`special_words`] return words to test these functions with.
-//! [`shared`] and [`records`] read the collections in `shared/`. [`containers`] contains files of every format.
+//! functions of f32 in integer arithmetic. [`each_block`] and [`special_words`] return words to test these functions
+//! with. [`shared`] and [`records`] read the collections in `shared/`. [`containers`] contains files of every format.
 //!
-//! These items do not depend on a machine.
+//! The items without a feature do not depend on a machine.
 //!
 //! # Features
 //!

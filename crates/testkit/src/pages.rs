@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 /// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the page
 /// first.
 ///
-/// If `part` is given, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
+/// If `part` is given, the generated text replaces only a part of the page: the lines between `<!-- part: … -->` and
+/// the first `<!-- end -->` after it.
 ///
 /// # Panics
 /// Panics if the page and the generated text differ, or if the page does not have the part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
-    // Tests that run concurrently can write parts of the same page, so only one test at a time does so.
+    // Tests that run at the same time may write parts of the same page, so only one test at a time writes a page.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);

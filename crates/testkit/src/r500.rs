@@ -95,7 +95,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
     }
 }
 
-/// Returns a program of these words followed by an OUT, with random state.
+/// Returns a program that consists of these words and of an OUT at the end, with random state.
 ///
 /// # Panics
 /// Does not panic, because any words are a program.
@@ -164,7 +164,7 @@ pub fn program(random: &mut Random) -> Vec<u32> {
 }
 
 /// Returns a loop over instructions of all kinds, including TEXKILL. Most addresses in the loop are relative to aL.
-/// Also returns the integer constant of the loop, with which aL rises, falls or stays constant.
+/// Also returns the integer constant of the loop. This constant makes aL rise, fall or stay constant.
 ///
 /// # Panics
 /// Does not panic, because the text of the loop without a body assembles.

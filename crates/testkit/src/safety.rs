@@ -6,14 +6,14 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Crates that may contain unsafe code. Five kinds of code need it: the engines and their common parts, the
-    /// libraries that other programs load, guard pages, the check of standard output before Rust's runtime changes it,
-    /// and the functions that the WebAssembly module exports.
+    /// Crates that may contain unsafe code. Five kinds of code need unsafe code: the engines and their common parts;
+    /// the libraries that other programs load; guard pages; the check of standard output, which must run before Rust's
+    /// runtime changes standard output; the functions that the WebAssembly module exports.
     const WITH_UNSAFE_CODE: [&str; 10] =
         ["simt", "jit", "r500", "r700", "tesla", "cuda", "drm", "guarded", "output", "playground"];
 
-    /// Every other crate forbids unsafe code. The listed crates deny unsafe code, except in modules that state a reason
-    /// (Cargo.toml).
+    /// Every crate that is not in the list forbids unsafe code. The listed crates deny unsafe code, except in modules
+    /// that state a reason (Cargo.toml).
     #[test]
     fn unsafe_code_is_where_it_is_listed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

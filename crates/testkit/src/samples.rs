@@ -16,7 +16,7 @@ pub const ON_EACH_MACHINE: [&str; 9] = [
 /// Launches for one machine. They contain a call, barriers, or several groups.
 pub const ON_ONE_MACHINE: [&str; 4] = ["gcd.r700", "primes.tesla", "reduction", "histogram.tesla"];
 
-/// Returns the names of all these launches.
+/// Returns the names of the launches in both lists.
 pub fn launch_samples() -> impl Iterator<Item = &'static str> {
     ON_EACH_MACHINE.into_iter().chain(ON_ONE_MACHINE)
 }

@@ -3,9 +3,9 @@
 use crate::tree::{Program, Statement};
 
 impl Program {
-    /// Returns the programs that are smaller by one change. The possible changes are: an uncalled function or a
-    /// statement is removed, a construct is replaced by its contents or by a part of them, a condition is dropped, or a
-    /// loop has fewer iterations.
+    /// Returns the programs that are smaller by one change. A change removes a function that is not called, removes a
+    /// statement, replaces a construct by its contents or by a part of its contents, drops a condition, or reduces the
+    /// number of iterations of a loop.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
         // Only the last function is removed, so that the numbers of the other functions stay the same.

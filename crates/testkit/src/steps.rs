@@ -16,7 +16,7 @@ pub struct LaneSteps {
     last: Vec<Option<u32>>,
     mask: Mask,
     /// Between QUADON and its pop, the lanes that were active before the QUADON. Only the steps of these lanes are
-    /// collected, because all other lanes only run as helpers of their quads.
+    /// collected. All other lanes only run as helpers of their quads.
     own: Option<Mask>,
 }
 

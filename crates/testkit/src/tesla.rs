@@ -260,7 +260,8 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// Returns an address in or near s[]: inside s[], around its end, around 0, or at an end of the range of 16 or 32 bits.
+/// Returns an address for an access to s[]. The address is inside s[], near the end of s[], near 0, or at an end of the
+/// range of 16 or 32 bits.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
@@ -290,9 +291,9 @@ fn shared_line(random: &mut Random) -> String {
     }
 }
 
-/// Returns a program with loads and stores of s[] before and after each kind of side exit: lanes break, branch to a
-/// join, return or exit. Addresses are small, near the end of s[], or at the ends of the ranges of 16 and 32 bits.
-/// Masks depend on loaded values.
+/// Returns a program with loads and stores of s[]. These loads and stores are before and after side exits of each kind:
+/// lanes break, branch to a join, return or exit. Addresses are small, near the end of s[], or at the ends of the
+/// ranges of 16 and 32 bits. Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {
@@ -342,8 +343,8 @@ pub fn shared(random: &mut Random) -> String {
 /// Address of the memory of [`compute`], which is the parameter of a [`program`].
 pub const OUT: u32 = 0x1000;
 
-/// Returns a launch of up to three blocks of up to 70 threads, with 16 registers, shared memory and 300 bytes at
-/// [`OUT`].
+/// Returns a launch of up to three blocks. Each block has up to 70 threads. The launch has 16 registers, shared memory,
+/// and 300 bytes at the address [`OUT`].
 pub fn compute(random: &mut Random, program: &Program, chip: Chip) -> Compute {
     let mut compute = Compute::of(program, chip).expect("a program that states nothing");
     compute.setup_mut().registers = 16;

@@ -1,8 +1,8 @@
 //! The program tree and the meaning of its statements.
 //!
-//! Every lane has [`VARIABLES`] variables. They are integers between -2^12 and 2^12, so that any machine computes them
-//! exactly in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes the trace depend on which
-//! statements ran, how often and in which order. The other variables start with the inputs of the lane.
+//! Every lane has [`VARIABLES`] variables. The variables are integers between -2^12 and 2^12, so that any machine can
+//! compute with them exactly, in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes the trace
+//! depend on which statements ran, how often and in which order. The other variables start with the inputs of the lane.
 
 use std::fmt;
 
@@ -95,7 +95,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the maximum nesting depth of loops, including those in called functions.
+    /// Returns the maximum nesting depth of loops. Loops in called functions also count.
     pub fn loop_depth(&self) -> u32 {
         self.loops_in(&self.body)
     }

@@ -40,7 +40,7 @@ pub fn program(random: &mut Random) -> Program {
             if !one_in(8, random) {
                 *source &= !(1 << 4);
             }
-            // Reserved select codes are rare.
+            // Select codes that are reserved are generated rarely.
             for at in [13, 16, 19, 22] {
                 if *source >> at & 7 > 5 {
                     *source &= !(4 << at);

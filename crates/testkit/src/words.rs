@@ -1,4 +1,4 @@
-//! Words for tests of functions of 32 bits: special words, a sample of all words, and all words.
+//! Words for tests of functions of 32 bits. There are special words, a sample of all words, and all words.
 
 use std::env::{VarError, var};
 
@@ -18,7 +18,7 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special word or a
+/// Returns a word for sums of products. `round` and a random number decide whether the word is a special word or a
 /// number with a magnitude near 1. Sums of numbers near 1 round and cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
@@ -35,13 +35,13 @@ pub const BLOCK: usize = 1 << 14;
 
 /// Calls `check` with blocks of [`BLOCK`] words. Returns the number of words.
 ///
-/// The words are 2^20 random words, and every sign and exponent with fractions that are likely to be special cases. If
-/// the environment contains `RECONVERGE_WORDS=all`, the words are all words of 32 bits. With `RECONVERGE_WORDS=edges`,
-/// there are no random words. In the order of all words, the exponent changes fastest, and the fraction changes
-/// slowest.
+/// By default, the words are 2^20 random words, and words that combine every sign and exponent with fractions that are
+/// likely to be special cases. With `RECONVERGE_WORDS=all` in the environment, the words are all words of 32 bits. With
+/// `RECONVERGE_WORDS=edges`, there are no random words. In the order of all words, the exponent changes fastest, and
+/// the fraction changes slowest.
 ///
 /// # Panics
-/// Panics if the variable has any other value.
+/// Panics if `RECONVERGE_WORDS` has any other value.
 pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut block = [0; BLOCK];
     let mut random_words = 1 << 20;
@@ -76,8 +76,8 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
 }
 
 /// Compares a function with the expected results for every word of [`each_block`]. The arguments of `expected` are the
-/// word and the result of the function, so `expected` can also judge the result itself. The panic message names the
-/// first word with a difference.
+/// word and the result of the function. So `expected` can also judge the result of the function instead of computing a
+/// result. The panic message names the first word with a difference.
 ///
 /// # Panics
 /// Panics if the results differ.

@@ -1,8 +1,8 @@
 //! `reconverge bench --draw` measures the time of OpenGL frames on Mesa's drivers and emulated chips. For comparison,
 //! it also measures Mesa's software renderers.
 //!
-//! The loads are part of the library that `reconverge drm` loads into programs. For each load and renderer, a new
-//! process runs this program with that library preloaded. The library draws before `main` starts, and prints its
+//! The loads are part of the library that `reconverge drm` preloads into programs. For each load and renderer, a new
+//! process runs this program with the library preloaded. The library draws before `main` starts, and prints its
 //! measurements.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 struct ListedLoad {
     name: String,
     about: String,
-    /// Name of the unit of work, and number of units per frame.
+    /// Name of the unit of work, and number of these units per frame.
     unit: String,
     count: u32,
 }

@@ -76,8 +76,8 @@ impl Work {
         }
     }
 
-    /// Returns the number of lanes, or `None` for a launch file, because its number of lanes is not known before the
-    /// run.
+    /// Returns the number of lanes. For a launch file, the number of lanes is not known before the run, so the function
+    /// returns `None`.
     pub(super) fn lanes(&self) -> Option<u32> {
         match &self.of {
             Of::Counts(_) => Some(LANES),
@@ -86,8 +86,8 @@ impl Work {
         }
     }
 
-    /// Returns the options of a run. They are `asked`, but for a launch file, the mode and the watchdog of the launch
-    /// file replace those of `asked`.
+    /// Returns the options of a run. They are the options in `asked`. If a launch file states a mode or a watchdog,
+    /// this value replaces the value in `asked`.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),
@@ -160,8 +160,9 @@ impl Work {
         }
     }
 
-    /// Writes the inputs and the result as raw words, and a text file that lists them. The list contains the rule of
-    /// comparison, the result's file and number of words, and then the inputs' files in order.
+    /// Writes the inputs and the result as raw words, and a text file that lists these files. The list contains the
+    /// rule of comparison, then the file of the result and its number of words, and then the files of the inputs in
+    /// order.
     pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
         let stem = format!("{}.{}", self.name(), self.isa().name());
         let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);

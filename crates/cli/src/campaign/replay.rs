@@ -64,7 +64,7 @@ pub(super) fn run(
             let mut words = words(without_fault);
             words.extend(["-o".to_owned(), path.display().to_string()]);
             let (trace, matches) = parsed::<Trace>(words)?;
-            // If the experiment traps, the trap is a possible result of the experiment, not an error.
+            // If the experiment traps, this trap is a possible result of the experiment, not an error of the command.
             trace::run(&trace, &matches)?;
         }
     }
@@ -95,7 +95,7 @@ fn golden_name(path: &Path) -> PathBuf {
     path.with_extension(format!("golden.{extension}"))
 }
 
-/// Returns one line for each output that differs from the golden run. If the run traps, it has no outputs.
+/// Returns one line for each output that differs from the golden run. A run that traps has no outputs.
 fn differences(replay: &Replay) -> Vec<String> {
     let outputs = |session: &Session| -> Result<Vec<(String, Array)>, Error> {
         session.copy().run(&replay.options).map(|outcome: Box<dyn Outcome>| outcome.outputs())

@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Regression test: earlier, keys that were typed during a movement were dropped.
+    /// Regression test. An earlier version dropped keys that the user typed during a movement.
     #[test]
     fn keys_wait_for_the_end_of_a_movement_in_their_order_and_ctrl_c_drops_them() {
         let key = |letter, modifiers| Event::Key(KeyEvent::new(KeyCode::Char(letter), modifiers));

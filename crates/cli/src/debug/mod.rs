@@ -163,7 +163,7 @@ fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     let pressed = Arc::new(AtomicBool::new(false));
     let seen = pressed.clone();
-    // If the handler cannot be installed, Ctrl-C ends the process. This is also acceptable.
+    // If the handler cannot be installed, Ctrl-C ends the process. This behaviour is also acceptable.
     let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
 }
@@ -172,8 +172,8 @@ fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
 fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
-    // Number of messages that would end a movement and that have been read but not yet handled. The end of the input
-    // also adds 1, which is never subtracted.
+    // Number of messages that would end a movement and that have been read but not yet handled. At the end of the
+    // input, the number increases by 1, and this 1 is never subtracted.
     let ending = Arc::new(AtomicUsize::new(0));
     let ends = |message: &Value| {
         ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)
@@ -222,8 +222,8 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Opens the launch that a client requests. If the request does not name a program, opens the launch of the command
-/// line.
+/// Opens the launch that a client requests. If the request does not name a program, opens the launch that the command
+/// line describes.
 fn launched(
     args: &Debug,
     matches: &ArgMatches,

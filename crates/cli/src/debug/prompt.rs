@@ -65,7 +65,7 @@ impl Prompt {
         None
     }
 
-    /// Shows the next or the previous command of the history. The unfinished line follows the last command.
+    /// Shows the next or the previous command of the history. After the last command, shows the unfinished line.
     fn recall(&mut self, forward: bool) {
         let Some(line) = &mut self.line else { return };
         let last = self.history.len();
@@ -78,8 +78,8 @@ impl Prompt {
         *line = self.history.get(at).unwrap_or(&self.draft).clone().into();
     }
 
-    /// Completes the word before the cursor up to the longest common prefix of the candidates. Returns the candidates
-    /// if there are several.
+    /// Completes the word before the cursor up to the longest common prefix of the candidates. If there are several
+    /// candidates, returns them.
     pub(super) fn complete(&mut self, debugger: &Debugger) -> Option<String> {
         let line = self.line.as_mut()?;
         let (before, after): (String, String) = (
@@ -100,7 +100,7 @@ impl Prompt {
         (fitting.len() > 1).then(|| fitting.join("  "))
     }
 
-    /// Draws the line and the cursor. If the line does not fit, draws the part around the cursor.
+    /// Draws the line and the cursor. If the line does not fit, draws only the part around the cursor.
     pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let Some(line) = &self.line else { return };
         let room = usize::from(area.width).saturating_sub(BEFORE.len() + 1);
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Regression test: earlier, the line did not have a cursor.
+    /// Regression test. In an earlier version, the line did not have a cursor.
     #[test]
     fn the_line_is_edited_at_a_cursor() {
         for (keys, wanted) in [

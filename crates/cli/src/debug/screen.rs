@@ -86,20 +86,21 @@ pub(super) struct Screen {
     /// Number of lines in the last answer.
     last_answer: usize,
     prompt: Prompt,
-    /// The arguments of the last `memory` command, or `None` before the first such command. If it is `None`, the screen
+    /// The arguments of the last `memory` command. Before the first such command, the value is `None`, and the screen
     /// shows the first memory that is not empty.
     memory: Option<String>,
     /// Whether the screen shows the listing instead of the source.
     shows_listing: bool,
-    /// Whether the screen shows memory instead of registers if there is only room for one of them.
+    /// Whether the screen shows memory instead of registers. This value has an effect only if there is no room for both
+    /// memory and registers.
     shows_memory: bool,
     /// The notation of values that the user has selected, if any.
     notation: Option<Notation>,
     chosen: Pane,
     /// Whether the screen shows only the selected pane.
     is_enlarged: bool,
-    /// Number of lines by which each pane is scrolled. The number of the program pane is relative to the next
-    /// instruction. The number of the answers is relative to their end.
+    /// Number of lines by which each pane is scrolled. In the program pane, the number counts from the next
+    /// instruction. In the pane of the answers, the number counts from the end of the answers.
     scrolled: BTreeMap<Pane, isize>,
     /// Index of the first visible line of the help, or `None` if the help is not shown.
     help: Option<usize>,
@@ -530,7 +531,7 @@ impl Screen {
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// Returns the memory to show. This is the memory of the last `memory` command or, if there was no such command,
+    /// Returns the memory to show. This is the memory of the last `memory` command. If there was no such command, it is
     /// the first memory of the launch that is not empty.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
@@ -610,8 +611,8 @@ fn choose_next(debugger: &mut Debugger, forward: bool) {
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Returns the width of the pane that shows the lanes. Each row of this pane contains the number of its first lane,
-/// then up to 16 or 32 lanes.
+/// Returns the width of the pane that shows the lanes. Each row of this pane contains the number of the row's first
+/// lane, and then up to 16 or 32 lanes.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }
@@ -629,8 +630,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Splits lines that are wider than `width`, and returns all lines. A line is split after a blank or a comma if the
-/// second half of `width` contains one.
+/// Splits lines that are wider than `width`, and returns all lines. A line is split after a blank or a comma, if there
+/// is one in the second half of the first `width` characters.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();
@@ -779,7 +780,7 @@ mod tests {
         }
     }
 
-    /// Regression test: earlier, lanes 12 to 15 and 28 to 31 and the line of keys were truncated.
+    /// Regression test. An earlier version truncated lanes 12 to 15 and 28 to 31 and the line of keys.
     #[test]
     fn every_lane_and_the_keys_fit_80_columns() {
         assert!(KEY_LINE.chars().count() <= 80, "{}", KEY_LINE.len());

@@ -89,7 +89,7 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     ended.context("the terminal")
 }
 
-/// Mouse reports of the terminal. They are enabled until the value is dropped.
+/// The mouse reports of the terminal. As long as this value exists, the reports are enabled.
 struct Mouse;
 
 impl Mouse {

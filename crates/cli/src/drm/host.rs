@@ -71,7 +71,7 @@ pub(super) fn run(
     if let Some(patch) = patch {
         program.env("RECONVERGE_DRM_PATCH", patch.to_string());
     }
-    // The handler is installed before the start, so that early signals are not lost.
+    // The code installs the handler before it starts the program, so that early signals are not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let until_end = |child: &mut Child| match window {
@@ -125,8 +125,8 @@ fn pictures(folder: &Path) -> u64 {
     names.filter(is_frame).count() as u64
 }
 
-/// Creates the folder that an option names, unless it exists. Checks that the folder is empty, and returns its absolute
-/// path.
+/// Creates the folder that an option names, if the folder does not exist. Checks that the folder is empty, and returns
+/// its absolute path.
 ///
 /// # Errors
 /// The folder is not empty, the path is not a folder, or the folder cannot be created.
@@ -152,8 +152,8 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // Ctrl-C in a terminal also reaches the program directly, so it is not forwarded. Some programs treat a
-            // second Ctrl-C differently from the first.
+            // Ctrl-C in a terminal also reaches the program directly, so this function does not forward Ctrl-C. Some
+            // programs treat a second Ctrl-C differently from the first.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
                 // `kill` fails if the program has just ended.
@@ -197,7 +197,7 @@ pub(crate) struct Seen {
 }
 
 /// The file to which every process that opens the device appends its report. If no environment variable names the file,
-/// it is a temporary file that is deleted at the end.
+/// the report is a temporary file, which is deleted at the end.
 pub(crate) struct Report {
     pub(crate) path: PathBuf,
     file: File,
@@ -212,11 +212,11 @@ impl Report {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
             env::temp_dir().join(format!("reconverge-drm-{}-{now}.jsonl", process::id()))
         });
-        // A temporary file must be new, so that another user cannot have created it.
+        // A temporary file must be new. Otherwise, another user could have created it.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
-        // If the file is a pipe, O_NONBLOCK prevents this program and the library from waiting for the reader of the
-        // pipe.
+        // If the file is a pipe, this program and the library would wait for the reader of the pipe. O_NONBLOCK
+        // prevents this.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
         if !file.metadata().is_ok_and(|about| about.is_file()) {
@@ -260,8 +260,8 @@ impl Report {
     }
 }
 
-/// Adds a count from a report line to a sum. The sum saturates, because the program may have written the line itself,
-/// with any count.
+/// Adds a count from a report line to a sum. The program that ran may itself have written the line, with any count. So
+/// the sum saturates instead of overflowing.
 fn add(sum: &mut u64, count: &Value) {
     *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }

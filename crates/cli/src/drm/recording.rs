@@ -47,8 +47,8 @@ impl RecordingFiles {
         &self.path
     }
 
-    /// Returns the files and the number of frames in each file. The frames in the files are counted, because a process
-    /// that is killed does not report its numbers.
+    /// Returns the files and the number of frames in each file. The function counts the frames in the files, because a
+    /// process that is killed does not report its number of frames.
     pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
         let files: Vec<_> = self.existing().into_iter().map(|(_, path)| (frames(&path), path)).collect();
         match files.is_empty() {

@@ -1,4 +1,5 @@
-//! The environment in which an OpenGL program finds the emulated device, and a check that the program finds the device.
+//! The environment in which an OpenGL program finds the emulated device, and a check that the program finds this
+//! device.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -44,8 +45,8 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Finds the build in a folder or its subfolders. Returns `None` if the argument is `installed`, which means the
-    /// installed build.
+    /// Finds the build in a folder or its subfolders. If the argument is `installed`, returns `None`, which stands for
+    /// the installed build.
     ///
     /// # Errors
     /// The folder does not contain a build.
@@ -78,7 +79,7 @@ pub(crate) struct Setup {
     errata: Option<String>,
     /// The driver faults to fix, if the command line names any.
     fixes: Option<DriverFixes>,
-    /// The window system for piglit's tests. The value is `None` for the default.
+    /// The window system for piglit's tests. If the value is `None`, the default window system is used.
     platform: Option<String>,
     /// Whether programs find the chip through OpenCL.
     opencl: bool,
@@ -148,7 +149,8 @@ impl Setup {
         Setup { opencl: true, ..self }
     }
 
-    /// Returns `LD_LIBRARY_PATH`: the folders in `first`, the driver's folder, then the folders of the current value.
+    /// Returns the value for `LD_LIBRARY_PATH`. It contains the folders in `first`, then the driver's folder, then the
+    /// folders of the current value.
     fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
         let mut folders = first.to_vec();
         folders.extend(self.driver.iter().map(|driver| driver.libraries.clone()));
@@ -221,8 +223,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // The cache is disabled because other drivers may have compiled its shaders, with other options. With a cache,
-        // tests would also skip the compilation.
+        // The cache is disabled for two reasons. Other drivers may have compiled the shaders in the cache, with other
+        // options. With a cache, tests would also not test the compilation.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -253,7 +255,7 @@ impl Setup {
     }
 
     /// Starts the probe in this environment. If `software` is given, that software renderer of Mesa draws. Returns the
-    /// answer of the probe and its messages. If there are messages, the text starts with a newline.
+    /// answer of the probe, and a text with its messages. If there are messages, the text starts with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
         // Runs this program with the library preloaded. The function `probe` in the library ends the process before
         // `main`.
@@ -288,7 +290,7 @@ impl Setup {
     /// renderer.
     ///
     /// # Errors
-    /// A renderer other than the requested one draws, or OpenGL cannot start.
+    /// OpenGL cannot start, or a renderer draws that is not the requested renderer.
     pub(crate) fn check_software(&self, renderer: &str) -> Result<()> {
         let (answer, messages) = self.probed(Some(renderer))?;
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
@@ -307,7 +309,7 @@ impl Setup {
     /// would draw correctly, and no message would report that the chip is not used.
     ///
     /// # Errors
-    /// A renderer other than the chip draws. The message names that renderer and the components that may be missing.
+    /// A renderer draws that is not the chip. The message names that renderer and the components that may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
@@ -410,8 +412,9 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Returns the path of the library. If the library's environment variable is set, it contains this path. Otherwise,
-    /// the library is in the folder of this program, in `deps` inside that folder, or in `../lib/reconverge`.
+    /// Returns the path of the library. If the library's environment variable is set, the value of the variable is this
+    /// path. Otherwise, the library is in the folder of this program, in `deps` inside that folder, or in
+    /// `../lib/reconverge`.
     ///
     /// # Errors
     /// The file does not exist.
@@ -440,7 +443,7 @@ impl Library {
     }
 }
 
-/// Returns the files that OpenGL needs and that none of the usual folders contains.
+/// Returns the files that OpenGL needs and that are in none of the usual folders.
 fn missing(driver: Driver) -> Vec<&'static str> {
     let listed = |name: &str| {
         let folders = env::var_os(name);

@@ -55,8 +55,8 @@ pub(super) struct ScreenWindow {
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
-    /// The scroll distances that the window library reports per step of a wheel. The first is the distance to the
-    /// right, and the second is the distance up.
+    /// The scroll distances that the window library reports per step of a wheel. The first number is the distance to
+    /// the right, and the second number is the distance up.
     per_step: [f32; 2],
     reader: FrameReader,
     keyboard: Device,
@@ -106,8 +106,8 @@ impl ScreenWindow {
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
         // On X11, the library counts both the press and the release of a wheel button, and the positive directions of a
-        // wheel are up and to the left. On Wayland, a step is 10 surface units, and the positive directions are down
-        // and to the right. (minifb 0.29, `process_button`; Weston)
+        // wheel are up and to the left. On Wayland, a step of a wheel is 10 surface units, and the positive directions
+        // are down and to the right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -172,8 +172,8 @@ impl ScreenWindow {
             // `kill` fails if the program has just ended.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
-        // If the program continues after this, its preloaded library detects the closed sockets and no longer uses
-        // them.
+        // If the program continues after the sockets are closed, its preloaded library detects the closed sockets and
+        // no longer uses them.
         drop(self);
         child.wait()
     }

@@ -101,8 +101,8 @@ impl Trap {
         &self.0.name
     }
 
-    /// Returns the text of the instruction. A second run determines this text. Returns `None` if the second run did not
-    /// reach the trap.
+    /// Returns the text of the instruction, which a second run of the launch determines. Returns `None` if the second
+    /// run did not reach the trap.
     pub fn instruction(&self) -> Option<&str> {
         self.0.instruction.as_deref()
     }

@@ -25,7 +25,7 @@ use super::names::{Isa, Stage};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Machine.
+    /// The machine of the programs.
     pub isa: Option<Isa>,
     /// Name of the chip.
     pub chip: Option<String>,
@@ -35,8 +35,8 @@ pub struct OpenOptions {
     pub endian: Option<Endian>,
     /// Constants of a source and macros of a C source: `NAME`, `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// Files that a source includes. Each entry consists of the name in `.include`, relative to the source's folder,
-    /// and the text of the file.
+    /// Files that a source includes. Each entry consists of a name and the text of the file. The name is the name in
+    /// `.include`, relative to the folder of the source.
     pub included: Vec<(String, String)>,
 }
 
@@ -130,7 +130,7 @@ pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     }
 }
 
-/// Treatment of state that affects the results of programs but that a format cannot represent.
+/// Treatment of state that a format cannot represent, although this state affects the results of programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
@@ -211,8 +211,8 @@ impl File {
         Ok(self.0.target.machine().image_text(&self.0.target, &self.0.image, options.0)?)
     }
 
-    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. The returned notes list the names
-    /// and declarations that the format cannot represent.
+    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. The format may be unable to
+    /// represent some names and declarations, which the returned notes list.
     ///
     /// # Errors
     /// [`Error::Write`] if the format cannot represent the programs. The same error is returned if the format cannot

@@ -26,7 +26,7 @@ use super::observe::{Event, Observed, Taken};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// Engine.
+    /// The engine that runs the launch.
     pub engine: Engine,
     /// Behaviour in cases that the documents leave undefined.
     pub mode: Mode,
@@ -162,9 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply to a launch, and which names of registers and memories (`place`) these
-/// functions accept. If a function does not apply or does not accept the name, it returns [`Error::Launch`]. The
-/// options of the command line use the same names.
+/// The machine determines which functions apply to a launch. It also determines which names of registers and memories
+/// (`place`) these functions accept. If a function does not apply or does not accept the name, it returns
+/// [`Error::Launch`]. The options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,

@@ -2,8 +2,8 @@
 
 /// Declares an enum with the variants of another enum, and conversions in both directions.
 ///
-/// The mirror is `#[non_exhaustive]`. The mirrored enum is not, because the workspace matches its own enums
-/// exhaustively. If the mirror lacks a variant of the mirrored enum, the conversion does not compile.
+/// The mirror is `#[non_exhaustive]`. The mirrored enum is not `#[non_exhaustive]`, because the workspace matches its
+/// own enums exhaustively. If the mirror lacks a variant of the mirrored enum, the conversion does not compile.
 macro_rules! mirror {
     (
         $(#[$of_enum:meta])*

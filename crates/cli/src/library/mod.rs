@@ -1,5 +1,5 @@
-//! The items that the library itself defines. They group the functions of the other crates by task, with options that
-//! can grow.
+//! The items that the library itself defines. These items group the functions of the other crates by task. Their option
+//! types can get more options in later versions.
 //!
 //! Some enums of other crates may get more variants. The library mirrors these enums with `#[non_exhaustive]`
 //! (`mirror!`). The workspace matches its own enums exhaustively, so users of the library only see a new variant in the

@@ -124,7 +124,7 @@ mirror! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Mode {
-        /// The program traps in such a case.
+        /// The program traps in a case that the documents leave undefined.
         #[default]
         Strict,
         /// The machine does what its specification recommends.

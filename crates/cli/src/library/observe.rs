@@ -29,7 +29,7 @@ mirror! {
         Issue {
             /// Address of the instruction.
             pc: u32,
-            /// The lanes that execute it.
+            /// The lanes that execute the instruction.
             mask: Mask,
         },
         /// The lanes diverge.
@@ -59,7 +59,7 @@ mirror! {
             /// The manual's name for the entry.
             kind: &'static str,
         },
-        /// The group does not continue at the instruction after the current one.
+        /// The group does not continue at the instruction that follows the current instruction in memory.
         Jump {
             /// Address at which the lanes continue.
             to: u32,

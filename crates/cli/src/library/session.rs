@@ -53,7 +53,7 @@ pub enum Stop {
     End,
 }
 
-/// A launch between two of its instructions.
+/// A launch that has stopped between two instructions.
 ///
 /// A launch consists of *groups*. The lanes of a group share a program counter. Instructions execute in one fixed
 /// order, group after group. At the end, the results equal those of [`Launch::run`](crate::Launch::run).
@@ -90,7 +90,7 @@ impl Session {
         self.stepping.groups()
     }
 
-    /// Returns the group that executes the next instruction, or `None` at the end.
+    /// Returns the group that executes the next instruction of the launch, or `None` at the end of the launch.
     pub fn current(&self) -> Option<usize> {
         self.stepping.current()
     }
@@ -172,7 +172,8 @@ impl Session {
         self.stepping.memory(space, group, lane, address, count)
     }
 
-    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or none.
+    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or none
+    /// of them.
     ///
     /// # Errors
     /// [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
@@ -201,8 +202,8 @@ impl Session {
         Ok(Some(group))
     }
 
-    /// Executes instructions until `lane` is active in the next instruction of `group`. At least one of the executed
-    /// instructions is an instruction of `group`. Returns the group's next instruction, or `None` if the group ended.
+    /// Executes instructions until `lane` is active in the next instruction of `group`. The function executes at least
+    /// one instruction of `group`. Returns the group's next instruction, or `None` if the group ended.
     ///
     /// # Errors
     /// See [`Session::step`].
@@ -234,7 +235,7 @@ impl Session {
         Ok(Stop::Budget)
     }
 
-    /// Returns the state of the launch, for [`Session::restore`].
+    /// Returns a snapshot of the launch's state. [`Session::restore`] accepts the snapshot.
     pub fn snapshot(&self) -> Snapshot {
         self.stepping.snapshot()
     }

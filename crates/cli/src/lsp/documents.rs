@@ -17,13 +17,13 @@ pub(super) struct OpenText {
     pub(super) version: i32,
     /// The text in the form in which the client sent it.
     raw: String,
-    /// The text after each lone carriage return was replaced by a line feed, because a carriage return also ends a
-    /// line.
+    /// The text in which each carriage return without a line feed is replaced by a line feed. The reason for this
+    /// change is that a carriage return alone also ends a line.
     pub(super) text: String,
     pub(super) lines: LineStarts,
     /// Path of the text, if it is a file.
     path: Option<PathBuf>,
-    /// Whether the text is TOML or JSON, such as a launch file. Otherwise, it is a source.
+    /// Whether the text is TOML or JSON, such as a launch file. Any other text is a source.
     is_fields: bool,
     analysis: Option<Rc<Analysis>>,
     /// The files that the analysis read or tried to read.

@@ -1,7 +1,7 @@
 //! The state of a connection. It handles messages in order.
 //!
-//! The server publishes the diagnostics of a text only when no message waits, so that it analyses only the newest
-//! version of the text. If a waiting message changes the text of a request, the answer to the request is the error
+//! The server publishes the diagnostics of a text only when no message waits. So it analyses only the newest version of
+//! the text. If a waiting message changes the text to which a request refers, the answer to the request is the error
 //! ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
 
 use std::collections::VecDeque;
@@ -46,14 +46,14 @@ enum Phase {
 /// A connection.
 pub(super) struct Server {
     phase: Phase,
-    /// Whether `exit` followed `shutdown`.
+    /// Whether the client sent `shutdown` before `exit`.
     ended_well: bool,
     /// Target that the command line states.
     given: TargetHint,
     texts: OpenTexts,
 }
 
-/// The settings of a client. They are inside an object `reconverge` or at the top level of the message.
+/// The settings of a client. The settings are inside an object `reconverge` or at the top level of the message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ClientSettings {
@@ -242,7 +242,8 @@ impl Server {
         Ok(Vec::new())
     }
 
-    /// Applies the client's settings. They are inside an object `reconverge` or at the top level of the message.
+    /// Applies the client's settings. The settings are inside an object `reconverge` or at the top level of the
+    /// message.
     fn settings(&mut self, settings: Value) -> Result<(), String> {
         let own = settings.get("reconverge").cloned().unwrap_or(settings);
         if own.is_null() {
@@ -281,7 +282,7 @@ impl Server {
     }
 }
 
-/// The kinds of hints that are shown if the settings do not select any.
+/// The kinds of hints that are shown if the settings do not select any kinds.
 const SHOWN: [HintSort; 2] = [HintSort::Address, HintSort::Value];
 
 /// The kinds of hints, each with its name in settings.

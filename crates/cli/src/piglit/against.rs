@@ -1,8 +1,8 @@
 //! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
-//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. If a command is skipped on the
-//! emulated chip, it has no result to compare. A test with a warning counts as a pass, both in the list and on the
-//! emulated chip.
+//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. A command that is skipped on the
+//! emulated chip has no result that could be compared with the list. A test with a warning counts as a pass, both in
+//! the list and on the emulated chip.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(super) struct Agreement {
     pub(super) fails_there: Vec<Disagreement>,
 }
 
-/// A test that fails on only one of the two chips: on the emulated chip, or on the real chip of the list.
+/// A test that fails on only one of two chips: the emulated chip, and the real chip of the list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Disagreement {
     pub(super) test: String,
@@ -48,7 +48,8 @@ pub(super) struct Compared {
     #[serde(flatten)]
     pub(super) commands: Agreement,
     pub(super) subtests: Agreement,
-    /// Number of entries in the list whose test was not run, was skipped, or did not report the subtest of the entry.
+    /// Number of entries in the list that have no result. The test of such an entry was not run, was skipped, or did
+    /// not report the subtest of the entry.
     pub(super) not_run: usize,
     pub(super) not_run_tests: Vec<String>,
     /// Number of entries in the list whose test is not in the profile.

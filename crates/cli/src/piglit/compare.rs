@@ -1,8 +1,8 @@
 //! `reconverge piglit --compare A B`: compares two builds of Mesa on the same tests and chip.
 //!
-//! The command compares the surfaces after every draw, not only the pixels that a test probes. The draws of the two
-//! drivers are paired by their index, as long as both draws of a pair store into surfaces of the same shape. After the
-//! first pair with different shapes, only verdicts are compared.
+//! The command compares the surfaces after every draw, not only the pixels that a test probes. The command pairs the
+//! draws of the two drivers by their index. The pairing ends before the first pair whose two draws store into surfaces
+//! of different shapes. After that point, only verdicts are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -96,7 +96,8 @@ struct First {
     programs: [BTreeMap<String, String>; 2],
 }
 
-/// A pixel that differs. It has a position, and its bytes on each driver in hexadecimal digits.
+/// A pixel that differs. The fields are the position of the pixel, and the bytes of the pixel on each driver in
+/// hexadecimal digits.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Pixel {
     x: usize,
@@ -242,7 +243,7 @@ fn listed(folder: &Path) -> Result<Vec<Draw>> {
     lines.collect::<Result<_, _>>().with_context(|| crate::shown::path(&path))
 }
 
-/// Pairs draws by index. Finds the first pair whose contents differ.
+/// Pairs draws of two lists by index. Finds the first pair whose contents differ.
 fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     let alike = |(a, b): &(&Draw, &Draw)| {
         a.targets.iter().map(Surface::shape).eq(b.targets.iter().map(Surface::shape))

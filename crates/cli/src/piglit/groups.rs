@@ -1,9 +1,9 @@
 //! Runs all tests in one environment. A process runs several tests.
 //!
 //! Starting the process takes most of the time of a single test, so a process runs several tests. A verdict must not
-//! depend on state that earlier tests leave in the process. The verdict of a test in such a process therefore counts
-//! only in some cases; see [`Groups::decides`]. If the verdict does not count, the test runs again alone. The tests of
-//! the baseline are expected to fail, so they run alone from the start.
+//! depend on state that earlier tests leave in the process. The verdict of a test in a process with several tests
+//! therefore counts only in some cases; see [`Groups::decides`]. If the verdict does not count, the test runs again
+//! alone. The tests of the baseline are expected to fail, so they run alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,8 +49,8 @@ struct RunState {
 
 impl Groups<'_> {
     /// Runs all tests, unless Ctrl-C interrupts the run. If `list` contains the outcome of a test from an earlier run,
-    /// this outcome is used. A test that cannot run is skipped. Returns an outcome for each test that ended, and the
-    /// counts in the reports.
+    /// the function uses this outcome and does not run the test. A test that cannot run is skipped. Returns an outcome
+    /// for each test that ended, and the counts in the reports.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -89,13 +89,13 @@ impl Groups<'_> {
     /// Returns whether the verdict of a test counts, although other tests ran in the same process. `text` is the output
     /// of the test.
     ///
-    /// Whether a test of a profile is skipped depends only on the versions and extensions of OpenGL, which earlier
-    /// tests do not change. Piglit also accepts the verdict of a skipped test in its own groups. If the tests do not
-    /// come from a profile, a skipped test runs again alone.
+    /// A test of a profile is skipped only because of the versions and extensions of OpenGL, which earlier tests do not
+    /// change. Piglit also accepts the verdict of a skipped test in its own groups. If the tests do not come from a
+    /// profile, a skipped test runs again alone.
     ///
     /// If the chip executes shaders, only the verdict `Pass` counts. If the chip does not execute shaders, a test reads
-    /// the previous content of its memory. If the test runs alone, this content is zeros. In a group, it can be data of
-    /// an earlier test, so the verdict `Fail` counts only if the test observed zeros.
+    /// the previous content of its memory. If the test runs alone, this content is zeros. In a group, this content can
+    /// be data of an earlier test. So in a group, the verdict `Fail` counts only if the test observed zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
         if verdict == Status::Skip && self.runner.is_profile() {
             return true;
@@ -131,7 +131,8 @@ struct Ran {
     tests: usize,
     /// Indices of the tests that must run again alone.
     again: Vec<usize>,
-    /// Whether the counts in the process's report were added. If so, they also include the tests that run again.
+    /// Whether the counts in the process's report were added. If so, the added counts also include the tests that run
+    /// again.
     reported: bool,
 }
 
@@ -190,7 +191,7 @@ impl Job<'_> {
                     break;
                 }
             }
-            // If a process crashed, it may have reported incomplete counts.
+            // A process that crashed may have reported incomplete counts.
             if process.end()? == Exit::Done {
                 self.shared().reported.add(process.reported());
                 ran.reported = true;

@@ -1,5 +1,5 @@
-//! `results.csv` and `control.csv`. Their lines have the form `NAME,STATUS,SECONDS`. The line of a test is written when
-//! the test ends.
+//! The lists `results.csv` and `control.csv`. Lines of these lists have the form `NAME,STATUS,SECONDS`. The line of a
+//! test is written when the test ends.
 //!
 //! The lines of the subtests precede the line of their test. In the line of a subtest, the name is `TEST@SUBTEST`, and
 //! there are no seconds.
@@ -24,8 +24,8 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Opens a list. If `resume` is false, the list starts empty. `tests` contains the names of all tests, with which
-    /// the function distinguishes tests from subtests.
+    /// Opens a list. If `resume` is false, the list starts empty. `tests` contains the names of all tests. With these
+    /// names, the function distinguishes tests from subtests.
     pub(super) fn open(path: &Path, resume: bool, tests: &HashSet<String>) -> Result<List> {
         let before = if resume { earlier(&text_of(path)?, tests) } else { HashMap::new() };
         let mut options = OpenOptions::new();
@@ -37,8 +37,8 @@ impl List {
     /// Adds the outcome of a test.
     pub(super) fn add(&mut self, name: &str, outcome: &Outcome) -> Result<()> {
         if let Some(file) = &mut self.file {
-            // A single write writes the lines of a test and its subtests. If the run is killed, the list therefore
-            // contains all of these lines or none.
+            // One call writes all lines of a test and its subtests. If the run is killed, the list therefore contains
+            // all of these lines or none of them.
             file.write_all(lines(name, outcome).as_bytes())?;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! The outcome of a test, which is parsed from the output of the test's process. Also, the counts in the reports of the
-//! preloaded library.
+//! The outcome of a test, which is parsed from the output of the test's process. The module also defines the counts in
+//! the reports of the preloaded library.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) enum Exit {
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// The reason for a failure. The text is empty for other statuses.
+    /// The reason for a failure. For any status that is not a failure, the text is empty.
     pub(super) why: String,
     /// The reported status of each subtest, with its name.
     pub(super) subtests: Vec<(String, Status)>,
@@ -54,8 +54,8 @@ impl Outcome {
     /// Returns the outcome of a profile's command, by the rules of deqp-runner.
     ///
     /// If the process exits with status 0 or 1, the first result in the text is the status of the command. Subtests
-    /// count if they precede this result. The status of the command does not depend on its subtests. If the text
-    /// reports the same subtest name twice, the subtest fails.
+    /// count if they precede this result in the text. The status of the command does not depend on its subtests. If the
+    /// text reports the same subtest name twice, the subtest fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;
@@ -175,7 +175,8 @@ fn status(word: &str) -> Status {
     }
 }
 
-/// Returns the reason for a failure. This is the chip's message or, if there is none, the first message of the test.
+/// Returns the reason for a failure. This is the chip's message. If the chip has no message, it is the first message of
+/// the test.
 fn why(text: &str, end: Exit) -> String {
     if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
         return line.to_owned();

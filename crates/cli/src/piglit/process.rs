@@ -154,10 +154,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Waits for the verdict of a test. The tests of a process must be passed to this function in their order. Returns
-    /// the outcome and the output. Returns `None` if the process ended without a verdict or exceeded the timeout. The
-    /// verdict of the last test counts only if the process also exits normally. A test of a profile may skip by ending
-    /// the process.
+    /// Waits for the verdict of a test. The caller must pass the tests of a process to this function in the order in
+    /// which they run. Returns the outcome and the output. Returns `None` if the process ended without a verdict or
+    /// exceeded the timeout. The verdict of the last test counts only if the process also exits normally. A test of a
+    /// profile may skip by ending the process.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);

@@ -2,8 +2,9 @@
 //!
 //! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. If the test
 //! may run concurrently with other tests, `-fbo` also follows the arguments, because the windows of other tests would
-//! disturb the test. The commands of parser tests do not have these options. If a test cannot run, it has a reason, as
-//! in piglit's `framework/test`: its program is missing, or the test requires another window system.
+//! disturb the test. The commands of parser tests do not have these options. If a test cannot run, the reason is stored
+//! with the test, as in piglit's `framework/test`. The reason is that the program of the test is missing, or that the
+//! test requires another window system.
 //!
 //! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
 //! the `multi_shader` by its tests. These tests are then divided among processes like all shader tests.
@@ -225,7 +226,7 @@ impl Reading<'_> {
 }
 
 /// Returns a text that identifies the OpenGL and GLSL versions that a shader test needs. A process has one context, so
-/// only tests with equal needs share a process. If a test fails in a context of its own version, it could pass in a
+/// only tests with equal needs share a process. A test that fails in a context of its own version could pass in a
 /// context of a later version.
 fn needs(program: &str, node: &Node<'_, '_>) -> String {
     let needs = ["api", "api_version", "shader_version"].map(|name| option(node, name).unwrap_or_default());
@@ -278,8 +279,8 @@ mod unit {
         words.collect::<Vec<_>>().join("|")
     }
 
-    /// Source: deqp-runner, `parse_piglit.rs`. That file defines the options of each type of test, and which arguments
-    /// are files in piglit's folder.
+    /// Source: deqp-runner, `parse_piglit.rs`. That file defines the options of each type of test. It also defines
+    /// which arguments are files in piglit's folder.
     #[test]
     fn each_type_of_test_makes_its_command() {
         let gl = |value, concurrent| command("gl", &[("command", value), ("run_concurrent", concurrent)]);

@@ -29,8 +29,8 @@ use crate::{check, files, interrupt};
 /// Maximum number of failures that are shown.
 const SHOWN: usize = 20;
 
-/// Maximum number of differences from the results of a real chip that are shown. The maximum applies to each of the two
-/// directions separately.
+/// Maximum number of differences from the results of a real chip that the report shows. The maximum applies separately
+/// to the tests that fail only on the emulated chip and to the tests that fail only on the real chip.
 const SHOWN_DIFFERENT: usize = 500;
 
 /// Minimum duration, in seconds, from which a test counts as slow.
@@ -86,7 +86,7 @@ struct Answered<'a> {
     /// Tests that pass although the baseline lists them as failures.
     fixed: Vec<&'a str>,
     unknown: BTreeMap<String, u64>,
-    /// Number of tests that did not run, or whose control did not run, because of Ctrl-C.
+    /// Number of tests that did not run because of Ctrl-C, or whose control did not run because of Ctrl-C.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     seconds: f64,
@@ -179,7 +179,8 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         false => vec![None; tests.len()],
     };
     progress.finish_and_clear();
-    // After Ctrl-C, some tests have not run. The control runs last, so more tests may have run without a control.
+    // After Ctrl-C, some tests have not run. All controls run after the tests, so a test may have run although its
+    // control has not run.
     let last = if has_control { &undrawn } else { &outcomes };
     let not_run = last.iter().filter(|outcome| outcome.is_none()).count();
     let ran = tests.into_iter().zip(outcomes).zip(undrawn);

@@ -28,7 +28,7 @@ pub(super) struct ReplayAnswer {
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
     /// Number of draws whose pictures were compared. These are the draws of the first frame that differs. If the trace
-    /// does not have frames, they are all draws of the trace.
+    /// does not have frames, all draws of the trace are compared.
     pub(super) draws: u64,
     /// Number of draws after which the pictures differ.
     pub(super) draws_differ: u64,

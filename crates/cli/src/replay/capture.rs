@@ -2,7 +2,7 @@
 //!
 //! A driver also draws for its own purposes, so the numbers of the chip's draws differ from the numbers of the draws in
 //! a trace. A first replay ends before the call and counts the chip's draws. A second replay includes the call and
-//! captures the draws after this count. The captured draws are those that the driver submits for the call.
+//! captures all draws after this number of draws. The captured draws are those that the driver submits for the call.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub(super) fn covering(draws: &[Draw], [x, y]: [usize; 2]) -> Result<Option<&Pat
     Ok(None)
 }
 
-/// Whether a fragment of a launch covers a pixel. The launch file lists x, y and 1 for each covered pixel
+/// Returns whether a fragment of a launch covers a pixel. The launch file lists x, y and 1 for each covered pixel
 /// (docs/launch-files.md).
 fn covers(file: &Path, [x, y]: [usize; 2]) -> Result<bool> {
     let text = fs::read_to_string(file)?;

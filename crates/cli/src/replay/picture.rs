@@ -1,9 +1,9 @@
 //! Pictures of a replay, and their comparison.
 //!
 //! docs/mesa.md, "Programs", states the rule. A pixel agrees if every channel is within a tolerance of the reference.
-//! Renderers round the positions of edges differently. If a pixel does not agree, it is *at an edge* if it is within
-//! the tolerance of one of the eight reference pixels around it. A pixel at an edge does not count as different.
-//! Pictures do not have alpha, and start with the top row.
+//! Renderers round the positions of edges differently. If a pixel does not agree, it is compared with the eight
+//! reference pixels around it. If the pixel is within the tolerance of one of these eight pixels, it is *at an edge*. A
+//! pixel at an edge does not count as different. Pictures do not have alpha, and start with the top row.
 
 use std::io::{self, BufRead, Read};
 
@@ -39,7 +39,7 @@ impl Picture {
         let (size, most) = (line(from)?, line(from)?);
         let numbers: Vec<usize> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         let &[width, height] = &numbers[..] else { return Err(not_a_picture(&size)) };
-        // The first line is `P` and the format: grey or colour, with bytes or floats.
+        // The first line consists of `P` and the format. The format is grey or colour, with bytes or floats.
         let (channels, bytes) = match (&*kind, &*most) {
             ("P5", "255") => (1, 1),
             ("P6", "255") => (3, 1),
@@ -83,7 +83,8 @@ impl Picture {
         self.pixels.as_chunks().0[y * self.width + x]
     }
 
-    /// Returns a picture of the absolute differences between two pictures of the same size, multiplied by 16.
+    /// Returns a picture of the absolute differences between two pictures of the same size. The differences are
+    /// multiplied by 16.
     pub(super) fn difference(&self, other: &Picture) -> Picture {
         let pairs = self.pixels.iter().zip(&other.pixels);
         let pixels = pairs.map(|(one, other)| one.abs_diff(*other).saturating_mul(16)).collect();

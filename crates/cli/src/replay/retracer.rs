@@ -3,7 +3,7 @@
 //!
 //! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. `eglretrace` also replays GLX
 //! traces, and writes pictures to standard output. Calls after the last required call are ignored instead of removed,
-//! so that the other calls keep their numbers. All calls run in one thread. At its end, `eglretrace` therefore calls
+//! so that all other calls keep their numbers. All calls run in one thread. At its end, `eglretrace` therefore calls
 //! `glFinish` for the current context, and the draws of every call reach the chip.
 
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ pub(super) struct ReplayedCalls<'a> {
     /// The set of calls after which pictures are taken, in apitrace's notation. If the value is `None`, no pictures are
     /// taken.
     pub(super) pictures: Option<&'a str>,
-    /// The number of the first ignored call. All later calls are also ignored.
+    /// The number of the first call that is ignored. All calls after this call are also ignored.
     pub(super) end: u64,
 }
 
@@ -108,7 +108,7 @@ impl Retracer {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // If the process has already ended because of another signal than this SIGKILL, that other signal is
+                // The process may have ended before this SIGKILL, because of a different signal. That signal is then
                 // the cause of the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {

@@ -26,8 +26,9 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// A picture counts as equal if at most one of this many pixels differs. Some edges pass so close to a pixel's centre
-/// that the two renderers round to different sides, and no neighbouring pixel has the other colour.
+/// A picture counts as equal if at most one in this many pixels differs. Some edges pass close to the centre of a
+/// pixel. The two renderers then round to different sides of the edge, so the pixel has different colours. In some of
+/// these cases, none of the neighbouring pixels has the colour that the second renderer draws.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
 const SHOWN: usize = 5;
@@ -126,8 +127,8 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
 }
 
 /// Returns a command that removes the failed calls from the trace. These calls failed to create a context when the
-/// trace was recorded. A program that tries several versions of OpenGL records such calls. If one of them fails again
-/// in a replay, apitrace ends.
+/// trace was recorded. A program that tries several versions of OpenGL makes such calls. If one of these calls fails
+/// again in a replay, apitrace ends.
 fn remedy(failed: &[TracedCall]) -> Option<String> {
     let first = failed.first()?;
     let starts = std::iter::once(0).chain(failed.iter().map(|call| call.number + 1));
@@ -292,7 +293,7 @@ impl Search<'_> {
         }
         progress.finish_and_clear();
         let messages = [chip.messages(), reference.messages()];
-        // Dropping these values ends the replays. If a replay is ended early, it has not written its final report.
+        // Dropping these values ends the replays. A replay that is ended early has not written its final report.
         drop((chip, reference));
         self.reported(&mut report, &messages, found)?;
         if pass.is_cut {

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
-/// Text in the name of an interface. If the name contains this text, apitrace's OpenGL retracers can replay the trace.
+/// If the name of an interface contains this text, apitrace's OpenGL retracers can replay the trace.
 const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.
@@ -95,15 +95,15 @@ impl TraceFile {
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Whether a call draws into a window instead of a framebuffer object. The answer depends on the last call before
-    /// this call that binds a framebuffer.
+    /// Returns whether a call draws into a window instead of a framebuffer object. To find out, the function looks for
+    /// the last call before this call that binds a framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the file is incomplete, apitrace reads it
-/// up to its end and prints a warning, which is also returned.
+/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the file is incomplete, apitrace reads the
+/// file up to its end and prints a warning. The function also returns this warning.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();

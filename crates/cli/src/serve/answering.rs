@@ -19,7 +19,7 @@ use crate::args::Answer;
 const RUNS: usize = 16;
 
 /// Maximum number of text requests (such as requests for diagnostics) at the same time. Text requests have a separate
-/// limit, so that an editor receives its messages while programs run.
+/// limit, so that the server answers the editor's requests while programs run.
 const QUESTIONS: usize = 16;
 
 /// Time limit of a text request.
@@ -98,7 +98,7 @@ impl Answering {
         thread::spawn(move || {
             let mut reply = Vec::new();
             let _ = output.read_to_end(&mut reply);
-            // After the time limit, the receiver no longer exists, so sending fails.
+            // If the time limit has been reached, the receiver no longer exists, and sending fails.
             let _ = sender.send(reply);
         });
         // Writing fails if the process has been stopped.
@@ -149,8 +149,8 @@ fn limits() -> String {
     all.join(",")
 }
 
-/// Writes a request as one line. In JSON, ends of lines occur only between tokens and not in strings, so the function
-/// can replace them.
+/// Writes a request as one line. In JSON, ends of lines occur only between tokens and not in strings. So the function
+/// can replace the ends of lines in the request.
 fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     let line: Vec<u8> =
         request.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();

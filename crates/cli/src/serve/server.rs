@@ -145,8 +145,9 @@ impl Serving {
     }
 
     fn answer(&self, name: &str, request: &PageRequest, stream: &TcpStream) -> Reply {
-        // Before a browser sends this media type for a page of another origin, it asks the server for permission (CORS
-        // preflight). The server does not answer that question, so the browser does not send the request.
+        // If a page of another origin makes a browser send this media type, the browser first asks the server for
+        // permission (CORS preflight). The server does not answer that question, so the browser does not send the
+        // request.
         if request.media.as_deref() != Some("application/json") {
             return Reply::refused(415, "expected a request of type application/json\n");
         }
@@ -175,8 +176,9 @@ fn is_closed(stream: &TcpStream) -> bool {
 
 /// Returns the reason to refuse a request. Returns `None` if the request can come from this server's page.
 ///
-/// Another site can make its host name refer to this machine (DNS rebinding). The requests of its page then have that
-/// host name in `Host`. The server therefore rejects requests whose `Host` is neither `localhost` nor an address.
+/// Another site can make its host name refer to this machine (DNS rebinding). The requests of that site's page then
+/// have that host name in `Host`. The server therefore rejects requests whose `Host` is neither `localhost` nor an
+/// address.
 fn foreign(request: &PageRequest) -> Option<&'static str> {
     let Some(host) = request.host.as_deref() else { return Some("missing Host in a request") };
     if !is_address(host) {

@@ -60,7 +60,7 @@ impl Drawn<'_> {
     /// browsers write to `folder`. If `goes_on` returns `false`, the function returns early.
     ///
     /// # Errors
-    /// The browser cannot be started, or its renderer is not the expected one.
+    /// The browser cannot be started, or it uses a renderer that is not the expected renderer.
     pub(super) fn run(
         &self,
         args: &Webgl,
@@ -149,7 +149,7 @@ fn done(queue: &Queue) -> usize {
     queue.verdicts.iter().flatten().count()
 }
 
-/// A running browser. When the value is dropped, the browser is ended.
+/// A running browser. Dropping the value ends the browser.
 struct Browser {
     child: Child,
     log: std::path::PathBuf,

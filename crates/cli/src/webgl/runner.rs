@@ -27,8 +27,8 @@ use crate::{files, interrupt};
 const SHOWN: usize = 5;
 
 /// Options of the browser on R500 chips, which do not have vertex texture units. Chromium paints pages with programs
-/// that ANGLE cannot link on these chips, so the page would stay empty. With this option, Chromium paints pages without
-/// the chip.
+/// that ANGLE cannot link on these chips, so the page would stay empty. With this option, Chromium does not use the
+/// chip to paint pages.
 const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
 /// The output of `--json`.

@@ -71,7 +71,7 @@ struct Sent {
     assertions: Vec<Assertion>,
 }
 
-/// A running server. When the value is dropped, the server is stopped.
+/// A running server. Dropping the value stops the server.
 pub(super) struct Server {
     pub(super) port: u16,
     queue: Arc<Mutex<Queue>>,
@@ -119,7 +119,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // The thread waits for a connection. This connection ends its wait.
+        // The server's thread waits for a connection. This new connection ends the wait of the thread.
         let woken = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(accepts) = self.accepts.take().filter(|_| woken.is_ok()) {
             let _ = accepts.join();
@@ -164,7 +164,7 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // If the server has already ended the file, a verdict of the page is ignored.
+                // If the server has already ended the file, it ignores a verdict that the page sends for the file.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
                 let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
@@ -190,7 +190,7 @@ impl Answers {
         };
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         let length = bytes.len();
-        // Video players request parts of files.
+        // Video players request only parts of files.
         match request.range.as_deref().and_then(|range| range_of(range, length)) {
             Some((first, end)) => {
                 let part = bytes[first..end].to_vec();

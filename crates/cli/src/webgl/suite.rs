@@ -1,8 +1,8 @@
 //! The files of the suite. `00_test_list.txt` lists files and other lists.
 //!
 //! A line in a list names a file or another list, relative to the folder of the list. `--min-version V` and
-//! `--max-version V` before the name limit the versions of WebGL. If a line that names a list has such limits, they
-//! also apply to the entries of the named list. `js/webgl-test-harness.js` in the suite describes the format.
+//! `--max-version V` before the name limit the versions of WebGL. If a line names a list and has such limits, the
+//! limits also apply to the entries of the named list. `js/webgl-test-harness.js` in the suite describes the format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::Webgl;
 /// The top-level list.
 const LIST: &str = "00_test_list.txt";
 
-/// Maximum nesting of lists. In the suite, lists are nested six deep.
+/// Maximum nesting of lists. In the suite, lists are nested six levels deep.
 const DEPTH: usize = 32;
 
 /// A version of WebGL as numbers.

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 reconverge_isa::choices! {
-    /// How the run of a file ended.
+    /// The way in which the run of a file ended.
     #[derive(PartialOrd, Ord)]
     pub(super) enum FileEnd {
         /// The file reported its end.
         Done = "done",
         /// The file exceeded the timeout.
         Timeout = "timeout",
-        /// The browser crashed, or the server ended it.
+        /// The browser crashed, or the server ended the browser.
         Crash = "crash",
     }
 }
@@ -60,8 +60,8 @@ impl FileVerdict {
         assertions + u64::from(self.end != FileEnd::Done)
     }
 
-    /// Returns the failures that the control does not have. If a failure occurs more often than in the control, its
-    /// count is the difference between the two counts.
+    /// Returns the failures that the control does not have. If a failure occurs more often on the chip than in the
+    /// control, its count is the difference between the two counts.
     pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
         let there: HashMap<&str, u64> =
             control.failing().map(|failures| (failures.text, failures.count)).collect();

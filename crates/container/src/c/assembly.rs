@@ -15,8 +15,8 @@ const DIRECTIVES: [(&str, usize); 8] = [
     (".byte", 1),
 ];
 
-/// Returns the bytes of all data directives in a text, or `None` if the text has no data directive. The function stops
-/// at an invalid number, and also returns this number.
+/// Returns the bytes of all data directives in a text, or `None` if the text has no data directive. At an invalid
+/// number, the function stops and returns the bytes up to there, together with the invalid number.
 pub(super) fn data(text: &[u8]) -> Option<(Vec<u8>, Option<String>)> {
     let text = str::from_utf8(text).ok()?;
     let mut bytes = Vec::new();

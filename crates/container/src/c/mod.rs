@@ -3,14 +3,14 @@
 //!
 //! Only arrays and strings are read. [`preprocess`] evaluates `#if` groups and replaces macros. An element is an
 //! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). If an array has
-//! another kind of element, such as an unknown macro, the array is skipped, and a note names it.
+//! any other kind of element, such as an unknown macro, the reader skips the array, and a note names the array.
 //!
 //! The format of each array and string is detected from its bytes, like the format of a file. The header of a known
 //! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
-//! numbers in braces inside the initialiser of a structure is also read as an array. Its numbers are bytes if they have
-//! a mark, otherwise 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian, unless the mark has the
-//! other byte order or [`Hints::endian`] states it. An array of `long` is rejected, because the size of this type
-//! differs between hosts.
+//! numbers in braces inside the initialiser of a structure is also read as an array. If such a list has a mark, its
+//! numbers are bytes; otherwise, they are 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian,
+//! unless the mark is in big-endian order or [`Hints::endian`] states big endian. An array of `long` is rejected,
+//! because the size of this type differs between hosts.
 
 mod assembly;
 mod preprocess;
@@ -37,13 +37,13 @@ use crate::{Endian, Error, Format, Hints, load_as, magic, merge, recognise_marke
 /// Maximum nesting of braces inside an array's braces.
 const DEEPEST: usize = 8;
 
-/// Maximum number of tokens in an element, and maximum number of words in a declaration.
+/// Maximum number of tokens in an element. It is also the maximum number of words in a declaration.
 const MOST_TOKENS: usize = 1000;
 
 /// If a number of a list is at least this value, the list contains code and not a table.
 const LEAST_WORD: u64 = 1 << 16;
 
-/// A character that is not part of C. It marks omitted lines of a text.
+/// A character that is not part of C. It stands for lines that a text omits.
 pub(crate) const GAP: &str = "@";
 
 /// Returns whether a text is certainly a C source: it declares an integer array or a structure with contents.
@@ -72,8 +72,8 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Returns whether a text could be a C source. This applies if the text has no other format and contains braces, and
-/// also brackets, strings, statements or preprocessor lines.
+/// Returns whether a text could be a C source. This is the case if the text has no other format and contains braces,
+/// and also contains brackets, strings, statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
         || text.lines().any(|line| line.starts_with("#include"))
@@ -81,9 +81,9 @@ pub(crate) fn looks_like(text: &str) -> bool {
 
 /// Reads all arrays and strings of a source.
 ///
-/// A program of raw words has the name of its array. If several arrays have the same name, the line number of each
-/// array follows the name. Arrays that cannot be read are skipped with a note. The same applies to arrays that contain
-/// neither a known container nor whole words.
+/// The name of a program of raw words is the name of its array. If several arrays have the same name, the line number
+/// of each array follows the name. Arrays that cannot be read are skipped with a note. Arrays that contain neither a
+/// known container nor whole words are also skipped with a note.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let mut reader = Reader {
         text,
@@ -107,7 +107,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     tell_apart(&mut image, text, &raw);
     let notes = tokens.into_notes();
     unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
-        // The omitted group is the likely reason why the array is missing.
+        // The array is probably in the omitted group, so the note about this group is shown with the error.
         Some(note) if matches!(error, Error::Missing { .. }) => {
             Error::missing("an array with machine code", note.clone())
         }
@@ -127,7 +127,8 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, a value of `uses` is the number for the next array that has this name and starts on the same line.
+    // From here on, each value of `uses` is a number that the code appends to the name of an array. The code uses this
+    // number for the next array that has the same name and starts on the same line.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -155,7 +156,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
 
 /// An error, and whether the reader can continue after it.
 enum Failure {
-    /// Only this array is invalid. The reader has already skipped the array.
+    /// Only this array is invalid. The reader has already skipped the array, so it can continue.
     Array(Error),
     /// The rest of the text cannot be read.
     Text(Error),
@@ -195,7 +196,7 @@ impl Array<'_> {
 struct Fields<'a> {
     values: Vec<u64>,
     places: Vec<Range<usize>>,
-    /// Whether strings or nested braces also occur.
+    /// Whether strings or nested braces occur between the numbers.
     is_mixed: bool,
     /// The first element that is not an integer constant.
     wrong: Option<Error>,
@@ -222,11 +223,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<(), Error> {
-        // Words since the end of the last statement. They are the type and the name of the current declaration.
+        // Words since the end of the last statement. These words are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap. It is stored if a number that may be an element follows the gap and no brace has been read
-        // since the gap.
+        // The last gap that was read. The gap is stored if a number that may be an element follows the gap, and no
+        // brace is between the gap and this number.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -302,7 +303,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, they are read as a
-    /// file of that format. If `raw` contains the offset of an array's name, contents without a mark are raw words.
+    /// file of that format. If the contents have no mark and `raw` contains the offset of an array's name, the contents
+    /// are raw words.
     fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
         let mut bytes = Vec::new();
         let mut result = push_string(self.text, &first, &mut bytes);
@@ -422,7 +424,7 @@ impl<'a> Reader<'a> {
         let mut depth = 1;
         // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` directly after the
         // brackets. In a compound literal, `(const u32[]){ … }`, the initialiser starts with the `{` after the closing
-        // parenthesis, and the array gets the name of its type.
+        // parenthesis. The name of the array is then the name of its type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -508,9 +510,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the initialiser of a structure or of an array of structures, starting after its opening brace. Each list
-    /// of numbers in separate braces is added as an array. If the string before the list in the structure is a single
-    /// word, this word is the name of the array. Otherwise, the name of the variable is the name of the array. Returns
-    /// whether any array was added.
+    /// of numbers in separate braces is added as an array. If the string that precedes the list in the structure is a
+    /// single word, this word is the name of the array. Otherwise, the name of the variable is the name of the array.
+    /// Returns whether the function has added any array.
     fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
         let mut open = vec![Fields::default()];
         let mut element: Vec<Token<'a>> = Vec::new();
@@ -572,7 +574,7 @@ impl<'a> Reader<'a> {
         Ok(added)
     }
 
-    /// Adds a list of numbers in a structure, if it can contain machine code.
+    /// Adds a list of numbers in a structure as an array, if the list can contain machine code.
     fn add_list(&mut self, fields: Fields<'a>, name: &'a str, name_at: usize) -> bool {
         let Fields { values, places, is_mixed, wrong, .. } = fields;
         let most = values.iter().max().copied().unwrap_or(0);
@@ -670,7 +672,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the value of an element, truncated to its width, and its position.
+    /// Reads an element. Returns the value of the element, truncated to the width of the element, and the position of
+    /// the element.
     fn element(
         &mut self,
         tokens: &[Token<'a>],

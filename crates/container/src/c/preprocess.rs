@@ -1,7 +1,7 @@
 //! The parts of the C preprocessor that sources with binaries need: conditional groups and macros.
 //!
-//! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Notes name
-//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
+//! A name is undefined if neither the file nor [`Hints::defines`](crate::Hints) defines it, as in C. Notes name the
+//! omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
 //! because they could add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
@@ -50,8 +50,8 @@ pub(super) struct Tokens<'a> {
     conditions: Vec<OpenIf>,
     /// Expanded tokens that are returned before the next token of the lexer.
     pending: VecDeque<Token<'a>>,
-    /// Whether an initialiser is being read. Groups and directives in an initialiser cannot be skipped without changing
-    /// its elements.
+    /// Whether the code is reading an initialiser. Groups and directives in an initialiser cannot be skipped without
+    /// changing the elements of the initialiser.
     pub(super) inside: bool,
     /// Number of tokens to which macros may still expand.
     room: Cell<usize>,
@@ -60,7 +60,8 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Starts at the beginning of a source. `defines` contains `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    /// Returns the tokens from the start of a source on. Each item of `defines` has the form `NAME`, `NAME=VALUE` or
+    /// `NAME(x)=VALUE`.
     pub(super) fn new(text: &'a str, defines: &'a [String]) -> Result<Self, Error> {
         let mut macros = HashMap::new();
         for define in defines {
@@ -141,7 +142,7 @@ impl<'a> Tokens<'a> {
                 }
             }
             "elif" | "elifdef" | "elifndef" | "else" => {
-                // A group before this directive was read, so the groups after it are skipped.
+                // The reader has read a group before this directive, so it skips the groups after the directive.
                 self.check_open(token, name)?;
                 self.skip(token, &[])?;
             }
@@ -175,8 +176,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Skips the groups after a directive. The function stops at the first group that is read, or at the end of the
-    /// `#if`.
+    /// Skips the groups after a directive. The function stops at the first group that must be read, or at the end of
+    /// the `#if`.
     fn skip(&mut self, mut from: Token<'a>, undefined: &[&'a str]) -> Result<(), Error> {
         let mut undefined = undefined.to_vec();
         let mut depth = 0;
@@ -292,7 +293,7 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Inserts the expansion of a macro use before the other tokens.
+    /// Inserts the expansion of a macro use before the tokens that have not been read yet.
     fn expand(&mut self, name: Token<'a>) -> Result<(), Error> {
         let mut used = vec![name];
         if self.macros.get(name.text).is_some_and(|found| found.parameters.is_some()) {

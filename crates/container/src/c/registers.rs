@@ -1,9 +1,9 @@
 //! Arrays of register values next to programs. Tools for the Wii U write such arrays: `u32 ps_regs[] = { … };` next to
 //! `u32 ps_program[] = { … };`.
 //!
-//! An array whose name ends in `Regs` or `Registers` contains the registers of a GX2 structure, in order, or packets
-//! that set registers. These registers are the state of the program whose name starts with the same text as the name of
-//! the array. The array is not read as code.
+//! An array whose name ends in `Regs` or `Registers` contains either packets that set registers, or the registers of a
+//! GX2 structure in the order of the structure. These registers are the state of the program whose name starts with the
+//! same text as the name of the array. The array is not read as code.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::Stage;
@@ -27,11 +27,12 @@ const ENDINGS: [&str; 4] = ["registers", "register", "regs", "reg"];
 /// Suffixes of the names of programs.
 const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary", "bytes", "prog"];
 
-/// Returns the common part of the names of a program and its register array, if `name` is the name of a register array.
+/// If `name` is the name of a register array, returns the part that this name has in common with the name of its
+/// program.
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
-    // In `vsRegs` and `vs_regs`, the suffix is a separate word, but in `segregs` it is not.
+    // In `vsRegs` and `vs_regs`, the suffix is a separate word. In `segregs`, the suffix is not a separate word.
     let word = name[found.len()..].starts_with(|c: char| c.is_ascii_uppercase())
         || found.ends_with('_')
         || found.is_empty();
@@ -97,8 +98,8 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // If the name of an array has no common part with the name of a program, the array belongs to the program
-        // before it. If no program precedes the array, it belongs to the program after it.
+        // If the name of an array has no common part with the name of any program, the array belongs to the program
+        // before the array. If no program precedes the array, the array belongs to the program after it.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()

@@ -136,7 +136,7 @@ fn comment_len(text: &str) -> usize {
 }
 
 /// Returns the length of a preprocessor line. If a comment in the line extends over several lines, the length includes
-/// these lines.
+/// all lines of the comment.
 fn directive_len(text: &str) -> usize {
     let mut lexer = Lexer { text, at: 1, fresh: false };
     loop {
@@ -183,7 +183,7 @@ fn literal_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
-            // After a backslash, an end of line of two characters counts as one character.
+            // After a backslash, an end of line that consists of two characters counts as one character.
             '\r' if escaped && text[at..].starts_with("\r\n") => {}
             _ if escaped => escaped = false,
             '\n' => return at,

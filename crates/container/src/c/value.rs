@@ -11,9 +11,9 @@ const DEEPEST: usize = 16;
 pub(super) enum Names {
     /// Names have the value 0, and numbers have 64 bits, as in a condition of the preprocessor.
     AreZero,
-    /// Names are errors. Exceptions are functions whose result is known for a host with this byte order.
+    /// Names are errors, except for functions whose result is known for a host with this byte order.
     AreFunctions {
-        /// The host has the most significant byte first.
+        /// Whether the host has the most significant byte first.
         big_endian: bool,
     },
 }
@@ -261,7 +261,7 @@ impl Value {
         let value = integer(text)?;
         let suffix = text.trim_start_matches(|c: char| !matches!(c, 'u' | 'U' | 'l' | 'L'));
         let bits = if suffix.contains(['l', 'L']) || value > u64::from(u32::MAX) { 64 } else { 32 };
-        // A value that does not fit into the signed type has the unsigned type.
+        // If a value does not fit into the signed type, its type is the unsigned type.
         let unsigned = suffix.contains(['u', 'U']) || value >> (bits - 1) != 0;
         Some(Value { value: i128::from(value), bits, unsigned })
     }
@@ -339,8 +339,8 @@ pub(super) struct Integer {
     pub(super) unsigned: bool,
 }
 
-/// Returns the type that `words` spell. Returns `None` if it is not an integer type, or if the size of the type differs
-/// between hosts.
+/// Returns the type that `words` spell. Returns `None` if the words do not spell an integer type, or if the size of the
+/// type differs between hosts.
 pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     #[rustfmt::skip]
     const NAMES: [(usize, &[&str], &[&str]); 4] = [

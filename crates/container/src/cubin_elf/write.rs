@@ -34,7 +34,7 @@ struct Part {
     kind: u32,
     flags: u64,
     info: u32,
-    /// Whether the section refers to the symbol table.
+    /// Whether the section's link field refers to the symbol table.
     linked: bool,
     data: Vec<u8>,
     /// Size of the section in bytes, if it differs from the size of the data.
@@ -59,9 +59,9 @@ struct Symbol {
 
 /// Writes an ELF cubin: a 64-bit file if `wide`, otherwise a 32-bit file.
 ///
-/// The image must have one module. All blocks of a constant bank become one section. The returned notes report how the
-/// image that `load` returns differs from this image: blocks are merged, and data that does not affect results is
-/// omitted if the format cannot represent it.
+/// The image must have one module. All blocks of a constant bank become one section. If [`load`] reads the written
+/// file, the loaded image may differ from this image. The returned notes report the differences. Blocks are merged.
+/// Data that does not affect results is omitted if the format cannot represent this data.
 ///
 /// # Errors
 /// Returns an error that names the first item that the format cannot represent.
@@ -140,7 +140,7 @@ struct File {
 /// The contents of a constant bank as one section.
 struct Bank {
     bytes: Vec<u8>,
-    /// Number of bytes up to the end of the last variable or slot, with or without contents.
+    /// Number of bytes up to the end of the last variable or slot, whether or not it has contents.
     size: u64,
 }
 
@@ -436,7 +436,7 @@ impl File {
                 let bytes = there.get(at as usize..at as usize + 4);
                 bytes.map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
             };
-            // As in files of nvcc, the word to be relocated contains the addend.
+            // The addend is stored in the word that the relocation changes, as in files of nvcc.
             let explicit = slots.iter().any(|(slot, _)| word(slot.offset) != slot.addend);
             let records = slots.iter().map(|(slot, symbol)| Rel {
                 r_offset: slot.offset.into(),

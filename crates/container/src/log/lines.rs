@@ -24,7 +24,7 @@ impl<'a> LogLine<'a> {
             .map(move |token| (self.at + token.as_ptr() as usize - start, token))
     }
 
-    /// Returns the line without the prefix before `rest`.
+    /// Returns the line without the text before `rest`.
     fn cut(self, rest: &'a str) -> LogLine<'a> {
         LogLine { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
     }
@@ -67,13 +67,13 @@ const VERTEX: &str = "Final vertex program code:";
 const BINARY: &str = "program binary (";
 const LATER_BINARY: &str = "shader binary code (";
 
-/// First word of an r300 instruction. A dump without a header starts with it.
+/// First word of an r300 instruction. A dump without a header starts with this text.
 pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// A log with shaders contains at least one of these texts. Each text is the header of a dump, or the first text of a
-/// dump without a header.
+/// A log with shaders contains at least one of these texts. Each text is the header of a dump, or the text with which a
+/// dump without a header begins.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
@@ -113,8 +113,8 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // Some program types have different numbers in different versions of Mesa. These types are tessellation programs.
-    // The numbers of the types that the emulated chips have are the same in all versions.
+    // Tessellation programs have different numbers in different versions of Mesa. All types that the emulated chips
+    // have keep the same number in all versions.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {
@@ -180,7 +180,7 @@ pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.
     at: usize,
-    /// The next line, if it was already read.
+    /// The line that [`LogLines::next`] returns next, if this line was already read.
     next: Option<LogLine<'a>>,
     /// Text that precedes the header of the current dump.
     prefix: &'a str,

@@ -1,12 +1,13 @@
 //! Logs of drivers and compilers, with any number of shaders between other lines.
 //!
 //! Each dump begins with a header. The end of a dump depends on its format: the dump ends after the stated number of
-//! words, after its last line, or at an end mark. [`lines`] finds the headers. For each source of dumps, a module reads
-//! them. Lines between dumps are ignored, unless they state the program type of the next dump. Lines of a log may start
-//! with times or program names, and may contain escape sequences and arbitrary bytes.
+//! words, after its last line, or at an end mark. [`lines`] finds the headers. There is one module per source of dumps,
+//! which reads the dumps of this source. Lines between dumps are ignored, unless they state the program type of the
+//! next dump. Lines of a log may start with times or program names, and may contain escape sequences and arbitrary
+//! bytes.
 //!
 //! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, the dump
-//! is skipped, and a note names it. If all dumps of a log are skipped, this is an error.
+//! is skipped, and a note names the dump. If all dumps of a log are skipped, the result is an error.
 
 mod found;
 mod lines;
@@ -39,7 +40,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
         return false;
     }
     let text = String::from_utf8_lossy(bytes);
-    // A C source may quote dumps in comments.
+    // A C source may quote dumps in its comments. Such dumps are ignored.
     let is_source = declares_array(&text);
     let text = plain(&text);
     let mut lines = LogLines::new(&text);
@@ -200,8 +201,9 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     Ok(shaders)
 }
 
-/// Returns the program type of an r600 dump. A vertex program without a source in the log copies the output of the
-/// preceding geometry program. For such a program, Mesa prints the type `VS` or no type. (Mesa `r600_shader.c`)
+/// Returns the program type of an r600 dump. If the log contains no source for a vertex program, this program copies
+/// the output of the preceding geometry program. For such a program, Mesa prints the type `VS` or no type. (Mesa
+/// `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
     match (stated, own, last) {
@@ -231,7 +233,7 @@ fn target_of(found: &mut LoggedShader, target: &str) {
     }
 }
 
-/// Rejects the classes after R700.
+/// Rejects shaders for chips of the classes after R700.
 fn settle_class(found: &mut LoggedShader) {
     let class = match found.class {
         Some('E') => "EVERGREEN".to_owned(),
@@ -242,7 +244,7 @@ fn settle_class(found: &mut LoggedShader) {
     found.foreign.get_or_insert(class);
 }
 
-/// Returns the chip of each class, if the log names a chip of the class.
+/// For each class, returns the chip that the log names, if the log names a chip of this class.
 fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     let mut chips: HashMap<char, Option<String>> = HashMap::new();
     for (class, chip) in shaders.iter().filter_map(|found| Some((found.class?, found.chip.as_ref()?))) {

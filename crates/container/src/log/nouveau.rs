@@ -35,7 +35,7 @@ pub(super) fn read<'a>(
                     found.words.push(word);
                     found.places.push(Some(place..place + 8));
                 }
-                // Other output may follow the words on the line.
+                // On the line, text that is not part of the dump may follow the words.
                 None if !is_number(token) => break,
                 _ => {
                     let expected = "up to eight words of eight hexadecimal digits, and no more in all than the header states";

@@ -45,7 +45,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
     while let Some(line) = lines.of_dump() {
         let name = NAMES.iter().find_map(|(name, index)| Some((*index, line.text.find(name)? + name.len())));
         let Some((index, after)) = name else {
-            // The text of the next program begins here.
+            // At this line, the text of the following program begins.
             if line.text.contains("r300: Initial ") || stage_of(line.text).is_some() {
                 lines.back(line);
                 break;
@@ -186,8 +186,8 @@ fn flow_operation(found: &mut LoggedShader, line: LogLine<'_>, operation: usize)
     Ok(true)
 }
 
-/// Returns the word after the first `0x` that follows byte `from` of a line, and the offset of the word's digits. `end`
-/// lists the characters that may follow the word.
+/// Searches a line, from byte `from` on, for `0x`. Returns the word that follows this `0x`, and the offset of the
+/// word's digits. `end` lists the characters that may follow the word.
 fn number(line: LogLine<'_>, from: usize, end: &str) -> Result<(usize, u32), Error> {
     let rest = &line.text[from..];
     let digits = rest.split_once("0x").map(|(_, rest)| {

@@ -8,8 +8,8 @@
 //! 0002 C0008000 94200688  EXPORT_DONE …                   0002  c0008000 94200688 EXPORT_DONE …
 //! --------------------------------------                  ===== SHADER_END ============================
 //! ```
-//! (Mesa `r600_asm.c`, `sb_bc_dump.cpp`.) Two kinds of words are not printed and are 0: the fourth word of a fetch
-//! instruction, and the word after an odd number of literals.
+//! (Mesa `r600_asm.c`, `sb_bc_dump.cpp`.) Mesa does not print two kinds of words, which are 0: the fourth word of a
+//! fetch instruction, and the word after an odd number of literals.
 
 use std::collections::{HashMap, HashSet};
 
@@ -122,8 +122,8 @@ impl DumpWords {
     /// Puts the words in order, with zeros for words that Mesa does not print.
     fn settle(self, first: LogLine<'_>, found: &mut LoggedShader) {
         let end = self.words.keys().max().map_or(0, |last| last + 1);
-        // The last line may lack a word that is 0. This word is the last word of a fetch, or the word after an odd
-        // number of literals.
+        // The last line may lack a word that is 0. The missing word is the last word of a fetch, or the word after an
+        // odd number of literals.
         let whole = end.next_multiple_of(2);
         if let Some(expected) = found.expected.filter(|expected| *expected != whole) {
             found.notes.push(format!("its header states {expected} words, its lines have {end}"));

@@ -121,7 +121,7 @@ fn the_program_that_copies_the_output_of_a_geometry_program_is_known_by_its_plac
     let stages = |text: &str| read(text).programs.iter().map(|program| program.stage).collect::<Vec<_>>();
     let [g, c, v] = [Some(Stage::Geometry), Some(Stage::GsCopy), Some(Stage::Vertex)];
     assert_eq!(stages(&format!("{geometry}{copy}")), [g, c]);
-    // Mesa 25 does not print a type.
+    // Mesa 25 does not print a program type.
     let plain = &PIXEL[PIXEL.find("bytecode").unwrap()..];
     assert_eq!(stages(&format!("{geometry}{plain}")), [g, c]);
     assert_eq!(stages(&format!("{geometry}VERT\n  0: END\n{copy}")), [g, v]);
@@ -178,7 +178,7 @@ fn binaries_of_nouveau_are_read() {
     let stages: Vec<_> = heads(&image).into_iter().map(|(name, stage, ..)| (name, stage)).collect();
     assert_eq!(stages, [("fragment1", Some(Stage::Fragment)), ("vertex1", Some(Stage::Vertex))]);
     assert_eq!(image.programs[1].words[7..], [3, 0xf000_0001, 0xe000_0001]);
-    // The dump ends after its words.
+    // The dump ends after the stated number of words, so the text after these words is ignored.
     assert_eq!(read(&format!("{BINARY}12345678 triangles\n")).programs.len(), 1);
 }
 
@@ -286,7 +286,7 @@ fn a_number_of_a_dump_that_cannot_be_used_is_an_error_with_its_line() {
         let broken = text.replacen(was, is, 1);
         assert_ne!(broken, text, "{was}");
         let line = text[..text.find(was).unwrap()].matches('\n').count() + 1;
-        // Valid dumps do not hide the error.
+        // Valid dumps in the same log do not hide the error.
         let error = read_as(format!("{broken}{FETCH}").as_bytes(), None).unwrap_err().to_string();
         assert!(error.starts_with(&format!("line {line}, ")), "{is}: {error}");
     }
@@ -306,7 +306,7 @@ fn a_dump_without_some_of_its_lines_is_named_and_not_read() {
         let cut = format!("{}{}", &text[..start], &text[end..]);
         let image = read(&format!("{cut}{FETCH}"));
         if text == SB {
-            // The end of a program is recognised only by the next header.
+            // Only the header of the following dump shows where a program ends.
             assert!(
                 image.notes.iter().any(|note| note.contains("states 12 words, its lines have 6")),
                 "{:?}",

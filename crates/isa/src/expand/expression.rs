@@ -26,7 +26,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns whether the value is true as a condition.
+    /// Returns whether a condition with this value is true.
     pub(super) fn is_true(self) -> bool {
         self != Value::Int(0) && self != Value::Float(0.0)
     }
@@ -64,12 +64,12 @@ pub(super) struct Read {
 pub(super) enum Reach {
     /// The whole text.
     Whole,
-    /// The longest expression at the start of other text. A binary operator has space on both sides or on neither side,
-    /// so `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
+    /// The longest expression at the start of other text. A binary operator has space on both of its sides or on
+    /// neither side, so `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
     Within,
-    /// Like [`Reach::Within`], but an operator with this precedence is before the expression, and the assembler does
-    /// not compute that earlier operator. The expression contains only operators that bind more strongly than the
-    /// earlier operator.
+    /// Like [`Reach::Within`], but an operator with this precedence is before the expression. The assembler does not
+    /// compute that earlier operator. The expression contains only operators that bind more strongly than the earlier
+    /// operator.
     Behind(u8),
 }
 
@@ -412,7 +412,7 @@ mod tests {
             let read = read(text, Reach::Within, &constant).unwrap();
             assert_eq!((read.value.to_string().as_str(), read.len), (value, len), "{text}");
         }
-        // `[$r2-N+4]` is not `$r2-(N+4)`.
+        // In `[$r2-N+4]`, the assembler must not compute `N+4` first, because the result would be `$r2-(N+4)`.
         assert_eq!(read("N+4]", Reach::Behind(9), &constant).unwrap().len, 1);
         assert_eq!(read("N*4]", Reach::Behind(9), &constant).unwrap().len, 3);
     }

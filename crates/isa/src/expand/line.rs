@@ -1,5 +1,5 @@
-//! One line of a source: the text of the line, the origins of the parts of this text, and the replacement of names in
-//! it.
+//! One line of a source. A line has a text, and each part of this text has an origin. The module also replaces names in
+//! the text.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::source::{number_len, word_len};
 pub(super) struct Part {
     pub(super) at: usize,
     pub(super) len: usize,
-    /// Whether the part is the text of the range in the file, byte for byte.
+    /// Whether the text of the part is the same as the text of the range in the file, byte for byte.
     pub(super) verbatim: bool,
 }
 
@@ -98,8 +98,8 @@ impl Shown {
     }
 }
 
-/// Returns the length in bytes of the label at the start of a line, with its colon: `name:` or `@name:`. Returns 0 if
-/// the line has no label.
+/// Returns the length in bytes of the label at the start of a line. The length includes the colon of the label: `name:`
+/// or `@name:`. Returns 0 if the line has no label.
 pub(super) fn label(text: &str) -> usize {
     let trimmed = text.trim_start();
     let name = trimmed.strip_prefix('@').unwrap_or(trimmed);
@@ -197,7 +197,7 @@ pub(super) fn resolved(
             continue;
         }
         let rest = &text[at..];
-        // `\(…)` is an expression wherever it occurs.
+        // The text `\(…)` is an expression wherever it occurs.
         if rest.starts_with("\\(") {
             let read = expression::read(&rest[1..closing(rest)], Reach::Whole, constant);
             let read =
@@ -241,8 +241,8 @@ pub(super) fn resolved(
         // Parentheses without an operator inside are part of the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // Expressions that contain a macro's arguments are computed like expressions that contain names. But `0-15`
-            // after a colon is a range of R700.
+            // If an expression contains arguments of a macro, the expression is computed, as if it contained names. The
+            // exception is a range of R700 after a colon, such as `0-15`.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -262,8 +262,8 @@ pub(super) fn resolved(
     Ok(out)
 }
 
-/// Returns the offset after the parenthesis that closes the first opening parenthesis of a text. Returns the length of
-/// the text if no parenthesis closes it.
+/// Returns the offset after the parenthesis that closes the first opening parenthesis of a text. If the first opening
+/// parenthesis is not closed, returns the length of the text.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {

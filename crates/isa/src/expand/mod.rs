@@ -97,8 +97,8 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     Some((*found, name, rest))
 }
 
-/// Returns whether a text has anything to expand. For a text without macros and repetitions, such as a listing, this search is the
-/// only cost.
+/// Returns whether a text contains anything that must be expanded. For a text without macros and repetitions, such as a
+/// listing, this search is the only cost of the expansion.
 fn has_any(source: &str) -> bool {
     source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
@@ -113,8 +113,8 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
     lines(text).filter_map(name).collect()
 }
 
-/// Returns the path of a file that the file `of` includes. `name` is the included file's name in the directive. Unless
-/// `name` is absolute, it is relative to the folder of `of`.
+/// Returns the path of a file that the file `of` includes. `name` is the name of the included file in the directive. If
+/// `name` is not absolute, it is relative to the folder of `of`.
 pub fn beside(of: &str, name: &str) -> String {
     match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
@@ -163,13 +163,13 @@ struct Piece {
 /// Origin of lines: the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Description of the context in messages: `in the macro m,`. In a message, the line in which the context is used
-    /// follows the description. Empty for the source.
+    /// Description of the context in messages: `in the macro m,`. In a message, the description comes first, and the
+    /// line in which the context is used comes after it. The description is empty for the source.
     what: String,
     /// Index of the file that contains the context's lines. The source has index 0.
     file: usize,
-    /// The enclosing context, and the part of the enclosing context's file that includes this file or uses this macro
-    /// or repetition.
+    /// The enclosing context, and a part of the enclosing context's file. This part includes the file of this context,
+    /// or uses the macro or repetition of this context.
     parent: Option<(usize, Part)>,
 }
 
@@ -280,7 +280,8 @@ impl Expanded {
         (piece.context, Span::new(start, end.max(start)))
     }
 
-    /// Adds two facts to a message: the file of its line, and the uses of macros and files that lead to this line.
+    /// Adds two facts to a message: the file that contains the message's line, and the uses of macros and files that
+    /// lead to this line.
     fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
         let file = self.contexts[context].file;
         if file > 0 {
@@ -368,8 +369,8 @@ enum Branch {
     Taken,
     /// The assembler skips the lines of this branch. It may read the lines of a later branch.
     Not,
-    /// The assembler skips the lines of this branch and of all later branches, because it read an earlier branch or
-    /// because it skips the enclosing lines.
+    /// The assembler skips the lines of this branch and of all later branches. The reason is that it has read an
+    /// earlier branch, or that it also skips the enclosing lines.
     Done,
 }
 
@@ -388,7 +389,7 @@ impl Expander<'_> {
     }
 
     /// Counts `bytes` bytes and one line, and returns whether the total is within the limit. When the total first
-    /// exceeds the limit, the function reports an error, and no more lines are read.
+    /// exceeds the limit, the function reports an error. After that, no more lines are read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -473,8 +474,8 @@ impl Expander<'_> {
                         self.error(context, part, "`.endif` without `.if`", "");
                     }
                 }
-                // The lines of a macro or repetition are collected even if the condition skips them. The reason is that
-                // an `.endif` inside the macro or repetition does not end the condition.
+                // The lines of a macro or repetition are collected even if the condition skips the macro or repetition.
+                // The reason is that an `.endif` inside the macro or repetition does not end the condition.
                 Directive::Macro | Directive::Repeat => {
                     let Some(end) = self.end_of(lines, at, found, context, part) else { return };
                     let body = &lines[at..end];
@@ -749,7 +750,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Returns lines with their parameters filled in, or `None` if they exceed the limit.
+    /// Returns lines with their parameters filled in, or `None` if these lines exceed the limit.
     fn filled(
         &mut self,
         lines: &[Line],
@@ -822,7 +823,7 @@ impl Expander<'_> {
         };
         let Some(lines) = self.filled(&found.lines, &values, parent, part) else { return };
         let unknown = lines.iter().find_map(|line| line::unknown_parameter(&line.shown));
-        // Macros and repetitions inside this macro have their own parameters. They are filled in later.
+        // Macros and repetitions inside this macro have their own parameters. These parameters are filled in later.
         let inner = lines.iter().any(|line| {
             matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
         });

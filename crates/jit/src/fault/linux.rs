@@ -30,8 +30,8 @@ thread_local! {
 /// Calls generated code.
 ///
 /// # Safety
-/// The requirements are those of the called code. After a fault, the contents of the state and of all memory that the
-/// code writes are undefined.
+/// The requirements are those of the called code. After a fault, the state and all memory that the code writes have
+/// undefined contents.
 #[inline(always)]
 pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
     let recovery = UnsafeCell::new(Recovery::default());
@@ -67,7 +67,7 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
         "mov [rdx], rsp",
         "mov [rdx + 8], rax",
         "call rsi",
-        // The upper half of RAX may have any bits, so it is cleared.
+        // The upper half of RAX may contain any bits, so this instruction clears the upper half.
         "mov eax, eax",
         "3:",
         "add rsp, 8",
@@ -140,8 +140,8 @@ impl Drop for Watched {
     }
 }
 
-/// Returns whether an address is in generated code. While a thread runs code, that code stays in the list, so the
-/// result is right for this thread.
+/// Returns whether an address is in generated code. While a thread runs code, that code stays in the list. So the
+/// result is right for code that this thread runs.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
         let end = slot.end.load(Ordering::Acquire);
@@ -173,8 +173,8 @@ impl Before {
     }
 }
 
-/// Installs the handler, once per process. A handler that is installed later gets faults first. The later handler must
-/// pass faults that it does not handle to this handler, as is usual for signal handlers.
+/// Installs the handler, once per process. If the program installs another handler later, the later handler gets faults
+/// first. The later handler must pass faults that it does not handle to this handler, as is usual for signal handlers.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -203,12 +203,12 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
     let (info, registers) = unsafe { (&*info, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
     let instruction = registers[libc::REG_RIP as usize] as usize;
     // `si_code` is not positive for signals that a process has sent. The code checks the address before it uses the
-    // thread-local variable. A thread that runs generated code has already used this variable. In other threads, its
-    // first use could allocate memory.
+    // thread-local variable. The reason is that the first use of the variable in a thread could allocate memory. A
+    // thread that runs generated code has already used the variable.
     if info.si_code > 0 && is_code(instruction) {
         let recovery = INNERMOST.get();
         if !recovery.is_null() {
-            // SAFETY: `call` is waiting for the code, and `enter` has filled in its recovery.
+            // SAFETY: `call` is waiting for the code, and `enter` has filled in the recovery of this call.
             let recovery = unsafe { &mut *recovery };
             // SAFETY: the signal is a memory fault, so the information has an address.
             recovery.fault = [unsafe { info.si_addr() } as usize, instruction];
@@ -236,9 +236,9 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
         // A process sent the signal, and the previous action ignores it.
         Some(before) if before.sa_sigaction == libc::SIG_IGN && info.si_code <= 0 => {}
         _ => {
-            // The handler is removed. After this handler returns, the instruction faults again and ends the process. If
-            // a process sent the signal, this code sends the signal again. SAFETY: the call only changes the handler of
-            // the signal.
+            // The code removes the handler. After this handler returns, the instruction faults again and ends the
+            // process. If a process sent the signal, the code below sends the signal again. SAFETY: the call only
+            // changes the handler of the signal.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             if info.si_code <= 0 {
                 // SAFETY: the call sends a signal to this thread, which receives the signal when the handler returns.

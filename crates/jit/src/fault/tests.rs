@@ -24,7 +24,7 @@ const RETURNS: [u8; 3] = [0x8b, 0x07, 0xc3];
 
 fn mxcsr() -> u32 {
     let mut word = 0u32;
-    // SAFETY: it stores a word.
+    // SAFETY: the instruction stores a word into `word`.
     unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut word) };
     word
 }
@@ -90,7 +90,7 @@ fn calls_outside() -> Pages {
 }
 
 extern "sysv64" fn faults_outside() -> u32 {
-    // SAFETY: not sound on purpose: the read faults.
+    // SAFETY: this read is deliberately not sound, because it must fault.
     unsafe { std::ptr::without_provenance::<u32>(NOWHERE[0]).read_volatile() }
 }
 
@@ -98,12 +98,12 @@ static SEEN: AtomicU32 = AtomicU32::new(0);
 static OURS: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn exits_with_42(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: it ends the process.
+    // SAFETY: the call ends the process.
     unsafe { libc::_exit(42) }
 }
 
 extern "C" fn exits_with_43(_: i32) {
-    // SAFETY: it ends the process.
+    // SAFETY: the call ends the process.
     unsafe { libc::_exit(43) }
 }
 
@@ -118,7 +118,7 @@ extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut l
 
 /// Sets a handler for SIGSEGV and returns the previous handler.
 fn set(handler: usize, flags: i32) -> usize {
-    // SAFETY: the handler has the signature of the flags.
+    // SAFETY: the handler has the signature that its flags require.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         let mut before: libc::sigaction = std::mem::zeroed();

@@ -7,7 +7,8 @@ use crate::strip::Inside;
 
 const WINDOW: u32 = 64;
 
-/// Two loads and a store that the verifier accepts: words at the base and 8 bytes after it.
+/// Two loads and a store that the verifier accepts. The loads and the store access words at the base and words 8 bytes
+/// after the base.
 struct Probe {
     strip: Strip,
     base: Value,
@@ -80,7 +81,7 @@ fn a_load_from_an_address_without_a_check_is_rejected() {
 
 #[test]
 fn a_load_for_more_lanes_than_were_checked_is_rejected() {
-    // The mask of a load differs from the mask of its check. An earlier version of this crate had this fault.
+    // The mask of a load differs from the mask of its check. An earlier version of this crate generated such loads.
     let Probe { mut strip, mask, .. } = probe();
     if let Node::Load { lanes, .. } = load(&mut strip) {
         *lanes = mask;

@@ -1,4 +1,5 @@
-//! The bytes of a buffer. The buffer owns them, or they are part of a memory that is also used elsewhere.
+//! The bytes of a buffer. Either the buffer owns its bytes, or the bytes are part of a memory that other code also
+//! uses.
 
 // Unsafe code is required because borrowed bytes are accessed through a pointer.
 #![allow(unsafe_code)]
@@ -25,9 +26,9 @@ impl Bytes {
     /// Returns bytes that are part of a chip's memory, so that a launch works on that memory without a copy.
     ///
     /// # Safety
-    /// While the value exists, the range must be valid for reads and writes, and no other reference to the range may be
-    /// used in this process. Accesses through other mappings of the same pages are like accesses of another processor:
-    /// a launch may or may not see them.
+    /// As long as the returned value exists, the range must be valid for reads and writes. During this time, this
+    /// process must not use any other reference to the range. Accesses through other mappings of the same pages are
+    /// like accesses of another processor: a launch may or may not see such writes.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }

@@ -128,7 +128,7 @@ fn commits_in_order_equal_running_in_order() {
     let (mut first, mut second, mut third) =
         (Tracked::new(&before), Tracked::new(&before), Tracked::new(&before));
     first.store(0x1000, &[100; 4]);
-    second.store(0x1002, &[200; 4]); // overwrites part of the first store without reading it
+    second.store(0x1002, &[200; 4]); // this store overwrites part of the first store without reading it
     word(&mut third, 0x1004);
     let mut written = Written::default();
     let footprints = [first, second].map(|view| {
@@ -180,7 +180,7 @@ impl Random {
     }
 }
 
-/// What a group does with the picked bytes.
+/// The action that a group performs on the picked bytes.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Read,
@@ -188,7 +188,7 @@ enum Way {
     Change,
 }
 
-/// An access of a group. Its shape is one of those that accesses of a warp have.
+/// An access of a group. The access has one of the shapes that accesses of a warp can have.
 #[derive(Clone, Debug)]
 struct Access {
     way: Way,
@@ -262,7 +262,8 @@ impl Access {
 }
 
 /// Runs groups on buffers that are adjacent and share pages. The groups access bytes close to each other or far apart.
-/// The results must equal those of running the groups in order. If accesses do not overlap, few groups may run again.
+/// The results must equal the results of running the groups in order. If the accesses of groups do not overlap, only
+/// few groups may run a second time.
 #[test]
 fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
@@ -321,8 +322,8 @@ fn run(group: &[Access], store: &mut impl Store) -> Vec<bool> {
     group.iter().map(|access| access.run(store, &mut seen).is_some()).collect()
 }
 
-/// Returns two verdicts on a second group that ran beside a first group: one with a plan without paged chunks, and one
-/// after the plan has been updated.
+/// Returns two verdicts on a second group that ran at the same time as a first group. The first verdict is for a plan
+/// without paged chunks. The second verdict is for the plan after its update.
 fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) -> [Verdict; 2] {
     let memory = Memory::new(vec![Buffer::new(0x1000, vec![0; 1024])]).unwrap();
     let mut plan = Plan::new(&memory);

@@ -7,10 +7,10 @@
 //!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
 //! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
 //!   bytes as the buffer. The system provides zeroed memory for the shadow on first access. Before a *page* (256 bytes)
-//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word: one bit is set if
-//!   the word was read before it was written, and the other bit is set if the word was written. A page with stores of
-//!   less than a word also has one bit per byte. Accesses of lanes to contiguous words set their bits with two shifts;
-//!   other accesses set them lane by lane.
+//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word. The first bit is
+//!   set if the word was read before it was written. The second bit is set if the word was written. A page with stores
+//!   of less than a word also has one bit per byte. If lanes access contiguous words, two shifts set the bits of all
+//!   these words. For other accesses, the bits are set lane by lane.
 //!
 //! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of the shadow
 //! and of the memory.
@@ -133,7 +133,7 @@ fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A buffer as a group sees it.
+/// A buffer in the form in which a group sees it.
 #[derive(Clone, Debug, Default)]
 struct Area {
     layout: Layout,
@@ -143,12 +143,12 @@ struct Area {
     read: Vec<u64>,
     /// Bytes of the pages. This field and the fields after it are empty until the buffer has a page.
     bytes: Vec<u8>,
-    /// The pages that have been copied from the memory, as a set of bits.
+    /// Set of the pages that have been copied from the memory, one bit per page.
     open: Vec<u64>,
     /// For each page, two sets of words: words that were read before they were written, and words that were written.
     marks: Vec<[u64; 2]>,
-    /// For each page, one bit per byte. The bit is set if the byte was written, but not its whole word. The field is
-    /// empty until there is such a byte.
+    /// For each page, one bit per byte. The bit is set if the byte was written, but its word was not written as a
+    /// whole. The field is empty until such a byte has been written.
     partial: Vec<[u64; PAGE / 64]>,
 }
 
@@ -159,7 +159,8 @@ impl Area {
     }
 
     /// Opens the pages that contain the picked bytes of a range, and marks these bytes as read or written. Returns the
-    /// bytes of the whole range. `at` is the offset of the range. The numbers of new pages are added to `opened`.
+    /// bytes of the whole range. `at` is the offset of the range. The function appends the numbers of the newly opened
+    /// pages to `opened`.
     #[inline(always)]
     fn bytes<const READ: bool, const WRITE: bool>(
         &mut self,
@@ -240,8 +241,8 @@ impl Area {
         }
     }
 
-    /// Marks words as read or written. `at` is a multiple of [`WORD`]. Bit n of `words` represents word n from `at` on.
-    /// There are at most as many words as in a page.
+    /// Marks words as read or written. `at` is a multiple of [`WORD`]. Bit n of `words` represents word n, counted from
+    /// `at`. There are at most as many words as in a page.
     #[inline(always)]
     fn mark_words<const READ: bool, const WRITE: bool>(&mut self, at: usize, words: u64) {
         let (page, word) = (at / PAGE, at / WORD % 64);
@@ -263,7 +264,7 @@ impl Area {
         }
     }
 
-    /// Marks any bytes as read or written. A word that is read in part counts as read.
+    /// Marks any bytes as read or written. If only a part of a word is read, the whole word counts as read.
     #[inline(never)]
     fn mark_bytes<const READ: bool, const WRITE: bool>(&mut self, at: usize, count: usize) {
         let end = at + count;
@@ -318,8 +319,8 @@ pub struct Shadow {
     opened: Vec<u32>,
 }
 
-/// Memory as a group sees it while other groups run: the contents at the start of the group, changed by the group's own
-/// stores.
+/// Memory as a group sees it while other groups run. The group sees the contents of the memory at the start of the
+/// group, changed only by the group's own stores.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
@@ -515,8 +516,8 @@ impl Footprint {
         self.pages.len()
     }
 
-    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints, so these ranges are
-    /// computed here, while the page is in the processor's cache.
+    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints. This function
+    /// computes the ranges, because the page is still in the processor's cache at this time.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {
@@ -606,7 +607,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns an empty record. Later, only these footprints may be compared with the record.
+    /// Returns an empty record. Only the footprints in `footprints` may later be compared with this record.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }

@@ -7,7 +7,7 @@
 //!
 //! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and reads
 //! the middle of each part, with equal weights. In the example of the extension, the positions are closer together, at
-//! i / (N + 1). Tests suggest equal parts for Tesla. Mesa's driver uses two positions to resolve the eight samples of a
+//! i / (N + 1). Tests suggest equal parts for Tesla: Mesa's driver uses two positions to resolve the eight samples of a
 //! pixel, which are arranged in rows of four. NV92 passes all tests of such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
@@ -16,14 +16,14 @@ use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 /// changes of the coordinates on a face. These coordinates run from 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
-/// If a ratio of sides exceeds a whole number by at most this amount, the ratio counts as that whole number. Otherwise,
-/// rounding errors of coordinates could turn one position into two.
+/// If a ratio of sides exceeds a whole number by at most this amount, the ratio counts as that whole number. Without
+/// this tolerance, rounding errors of coordinates could cause two positions instead of one.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
 /// The positions whose mean an anisotropic filter computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Footprint {
-    /// Number of positions; 0 also means one.
+    /// Number of positions. The value 0 also means one position.
     count: u8,
     /// The longer side, as changes of the coordinates.
     pub(super) longer: [f32; 3],
@@ -63,8 +63,8 @@ impl Footprint {
         let along = along(number, self.count().into());
         let moved = |from: [f32; 3]| [0, 1, 2].map(|axis| from[axis] + self.longer[axis] * along);
         let coordinates = match image.shape {
-            // A position beyond the edge of the face stays on the plane of the face. The direction to this position
-            // points at another face.
+            // A position beyond the edge of the face stays on the plane of the face. The direction to such a position
+            // points at an adjacent face.
             Shape::Cube | Shape::CubeArray => {
                 let face = Face::of(at.coordinates);
                 let [s, t] = face.project(at.coordinates);
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// EXT_texture_filter_anisotropic: N = Pmax / Pmin positions at level log2(Pmax / N).
+    /// EXT_texture_filter_anisotropic: the filter reads N = Pmax / Pmin positions on level log2(Pmax / N).
     #[test]
     fn a_side_four_times_the_other_has_four_places_two_levels_lower() {
         let gradients = sides(2.0, 8.0);

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-/// A bit field of an element. Bits are counted from the least significant one.
+/// A bit field of an element. Bits are counted from the least significant bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Offset in the element of the four bytes that are read for the field.
@@ -20,7 +20,7 @@ impl Field {
     /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
     /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // If possible, the field is read with the first word of the element, so that one read serves several
+        // If possible, the field is read as part of the first word of the element, so that one read serves several
         // components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
@@ -57,8 +57,8 @@ impl Field {
 pub enum Channel {
     /// A constant: the same word in every texel.
     Word(u32),
-    /// A fraction from 0 to 1: the number in the field divided by the largest number that the field can contain,
-    /// rounded once. The field has up to 24 bits.
+    /// A fraction from 0 to 1. The number in the field is divided by the largest number that the field can contain, and
+    /// the quotient is rounded once. The field has up to 24 bits.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),
@@ -73,7 +73,7 @@ pub enum Channel {
 /// A channel that is a constant byte or one byte of the element. The byte is a fraction of 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
-    /// The byte of the element with this number.
+    /// The byte of the element that has this number.
     Byte(u8),
     /// The same byte in every texel.
     Constant(u8),
@@ -93,7 +93,7 @@ impl Channel {
     }
 
     /// Returns the channel as a byte. The channel must be the constant 0 or 1, or a fraction in a whole byte of the
-    /// first word; otherwise the function returns `None`.
+    /// first word. For any other channel, the function returns `None`.
     pub fn as_byte(&self) -> Option<ByteChannel> {
         const ONE: u32 = 1f32.to_bits();
         match self {
@@ -180,11 +180,11 @@ pub(super) fn small_float(half: u32) -> u32 {
 pub struct Strides {
     /// Offset of the first element in bytes.
     pub start: usize,
-    /// Number of bytes from one element of a row to the next.
+    /// Number of bytes from the start of an element to the start of the next element in the row.
     pub element: usize,
-    /// Number of bytes from one row to the next.
+    /// Number of bytes from the start of a row to the start of the next row.
     pub row: usize,
-    /// Number of bytes from one slice to the next.
+    /// Number of bytes from the start of a slice to the start of the next slice.
     pub slice: usize,
 }
 
@@ -195,13 +195,13 @@ impl Strides {
     }
 }
 
-/// The elements of one level. They are in a list of bytes that several levels may share.
+/// The elements of one level. The elements are in a list of bytes, which may also contain the elements of other levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elements {
     bytes: Arc<Vec<u8>>,
     strides: Strides,
     channels: [Channel; 4],
-    /// Number of bytes from the start of an element to the end of the highest word that is read for the element.
+    /// Number of bytes from the start of an element to the end of the last word that is read for this element.
     reads: usize,
 }
 
@@ -256,7 +256,7 @@ impl Elements {
         self.channels.each_ref().map(|channel| channel.read(word))
     }
 
-    /// Returns whether equal bytes mean equal texels in the two levels.
+    /// Returns whether the formats of two levels agree, so that equal bytes mean equal texels.
     pub(super) fn is_like(&self, other: &Elements) -> bool {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }

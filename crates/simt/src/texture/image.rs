@@ -94,7 +94,8 @@ impl fmt::Debug for Texels {
 }
 
 impl Image {
-    /// Returns the size in bytes of all texels that are not elements, after they have been decoded.
+    /// Returns the total size in bytes of all levels whose texels are not stored as elements. Texels that are decoded
+    /// later are also counted.
     pub fn decoded_bytes(&self) -> usize {
         let bytes = |level: &Level| match level.texels {
             Texels::Elements(_) => 0,
@@ -157,8 +158,8 @@ impl PartialEq for Level {
         };
         self.rows().all(|(y, z)| {
             let width = self.width as usize;
-            // If the bytes of two rows are equal, their texels are equal. If the bytes differ, the texels may still be
-            // equal.
+            // If the bytes of two rows are equal, the texels of the rows are equal. If the bytes differ, the texels may
+            // still be equal.
             let equal =
                 like.is_some_and(|(own, others)| match (own.row(width, y, z), others.row(width, y, z)) {
                     (Some(own), Some(others)) => own == others,
@@ -216,8 +217,8 @@ pub enum ImageError {
         /// Number of the level.
         level: usize,
     },
-    /// The size of a level is not half the size of the level before it, rounded down but at least 1. The number of
-    /// layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
+    /// The size of a level is wrong. It must be half the size of the level before this level, rounded down, but at
+    /// least 1. The number of layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
     #[error("level {level}: expected size {wanted:?} after the level before, found {found:?}")]
     Chain {
         /// Number of the level.
@@ -299,9 +300,9 @@ impl Image {
 
     /// Returns whether all components of a level are known to be [bounded](are_bounded).
     ///
-    /// A mean of bounded numbers with weights from 0 to 1, or a mean of two such means, is neither infinite nor a NaN.
-    /// If a weight is 0 or 1, the mean has the bits of one of the numbers. A change from -0 to +0 would be an
-    /// exception, but it does not occur, because no product with a weight above 0 underflows.
+    /// Consider a mean of bounded numbers with weights from 0 to 1, or a mean of two such means. The result is neither
+    /// infinite nor a NaN. If a weight is 0 or 1, the mean has the bits of one of the numbers. A change from -0 to +0
+    /// would be an exception, but it does not occur, because no product with a weight above 0 underflows.
     pub(super) fn is_bounded(&self, level: usize) -> bool {
         self.bounded[level]
     }
@@ -343,9 +344,9 @@ impl Image {
 
     /// Returns a cube image as a 2D array in which each cube has six layers. Returns any other image unchanged.
     ///
-    /// Use this function if the program itself projects directions onto a face and then selects the face, as after the
-    /// CUBE instruction of R700. Coordinates s and t then run from 0 to 1 on the layer, and clamp to the edge of the
-    /// layer.
+    /// Use this function if the program itself selects a face and projects directions onto it, as programs for the CUBE
+    /// instruction of R700 do. Coordinates s and t then run from 0 to 1 on the layer, and are clamped to the edge of
+    /// the layer.
     pub fn with_faces_as_layers(self) -> Image {
         let shape = match self.shape {
             Shape::Cube | Shape::CubeArray => Shape::D2Array,

@@ -2,18 +2,18 @@
 //! bit.
 //!
 //! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
-//! levels, whether a lane can read the border, and the filter and the level if the level of detail cannot change them.
-//! [`Plan::read`] processes eight lanes at a time, in vectors. It works on one level after another. For each level, it
-//! computes texel coordinates, wrapping and weights (`near.rs`), reads and converts the texels (`stored.rs`), and mixes
-//! them. If lanes read different levels, each level is read for all eight lanes, and each lane keeps the result of the
-//! level that it selected. For a cube, `cube.rs` first projects the directions onto the faces, which are then read as
-//! layers. [`Plan::read_flat`] is a faster function for the most frequent reads. [`Plan::fetch`] reads texels by their
-//! indices. `lods.rs` computes levels of detail.
+//! levels, and whether a lane can read the border. The plan also holds the filter and the level if the level of detail
+//! cannot change them. [`Plan::read`] processes eight lanes at a time, in vectors. It works on one level after another.
+//! For each level, [`Plan::read`] first computes texel coordinates, wrapping and weights (`near.rs`). It then reads and
+//! converts the texels (`stored.rs`), and mixes the converted texels. If lanes read different levels, each level is
+//! read for all eight lanes, and each lane keeps the result of the level that it selected. For a cube, `cube.rs` first
+//! projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a faster function for
+//! the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes levels of detail.
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
-//! The per-lane sampler reads two kinds of lanes: lanes that are 2^22 texels or more away from the image's origin, and
-//! lanes at the edges of the faces of a seamless cube. Other lanes of the same fetch are still read as rows.
+//! The per-lane sampler still reads two kinds of lanes: lanes that are 2^22 texels or more away from the image's
+//! origin, and lanes at the edges of the faces of a seamless cube. The other lanes of the same fetch are read as rows.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -137,17 +137,17 @@ struct Grid {
     factor: [f32; 3],
     /// Number of the last layer. The faces of cubes are layers.
     last_layer: f32,
-    /// Offset of the first texel, and the distances from a texel to the next texel, to the next row and to the next
-    /// layer, in bytes.
+    /// Offset of the first texel in bytes. `steps` contains the distances in bytes from a texel to the next texel of
+    /// its row, to the next row, and to the next layer.
     first: i32,
     steps: [i32; 3],
     /// The fast conversion of elements that consist of fractions.
     fractions: Option<Fractions>,
 }
 
-/// Distance from the origin, in texels. Lanes at this distance or farther are read one by one. An image is also read
-/// lane by lane if a level has at least a quarter of this number of texels along an axis, or extends over 2^31 bytes or
-/// more.
+/// Distance from the origin, in texels. Lanes at this distance or farther are read one by one. All lanes of an image
+/// are read one by one if a level has at least a quarter of this number of texels along an axis, or extends over 2^31
+/// bytes or more.
 const FAR: f32 = 4_194_304.0;
 /// Size in bytes of a texel that is not an element.
 const TEXEL: usize = size_of::<[u32; 4]>();
@@ -160,7 +160,7 @@ impl Plan {
     pub fn new(image: &Image, sampler: &Sampler) -> Plan {
         let one_level = sampler.mip == MipFilter::None || image.levels.len() == 1;
         // If the smallest and the largest level of detail select the same filter and level, every level of detail
-        // between them also does.
+        // between these two also selects this filter and level.
         let ends = [f32::NEG_INFINITY, f32::INFINITY];
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
@@ -182,8 +182,8 @@ impl Plan {
         }
     }
 
-    /// Returns the level from which all lanes read single texels as floats. Returns `None` if the level of detail can
-    /// change that level, or if lanes may read several texels.
+    /// Returns the level if all lanes read single texels of the same level as floats. Returns `None` if the level of
+    /// detail can change the level, or if lanes may read several texels.
     pub fn nearest_level(&self) -> Option<usize> {
         let single =
             self.fixed.filter(|(filter, _)| *filter == Filter::Nearest && self.sampler.anisotropy <= 1);
@@ -242,7 +242,8 @@ impl Plan {
         }
     }
 
-    /// Reads texels by their indices. `image` must be the image of the plan. A texel outside the image is 0.
+    /// Reads texels by their indices. `image` must be the image of the plan. For indices outside the image, the result
+    /// is 0.
     pub fn fetch<W: Wide, const N: usize>(
         &self,
         wide: W,
@@ -324,8 +325,8 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
     last.filter(|last| i32::try_from(*last).is_ok())?;
-    // Unnormalised coordinates count texels of level 0. The code multiplies them by a power of two, which gives the
-    // same result as dividing them by its inverse.
+    // Unnormalised coordinates count texels of level 0. The code multiplies these coordinates by the inverse of a power
+    // of two. The result is the same as for a division by the power of two.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
@@ -367,7 +368,8 @@ struct ReadRows<'a> {
     values: [&'a mut [Words8]; 4],
 }
 
-/// Returns the vectors that contain at least one of the lanes: the number of each vector, and the set of its lanes.
+/// Returns the vectors that contain at least one of the lanes. For each vector, the result contains its number and the
+/// set of those lanes that are in the vector.
 fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
     let of = move |number: usize| (lanes >> (EIGHT * number) & EIGHT_LANES) as u32;
     (0..VECTORS).map(move |number| (number, of(number))).filter(|(_, lanes)| *lanes != 0)
@@ -473,7 +475,7 @@ struct Choices<E: Eight> {
     levels: E::Ints,
     /// Mask of the lanes that use linear filtering.
     linear: E::Ints,
-    /// Weight of the next smaller level, or 0 if the lane reads only one level.
+    /// Weight of the smaller of the two levels that the lane reads, or 0 if the lane reads only one level.
     weights: E::Floats,
 }
 
@@ -516,7 +518,8 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads the levels that lanes select and mixes them. Returns the lanes that are too far away to be read as rows.
+/// Reads texels of the levels that lanes select, and mixes these texels. Returns the lanes that are too far away to be
+/// read as rows.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,
@@ -583,8 +586,8 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
         }
         return far;
     }
-    // For each level and each filter, two sets of lanes: those that read the level as the larger of their two levels,
-    // and those that read it as the smaller one.
+    // For each level and each filter, two sets of lanes. The lanes of the first set read the level as the larger of
+    // their two levels. The lanes of the second set read the level as the smaller of their two levels.
     let mut readers = [[[0u64; 2]; 2]; LEVELS];
     for lane in members(lanes) {
         let chosen = &all[lane / EIGHT];
@@ -631,7 +634,7 @@ struct Chosen {
     levels: Words8,
     /// Set of the lanes that use linear filtering.
     linear: u32,
-    /// Bits of the weight of the next smaller level.
+    /// For each lane, the bits of the weight of the smaller of its two levels.
     weights: Words8,
     /// Set of the lanes whose weight is not 0.
     mixed: u32,
@@ -640,7 +643,7 @@ struct Chosen {
 impl Chosen {
     const NONE: Chosen = Chosen { levels: [0; EIGHT], linear: 0, weights: [0; EIGHT], mixed: 0 };
 
-    /// Returns the filter that a lane selects, and the larger of the two levels that it reads.
+    /// Returns the filter that a lane selects, and the larger of the two levels that the lane reads.
     #[inline(always)]
     fn of(&self, lane: usize) -> (Filter, usize) {
         let filter = if self.linear >> lane & 1 != 0 { Filter::Linear } else { Filter::Nearest };
@@ -845,8 +848,8 @@ fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     mix(wide, tame, near.weights[1], low, high)
 }
 
-/// Converts two texels that are neighbours along s, and mixes them. This code is in a function, because a closure is
-/// not always compiled for the level.
+/// Converts two texels that are neighbours along s, and mixes them. This code is in a function, because the compiler
+/// does not always compile a closure for the level.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
 fn along_s<E: Eight, V: Convert<C>, const C: usize>(
@@ -919,8 +922,8 @@ fn store<E: Eight, const C: usize>(
 /// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`; for weight 1, it
 /// has exactly the bits of `high`.
 ///
-/// `tame` means that all numbers are finite and not negative. For weights 0 and 1, the sum is then exact without a
-/// correction, and the sum is never a NaN.
+/// `tame` means that all numbers are finite and not negative. In that case, the sum for weights 0 and 1 is exact
+/// without a correction, and the sum is never a NaN.
 #[inline(always)]
 fn mix<E: Eight, const C: usize>(
     wide: E,

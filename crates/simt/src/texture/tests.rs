@@ -247,7 +247,8 @@ fn clamp_mixes_half_of_the_border_however_far_outside() {
         let sampler = Sampler { mag: Filter::Linear, ..wrap(mode) };
         [-7.0, 0.0, 0.25, 1.0, 1.125, 7.0, f32::INFINITY].map(|s| read(&image, &sampler, [s, 0.0, 0.0]))
     };
-    // Outside the image, each result is the mean of the border colour, -9, and the texel at the edge, 0 or 3.
+    // Outside the image, each result is the mean of two values: the border colour, which is -9, and the texel at the
+    // edge, which is 0 or 3.
     assert_eq!(row(Wrap::Clamp), [-4.5, -4.5, 0.5, -3.0, -3.0, -3.0, -3.0]);
     // At 0, the image is mixed with its mirror image, not with the border.
     assert_eq!(row(Wrap::MirrorOnce), [-3.0, 0.0, 0.5, -3.0, -3.0, -3.0, -3.0]);
@@ -348,8 +349,8 @@ fn a_quad_gives_the_level_of_detail_of_its_differences() {
 #[test]
 fn on_a_cube_the_level_of_detail_is_that_on_the_face() {
     let image = ramp(Shape::Cube, 8, 8, 6);
-    // The lane to the right is a quarter of the face away: 0.5 of the range from -1 to 1 that a face spans. The lengths
-    // of the directions have no effect.
+    // The lane to the right is a quarter of the face away. This is 0.5 of the range from -1 to 1 that a face spans. The
+    // lengths of the directions have no effect.
     let quad = [[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 4.0]];
     assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
 }

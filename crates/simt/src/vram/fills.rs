@@ -102,7 +102,7 @@ pub struct Fills {
     end: AtomicUsize,
     /// Number of calls of [`Fills::pause`] since the last fill was added.
     pauses: AtomicU32,
-    /// The fills, in no particular order. No two of them contain the same row.
+    /// The fills, in no particular order. No two fills contain the same row.
     list: Mutex<Vec<RowFill>>,
 }
 
@@ -191,8 +191,8 @@ impl Fills {
 
 impl<'a> Vram<'a> {
     /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is not
-    /// stored immediately. It is stored when an access through one of these views reaches the filled rows. The owner of
-    /// the view must call [`Vram::settle`] at the end.
+    /// stored immediately. Such a fill is stored when an access through one of these views reaches the filled rows. The
+    /// owner of the view must call [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
@@ -222,8 +222,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Fills rows. Returns `false` and has no effect if the words are not aligned or not all in memory, or if rows
-    /// overlap.
+    /// Fills rows. Returns `false` and has no effect in three cases: the words are not aligned, some words are not in
+    /// memory, or rows overlap.
     pub fn fill(self, fill: &RowFill) -> bool {
         let Some(end) = fill.end() else { return false };
         let aligned = fill.rows <= 1 || fill.pitch.is_multiple_of(WORD);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // Few combinations of columns and pitch occur, so that fills often have the same columns.
+        // The test uses only few combinations of columns and pitch, so that fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];

@@ -301,7 +301,8 @@ mod avx2 {
     use super::super::{Avx2, prefetch};
     use super::{Eight, Words8};
 
-    /// Distance, in words, to the texels of a later group: the texels of 64 lanes are between.
+    /// Distance, in words, from the texels of a group to the texels that are prefetched for a later group. The distance
+    /// is the size of the texels of 64 lanes.
     const AHEAD: usize = 64 * 4;
 
     impl Eight for Avx2 {
@@ -416,8 +417,8 @@ mod avx2 {
         #[inline(always)]
         fn texels_at(self, texels: &[[u32; 4]], places: __m256i) -> [__m256i; 4] {
             let places = limited(texels, places);
-            // If the texels of the lanes are contiguous, one address is sufficient for all lanes: 64 lanes take 64 ns
-            // instead of 83.
+            // If the texels of the lanes are contiguous, one address is sufficient for all lanes. For 64 lanes, this
+            // takes 64 ns instead of 83 ns.
             let at = match first_of(places, size_of::<[u32; 4]>() as i32) {
                 Some(first) if has_distances(texels) => {
                     let at = texels.as_ptr().wrapping_byte_add(first).cast();
@@ -430,8 +431,9 @@ mod avx2 {
             unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
         }
 
-        /// Mixes the texels of two lanes in one vector, and then moves equal components together. This method takes
-        /// eight moves instead of 32, and the texels of all lanes need not be in registers at the same time.
+        /// Mixes the texels of two lanes in one vector, and then moves equal components of all lanes together. This
+        /// method takes eight moves instead of 32, and the texels of all lanes need not be in registers at the same
+        /// time.
         #[inline(always)]
         fn mean_at(
             self,
@@ -443,9 +445,9 @@ mod avx2 {
                 [limited(texels, a), limited(texels, b), limited(texels, c), limited(texels, d)];
             let texel = self.ints(size_of::<[u32; 4]>() as i32);
             let row = self.sub_ints(c, a);
-            // SAFETY: only code for AVX2 has such vectors.
+            // SAFETY: vectors of this type exist only in code for AVX2.
             let first = unsafe { _mm256_castsi256_si128(row) };
-            // SAFETY: as above.
+            // SAFETY: vectors of this type exist only in code for AVX2.
             let rows = unsafe { _mm256_broadcastd_epi32(first) };
             let same = self.and(
                 self.and(
@@ -456,10 +458,10 @@ mod avx2 {
             );
             let at = at_places(texels, a);
             if self.lanes(same) == 0xff && has_distances(texels) {
-                // SAFETY: as above.
+                // SAFETY: vectors of this type exist only in code for AVX2.
                 let row = unsafe { _mm_cvtsi128_si32(first) } as isize;
-                // The other three texels have the same distances from the first texel in all lanes. With this shortcut,
-                // enlarging a picture takes 15 % less time.
+                // The distances from the first texel to the other three texels are the same in all lanes. With this
+                // shortcut, enlarging a picture takes 15 % less time.
                 let corners = [
                     at,
                     at.map(|at| at.wrapping_add(4)),
@@ -483,7 +485,7 @@ mod avx2 {
     unsafe fn mean_of(wide: Avx2, corners: &[[*const f32; 8]; 4], weights: [__m256; 2]) -> [__m256i; 4] {
         let one = wide.floats(1.0);
         let rest = [wide.sub(one, weights[0]), wide.sub(one, weights[1])];
-        /// The mean of lanes n and n + 4.
+        /// Returns a vector with the means of lanes n and n + 4.
         macro_rules! two {
             ($n:literal) => {{
                 const ALL: i32 = 0b0101_0101 * $n;
@@ -530,7 +532,7 @@ mod avx2 {
     /// Returns the first offset if the offset of each lane is `step` bytes after the offset of the lane before it.
     #[inline(always)]
     fn first_of(places: __m256i, step: i32) -> Option<usize> {
-        // SAFETY: only code for AVX2 has such a vector.
+        // SAFETY: a vector of this type exists only in code for AVX2.
         unsafe {
             let first = _mm256_castsi256_si128(places);
             let lanes =
@@ -550,7 +552,7 @@ mod avx2 {
         // The next group often reads the texels directly after the texels of this group.
         prefetch(texels.wrapping_add(AHEAD).cast(), 8 * size_of::<[u32; 4]>());
         let at = [0, 1, 2, 3, 4, 5, 6, 7].map(|number: usize| texels.wrapping_add(4 * number));
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the processor has AVX2 and that the addresses are valid.
         unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
     }
 

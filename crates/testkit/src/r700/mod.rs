@@ -42,8 +42,8 @@ fn source(random: &mut Random) -> (u16, u8) {
 /// Opcodes that use the four vector slots together.
 const ACROSS: [Op2; 4] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4, Op2::CUBE];
 
-/// Returns the first word of an instruction. With a probability of 1 / `predicated`, PRED_SEL restricts the instruction
-/// to a predicate of 0. With the same probability, PRED_SEL restricts it to a predicate of 1.
+/// Returns the first word of an instruction. With a probability of 1 / `predicated`, PRED_SEL makes the instruction run
+/// only for a predicate of 0. With the same probability, PRED_SEL makes the instruction run only for a predicate of 1.
 fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
     let [(src0_sel, src0_chan), (src1_sel, src1_chan), _] = sources;
     AluDword0 {
@@ -72,8 +72,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     let low = AluDword0 { src0_rel: relative && sources[0].0 < 128, ..operands(random, sources, 8, last) };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.once_in(6);
-    // Opcodes that need several slots. In most cases, the other slots of the group have other opcodes, and strict mode
-    // rejects the group. So these opcodes are rare.
+    // Opcodes that need several slots. In most cases, the other slots of the group have different opcodes, and strict
+    // mode rejects the group. So these opcodes are generated rarely.
     let any = random.once_in(12);
     if across.is_none() && random.once_in(4) {
         let codes: Vec<Op3> =
@@ -159,7 +159,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     // The program consists of a push, the clause and four exports. A pop after the clause needs the push.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
-        // EXPORT, and EXPORT_DONE with END_OF_PROGRAM.
+        // The instruction is an EXPORT. For the last register, it is an EXPORT_DONE with END_OF_PROGRAM.
         let high = if register == 3 { 0x9420_0688 } else { 0x9380_0688 };
         words.extend([0xc000_0000 | register << 15 | register, high]);
     }
@@ -302,7 +302,7 @@ pub fn conditional(random: &mut Random) -> Program {
         clauses.len() as u32 - 1
     };
     // Word 0 contains the address. Word 1 contains CF_INST, POP_COUNT and BARRIER. Until the addresses of the clauses
-    // are known, the address field of a clause contains its number.
+    // are known, the address field of a clause instruction contains the number of the clause.
     let cf = |address: u32, inst: u32, pops: u32| [address, 1 << 31 | inst << 23 | pops];
     let alu = |number: u32, form: u32| [number, 1 << 31 | form << 26];
     const LOOP_END: u32 = 5;
@@ -331,7 +331,7 @@ pub fn conditional(random: &mut Random) -> Program {
         words[jump] = cf(words.len() as u32 + 1, JUMP, 1);
         words.push(cf(0, POP, 1));
     } else {
-        // The POP runs on both paths.
+        // The POP runs on both paths of the conditional.
         words[jump][0] = words.len() as u32;
         words.push(cf(0, POP, 1));
     }

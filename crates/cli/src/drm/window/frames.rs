@@ -103,7 +103,7 @@ impl FrameReader {
         Ok(FrameReader { shared, thread: Some(thread), path })
     }
 
-    /// Returns the newest frame, unless it has already been returned. In this case, waits up to `longest` for another
+    /// Returns the newest frame. If the newest frame has already been returned, waits up to `longest` for another
     /// frame.
     pub(super) fn newest(&self, longest: Duration) -> Option<ScreenFrame> {
         let state = self.shared.lock();
@@ -121,7 +121,7 @@ impl Drop for FrameReader {
     /// Closes the socket.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
-        // The thread waits for a connection. This connection ends its wait.
+        // The reader's thread waits for a connection. This new connection ends the wait of the thread.
         let woken = UnixStream::connect(&self.path);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();
@@ -150,8 +150,8 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
                 if !std::mem::replace(&mut said, true) {
                     tell!("warning: --screen window: a frame is not shown: {why}");
                 }
-                // Waits before the next attempt. If no file descriptor is free, the attempt would otherwise fail again
-                // at once.
+                // Waits before the next attempt to accept a connection. Without this pause, an attempt that failed
+                // because no file descriptor was free would fail again at once.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
@@ -213,8 +213,8 @@ mod tests {
     fn a_frame_that_comes_in_drops_ends_at_its_time() {
         let [reader, mut writer] = <[_; 2]>::from(UnixStream::pair().unwrap());
         let drops = std::thread::spawn(move || {
-            // The reader waits for 48 bytes: a header, and eight bytes of pixels. The writer sends them slowly. Without
-            // the deadline, the reader would receive all of them.
+            // The reader waits for 48 bytes: a header, and eight bytes of pixels. The writer sends these bytes slowly.
+            // Without the deadline, the reader would receive all 48 bytes.
             while writer.write_all(&[0]).is_ok() {
                 std::thread::sleep(Duration::from_millis(20));
             }

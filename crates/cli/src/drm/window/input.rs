@@ -1,6 +1,6 @@
 //! Events of keyboard and pointer, and the sockets on which programs read the events.
 //!
-//! Source: the kernel's `include/uapi/linux/input-event-codes.h` for the numbers.
+//! The numbers of keys and buttons are those of the kernel's `include/uapi/linux/input-event-codes.h`.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,9 +17,9 @@ const EV_ABS: u16 = 3;
 const SYN_REPORT: u16 = 0;
 const SYN_DROPPED: u16 = 3;
 const ABS: [u16; 2] = [0, 1];
-/// `REL_HWHEEL` and `REL_WHEEL`.
+/// The numbers of the wheels: `REL_HWHEEL` and `REL_WHEEL`.
 const WHEELS: [u16; 2] = [6, 8];
-/// `BTN_LEFT`, `BTN_RIGHT` and `BTN_MIDDLE`.
+/// The numbers of the buttons: `BTN_LEFT`, `BTN_RIGHT` and `BTN_MIDDLE`.
 const BUTTONS: [u16; 3] = [0x110, 0x111, 0x112];
 
 fn event(kind: u16, code: u16, value: i32) -> InputEvent {
@@ -76,7 +76,7 @@ impl Device {
     }
 
     /// Stores whether the window has the focus. If the window loses the focus, the function sends the release of every
-    /// pressed key, because another window receives the actual release.
+    /// pressed key. The reason is that the window system sends the actual release to another window.
     ///
     /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
     /// pointer.
@@ -107,8 +107,8 @@ impl Device {
 }
 
 impl Connection {
-    /// Whether the program still has its end of the connection open. The function discards data that the program has
-    /// sent.
+    /// Returns whether the program still has its end of the connection open. The function discards data that the
+    /// program has sent.
     fn is_open(&self) -> bool {
         let mut bytes = [0; 256];
         match (&self.stream).read(&mut bytes) {
@@ -278,7 +278,7 @@ mod tests {
         let mut read = |program: usize| {
             let mut bytes = [0; InputEvent::LENGTH];
             programs[program].read_exact(&mut bytes).unwrap();
-            // The type, the code and the value.
+            // The bytes are the type, the code and the value of the event.
             [bytes[16], bytes[18], bytes[20]]
         };
         for program in 0..2 {
@@ -287,18 +287,19 @@ mod tests {
         while device.connections.iter().any(|connection| !connection.has_dropped) {
             device.send(&[event(EV_ABS, 0, 1)]);
         }
-        // The program reads events, so there is room for another group.
+        // The program reads the waiting events, so that there is room for another group.
         for _ in 0..8 {
             read(0);
         }
         device.send(&[event(EV_ABS, 1, 2)]);
-        // The program reads the earlier events first, then the report of lost groups, then the next group.
+        // The program first reads the earlier events, then the report about the lost groups, and then the group that
+        // was sent after the loss.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);
         device.key(Some(30), true);
         assert_eq!(device.connections.len(), 0);
-        // A device drops closed connections even if it does not send events.
+        // If a connection is closed, the device drops the connection even if the device does not send events.
         drop(UnixStream::connect(&path).unwrap());
         assert!(device.accept() && !device.accept());
         assert_eq!(device.connections.len(), 0);

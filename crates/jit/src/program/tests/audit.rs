@@ -171,7 +171,7 @@ impl Known {
             })
     }
 
-    /// Updates the facts after an instruction.
+    /// Updates the known facts for the state after an instruction.
     fn after(&mut self, instruction: &Instruction, written: &[Register]) {
         self.held.retain(|(register, _)| !written.contains(register));
         if instruction.code() == Op::Mov_r64_rm64
@@ -195,7 +195,8 @@ impl Allowed<'_> {
         self.audit_bytes(level, code.pages.bytes(), &code.entries, code.counts);
     }
 
-    /// Decodes and checks code for a level, with the offsets of its nodes and the number of its counts.
+    /// Decodes and checks code for a level. `entries` are the offsets of the nodes in the code, and `counts` is the
+    /// number of counts.
     pub(super) fn audit_bytes(&self, level: Level, bytes: &[u8], entries: &[u32], counts: usize) {
         const START: u64 = 64;
         let mut decoder = Decoder::with_ip(64, bytes, START, DecoderOptions::NONE);
@@ -276,7 +277,8 @@ impl Allowed<'_> {
                 assert!(lower.contains("push") || lower.contains("call"), "{what}");
             }
             (Register::RSP, Register::None) => {
-                // A subroutine of the generated code accesses the frame above its return address.
+                // A subroutine of the generated code accesses the frame that is above the return address of the
+                // subroutine.
                 let frame = known.frame;
                 assert!(displacement + size <= frame + 8, "beyond the frame of {frame}: {what}");
             }
@@ -306,8 +308,8 @@ fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
         && instruction.memory_displacement64() as i32 == part
 }
 
-/// Returns whether three instructions form the jump to the node whose number is in EAX. The check of loads also checks
-/// the load from the table of nodes.
+/// Returns whether three instructions form the jump to the node whose number is in EAX. This function does not check
+/// the load from the table of nodes, because the check of loads covers it.
 fn dispatches(all: &[Instruction]) -> bool {
     let [entry, add, jump] = all else { return false };
     (entry.code(), entry.op0_register()) == (Op::Mov_r32_rm32, Register::EAX)
@@ -328,8 +330,8 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
         && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
 }
 
-/// Checks the address of a load. It must be in the frame, the state, the rows, the pool, the counts, the offsets of
-/// nodes, or the window at a checked offset.
+/// Checks the address of a load. The address must be in the frame, the state, the rows, the pool, the counts or the
+/// offsets of nodes. The address can also be in the window if an instruction has checked the offset.
 fn loads(memory: &UsedMemory, known: &Known, what: &str) {
     let index = memory.index();
     let listed = match memory.base() {

@@ -16,7 +16,8 @@ use crate::state::{MASK, StateBox};
 /// The place at which a program continues after [`node`].
 const AFTER: u32 = 7;
 
-/// Returns a node that runs a segment as one instruction, and continues outside of the program.
+/// Returns a node that runs a segment as one instruction. After the node, the program continues at a position outside
+/// the compiled code.
 pub(crate) fn node(segment: Segment) -> Node {
     Node {
         segment,

@@ -166,8 +166,8 @@ fn makes() -> impl Strategy<Value = Vec<Make>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// The strip has rows, constants, integer operations and calls of a per-lane function, with more values than
-    /// registers. At the end, the strip stores to rows. It also reads some of these rows.
+    /// The strip has rows, constants, integer operations and calls of a per-lane function, and it has more values than
+    /// registers. At the end, the strip stores to rows. The strip also reads some of these rows.
     #[test]
     fn a_slice_gives_what_its_operations_say(
         makes in makes(),
@@ -333,8 +333,8 @@ fn count_down(waits: Waits) -> Node {
         Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], ..Piece::default() },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
-    // The budget covers three things: all instructions, the arrival of one side at the join, and the arrival of the
-    // lanes that leave.
+    // The budget of 16 covers three things: all instructions of an iteration, the arrival of one side at the join, and
+    // the arrival of the lanes that leave.
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 
@@ -383,14 +383,15 @@ fn a_loop_counts_at(level: Level, waits: Waits) {
     assert_eq!(state.gone, [0, gone], "the lanes that left before");
 }
 
-/// If the budget does not cover a run of the loop, the loop stops at its entry. A later run continues there.
+/// If the budget does not cover another iteration of the loop, the run stops at the entry of the loop. A later run
+/// continues at that entry.
 #[test]
 fn a_loop_stops_before_a_run_that_the_budget_does_not_cover() {
     for level in Level::available() {
         let mut rows = [[100; N]; ROWS];
         let Over { left, counts, state } =
             run(level, &[count_down(Waits::Arrive)], &mut rows, 16 + 3 * 9, FLUSH);
-        // An iteration takes 11 instructions for even numbers, and 7 for odd numbers.
+        // An iteration takes 11 instructions if the number is even, and 7 instructions if the number is odd.
         assert_eq!((left, state.budget, &counts[..4]), (Left::Budget(0), 43 - 29, &[3, 3, 1, 2][..]));
         assert_eq!(rows[0], [97; N]);
     }

@@ -1,4 +1,5 @@
-//! Tests of loads and stores in the window and in sites, of guards that fail, and of the generated code for them.
+//! Tests of loads and stores in the window and in sites, and of guards that fail. The tests also check the code that is
+//! generated for these loads, stores and guards.
 
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
@@ -114,7 +115,7 @@ fn addresses() -> impl Strategy<Value = [u32; N]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first.
+    /// If all lanes access words of the window or the site, the lanes load or store these words, the lowest lane first.
     /// Several accesses run one after another, each for all lanes. If a lane accesses other memory, the node has no
     /// effect. The exception is a node whose only access is a store in a loop over the vectors of a group. In this
     /// case, earlier strips may have stored before a strip bails out.

@@ -48,7 +48,7 @@ impl Plan {
         self.read_footprints(wide, image, read, (at, &rows), lanes, values);
     }
 
-    /// Reads one position after another. Each position is read for the lanes whose footprint contains it.
+    /// Reads one position after another. Each position is read for those lanes whose footprint contains the position.
     #[inline(never)]
     fn read_footprints<W: Wide, const N: usize>(
         &self,

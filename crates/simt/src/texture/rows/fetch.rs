@@ -48,7 +48,7 @@ impl Task for FetchRows<'_> {
                 let (mut inside, mut places) = (same, wide.ints(grid.first));
                 for axis in 0..3 {
                     let (zero, size) = (wide.ints(0), wide.ints(grid.size[axis]));
-                    // Even if the sum overflows, the index is far outside the image.
+                    // Even if the sum overflows, the resulting index is far outside the image.
                     let index = wide.load(&numbers[axis][vector]);
                     let index = wide.add_ints(index, wide.ints(offset[axis]));
                     let holds = wide.and_not(wide.greater_ints(size, index), wide.greater_ints(zero, index));

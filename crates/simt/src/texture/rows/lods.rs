@@ -1,6 +1,6 @@
 //! Levels of detail for rows of lanes.
 //!
-//! The logarithm performs the same operations as the logarithm of `libm`, for several quads at once. (FreeBSD
+//! The logarithm performs the same operations as `libm`'s logarithm, but for several quads at once. (FreeBSD
 //! `e_log2.c`)
 
 use super::super::{Image, Sampler};
@@ -62,13 +62,14 @@ fn on_faces<W: Wide, const N: usize>(
     lods
 }
 
-/// Returns the words of a part in each row.
+/// Returns, for each row, the words of one part.
 fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PART>; 3] {
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes. For each quad,
-/// [`lod_of_gradients`](super::super::lod_of_gradients) of the differences between lanes of the quad is computed once.
+/// Returns the level of detail of each of the given lanes. For each quad, the function computes the differences between
+/// the lanes of the quad, and evaluates [`lod_of_gradients`](super::super::lod_of_gradients) once for these
+/// differences.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -257,7 +258,7 @@ struct Gradients<'a> {
 }
 
 impl Gradients<'_> {
-    /// Computes the part. See [`Differences::at_level`].
+    /// Computes the part. [`Differences::at_level`] explains why this function is not generic.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
@@ -286,8 +287,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
             }
         }
     }
-    // The lanes of a quad usually have the same level of detail. On a cube, they have the same level of detail if their
-    // directions point at the same face.
+    // The lanes of a quad usually have the same level of detail. On a cube, the lanes of a quad have the same level of
+    // detail if their directions point at the same face.
     let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {

@@ -142,8 +142,8 @@ impl<E: Eight> Along<E> {
         Along { places: sides, outside: sides, weight: wide.floats(0.0), border: false }
     }
 
-    /// Returns the texels along an axis on both sides of the coordinates of a vector. Adds lanes that are too far away
-    /// to `far`.
+    /// Returns the texels along an axis on both sides of the coordinates of a vector. The function adds lanes that are
+    /// too far away to the set `far`.
     #[inline(always)]
     pub(super) fn new(
         wide: E,
@@ -228,8 +228,8 @@ fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut 
 /// Wraps the indices of texels along an axis, so that all are inside the image. Returns the wrapped indices, and the
 /// mask of the lanes that read the border.
 ///
-/// An index is the sum of an offset and a coordinate that is nearer than [`FAR`], and a level has less than a quarter
-/// of [`FAR`] texels along an axis. So no sum overflows, and singles represent all these numbers exactly.
+/// An index is the sum of two numbers: an offset, and a coordinate that is nearer than [`FAR`]. A level has less than a
+/// quarter of [`FAR`] texels along an axis. So no sum overflows, and singles represent all these numbers exactly.
 #[inline(always)]
 fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints, E::Ints) {
     let (zero, last) = (wide.ints(0), wide.ints(size - 1));

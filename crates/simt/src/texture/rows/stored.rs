@@ -17,7 +17,7 @@ pub(super) trait Stored<const C: usize> {
     /// Reads the texels at two positions per lane. The two positions are usually adjacent.
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // The calls are written out, because a closure for them is not always compiled for the level.
+        // The two calls are written out, because the compiler does not always compile a closure for the level.
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
@@ -115,7 +115,7 @@ impl Fraction {
             false => wide.and(wide.shr(words, self.shift), wide.ints(self.most as i32)),
         });
         let (reciprocal, constant) = (self.reciprocal, wide.floats(self.constant));
-        // For all numbers in a fraction, both expressions return the correctly rounded quotient.
+        // For every number that a field can contain, both expressions return the correctly rounded quotient.
         wide.bits(match E::FUSED {
             true => {
                 let rest = wide.mul_add(number, wide.floats(reciprocal[1]), constant);
@@ -128,7 +128,8 @@ impl Fraction {
 }
 
 impl Fractions {
-    /// Returns the conversion for these channels, if they are all fractions in the first word, or the constants 0 or 1.
+    /// Returns the conversion for these channels. Returns `None` if a channel is neither a fraction in the first word
+    /// nor the constant 0 or 1.
     pub(super) fn new(channels: &[Channel; 4]) -> Option<Fractions> {
         let [r, g, b, a] = channels.each_ref().map(Fraction::new);
         let channels = [r?, g?, b?, a?];

@@ -160,8 +160,8 @@ fn bounded_number(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns the bits of a coordinate. The coordinate is inside or near the image, on the edge or centre of a texel, at
-/// the limit up to which lanes are read as rows, or special.
+/// Returns the bits of a coordinate. The coordinate is of one of these kinds: inside or near the image, on the edge or
+/// centre of a texel, at the limit up to which lanes are read as rows, or a special number.
 fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     let scale = if unnormalised { 1.0 } else { size as f32 };
     let halves = random.below(12 * size) as f32 / 2.0 - 3.0 * size as f32;
@@ -177,8 +177,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Turns coordinates into directions. In some quads, the directions are close to one another, so most of these quads
-/// are on one face, and some of them cross an edge. In other quads, two components have the same size.
+/// Turns coordinates into directions. In some quads, the directions are close to one another. Most of these quads are
+/// on one face, and some of these quads cross an edge. In other quads, two components have the same size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
@@ -384,7 +384,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
             }
         }
     }
-    // Gradients of about a texel. One side may be many times as long as the other.
+    // Gradients of about a texel. One side may be many times as long as the other side.
     let change = |random: &mut Random| (random.below(64) as f32 - 32.0) / (1 << random.below(8)) as f32;
     let sides: Vec<Gradients> = (0..N)
         .map(|_| match random.below(8) {
@@ -503,9 +503,9 @@ impl Task for Flatly<'_> {
     }
 }
 
-/// Compares the lanes that a flat read has read with the per-lane sampler, on every level of vector instructions. The
-/// flat read may write its results to any rows, including the rows of the coordinates. Returns the number of lanes
-/// compared.
+/// Checks the lanes that a flat read has read: their results must equal those of the per-lane sampler, on every level
+/// of vector instructions. The flat read may write its results to any rows, including the rows of the coordinates.
+/// Returns the number of lanes compared.
 fn compare_flat<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) -> u32 {
     let plan = Plan::new(image, sampler);
     let mut rows = [[0; N]; 6];
