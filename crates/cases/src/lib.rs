@@ -225,7 +225,7 @@ pub enum ReadError {
 }
 
 /// Returns the cases of a file. Each case has a unique name. `path` is the path of the file for messages. `isa` is the
-/// machine of bare words, if the caller knows this machine.
+/// machine of bare words, if the caller has determined this machine.
 ///
 /// # Errors
 /// See [`ReadError`].

@@ -396,7 +396,7 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
 }
 
 /// Returns the positions of the numbers in the order of their addresses. The function tries several units of addresses.
-/// It uses the first unit with which all lines are contiguous. If there is no such unit, it uses the first unit with
+/// It uses the first unit with which all lines are contiguous. Otherwise, it uses the first unit with
 /// which all gaps between lines (clauses) are small.
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
@@ -408,7 +408,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
-        // Of all tools, only od prints octal addresses. These addresses have seven digits.
+        // Only od prints octal addresses. These addresses have seven digits.
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };

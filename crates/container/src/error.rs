@@ -194,7 +194,7 @@ pub enum Error {
     /// Words of a program cannot be changed in the file.
     #[error("{what} cannot be changed in the file: {remedy}")]
     Unpatchable {
-        /// The item that the caller wanted to change.
+        /// The item that the caller meant to change.
         what: String,
         /// The reason why the words cannot be changed, and the remedy.
         remedy: String,

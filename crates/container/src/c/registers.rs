@@ -84,7 +84,7 @@ fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     (rest.is_empty() && !state.is_empty()).then_some(state)
 }
 
-/// Adds the registers of each array to the program whose name begins with the same text. If there is no such program,
+/// Adds the registers of each array to the program whose name begins with the same text. Otherwise,
 /// the registers are added to a program next to the array.
 pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
     for RegisterArray { name, after, values } in arrays {
