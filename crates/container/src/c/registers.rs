@@ -84,8 +84,8 @@ fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     (rest.is_empty() && !state.is_empty()).then_some(state)
 }
 
-/// Adds the registers of each array to the program whose name begins with the same text. Otherwise,
-/// the registers are added to a program next to the array.
+/// Adds the registers of each array to the program whose name has the same prefix as the array. If no program has this
+/// prefix, adds the registers to a program next to the array.
 pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
     for RegisterArray { name, after, values } in arrays {
         let Some((stage, state)) = state_of(&values) else { continue };
