@@ -24,7 +24,7 @@ use crate::args::Answer;
 use crate::drm::ErrataArgs;
 use crate::timeout::Seconds;
 
-/// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
+/// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare the results with llvmpipe's
 ///
 /// Every file runs twice in the same headless Chromium: on Mesa's driver and the emulated chip, and on llvmpipe. The
 /// command prints the assertions that fail only on the chip. The exit status is 1 if there are any.
