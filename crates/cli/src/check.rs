@@ -45,13 +45,13 @@ pub(crate) struct Check {
     /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Run only cases whose name or FILE:NAME matches
+    /// Run only cases whose name or FILE:NAME matches REGEX
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
     /// Run only part K of N parts of the cases. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
-    /// Stop a case after this time; the case then fails
+    /// Stop a case after this time; a stopped case fails
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
     /// List of known failures. Each line of FILE is NAME,STATUS, as in deqp-runner; FILE can also be the --json output

@@ -52,7 +52,8 @@ pub(crate) struct LaunchArgs {
     /// resource with its number of bytes per element, for example 160=VALUES:16
     #[arg(long = "buf", value_name = "NAME=VALUES")]
     buffer: Vec<String>,
-    /// Value of the next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
+    /// Value of a kernel parameter: n=256, x=0.5, n=256:u64 (tesla kernels). If the program does not name its
+    /// parameters, --buf and --arg set the parameters in the order of these options
     #[arg(long = "arg", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     argument: Vec<String>,
     /// Size of a pointer parameter in bytes: 4 or 8 (tesla kernels). Needed only if the program's file does not state

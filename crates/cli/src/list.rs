@@ -38,7 +38,7 @@ pub(crate) fn run(args: &List) -> Result<Answer> {
 pub(crate) struct Cases {
     /// The file, such as shaders.jsonl.gz; `-` for standard input
     file: PathBuf,
-    /// List only cases whose name matches
+    /// List only cases whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
     /// One JSON object on standard output

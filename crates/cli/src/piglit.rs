@@ -65,7 +65,7 @@ pub(crate) struct Piglit {
     /// Run the tests of the profile a second time, as a control, on a chip that does not execute any command
     #[arg(long, requires = "profile")]
     control: bool,
-    /// Run only tests whose name matches, for instance `glsl-1.20@.*clip`
+    /// Run only tests whose name matches REGEX, for instance `glsl-1.20@.*clip`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
     /// Run only N of the tests, selected by --seed

@@ -41,7 +41,7 @@ pub(crate) struct Webgl {
     /// Version of WebGL
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2))]
     version: u8,
-    /// Run only files whose name matches, for instance `^conformance/textures/`
+    /// Run only files whose name matches REGEX, for instance `^conformance/textures/`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
     /// Run only N of the files, selected by --seed
