@@ -55,7 +55,7 @@ pub(crate) struct Bench {
     /// between the numbers of the list
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
-    /// Number of runs; the reported time is their median
+    /// Number of runs; the reported time is the median over the runs
     #[arg(long, value_name = "N", default_value_t = 3, default_value_if("micro", "true", "9"), value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
     /// Print the cost of single instructions for patterns of addresses and masks

@@ -42,7 +42,8 @@ pub(crate) struct CampaignArgs {
     /// Print the summary of the finished shards, without running experiments
     #[arg(long, conflicts_with = "recheck")]
     summary: bool,
-    /// Run N experiments of the results folder again on the reference engine, and compare them with the stored results
+    /// Run N experiments of the results folder again on the reference engine, and compare the new results with the
+    /// stored results
     #[arg(long, value_name = "N")]
     recheck: Option<u64>,
     /// Seed that selects the experiments of --recheck

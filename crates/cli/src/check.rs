@@ -34,8 +34,8 @@ use crate::{builtin, files, interrupt};
 pub(crate) struct Check {
     /// Files or folders with corpus cases, vectors, run manifests, launch files or programs
     paths: Vec<PathBuf>,
-    /// Run each launch file with these programs instead of the program that it names, and print one line per program,
-    /// to grade solutions of an exercise
+    /// Run each launch file with this program instead of the program that the launch file names, and print one line per
+    /// program. Several programs can be given, for example to grade solutions of an exercise
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "paths")]
     program: Vec<PathBuf>,
     #[command(flatten)]
@@ -45,23 +45,25 @@ pub(crate) struct Check {
     /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Run only cases whose name or FILE:NAME matches
+    /// Run only cases whose name or FILE:NAME matches REGEX
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
     /// Run only part K of N parts of the cases. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
-    /// Stop a case after this time; the case then fails
+    /// Stop a case after this time; a stopped case fails
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
-    /// Known failures: lines NAME,STATUS as in deqp-runner, or the --json output of an earlier check. A failure in
-    /// the list does not count; a listed case that passes counts as a failure
+    /// List of known failures. Each line of FILE is NAME,STATUS, as in deqp-runner; FILE can also be the --json output
+    /// of an earlier check. A failure in FILE does not affect the exit status. A case in FILE that passes counts as a
+    /// failure
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write the failures as a baseline
     #[arg(long, value_name = "FILE")]
     write_baseline: Option<PathBuf>,
-    /// Flaky cases, whose failures do not count: regular expressions for FILE:NAME, one per line
+    /// List of flaky cases. Each line is a regular expression that matches FILE:NAME of such cases. Failures of these
+    /// cases do not affect the exit status
     #[arg(long, value_name = "FILE")]
     flakes: Option<PathBuf>,
     /// Write one line NAME,STATUS,SECONDS per case
@@ -79,7 +81,8 @@ pub(crate) struct Check {
     #[command(flatten)]
     read: ReadArgs,
     /// Let launch files and manifests name files outside the checked folder. For a path to a single file, the checked
-    /// folder is the folder of the file; for a single manifest, it is the parent of this folder
+    /// folder is the folder of this file. For a path to a single manifest, the checked folder is the parent of the
+    /// manifest's folder
     #[arg(long)]
     allow_outside: bool,
     /// One JSON object on standard output

@@ -59,8 +59,8 @@ pub(crate) struct Drm {
     /// frame of another size, or the first frame of another process, starts a new file FILE-2.y4m
     #[arg(long, value_name = "FILE.y4m")]
     record: Option<PathBuf>,
-    /// Replace all occurrences of these words in shaders before the chip runs them:
-    /// 80000c10,00000001:80000c10,00000002
+    /// Replace all occurrences of the words OLD in shaders by the words NEW, before the chip runs the shaders. For
+    /// example: 80000c10,00000001:80000c10,00000002
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
     /// Folder of a build of Mesa to use instead of the installed build: unpacked packages, or an installation prefix
@@ -78,7 +78,8 @@ pub(crate) struct ErrataArgs {
     /// docs/mesa.md lists the errata
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) errata: Option<String>,
-    /// Faults of Mesa's driver to fix: nv50-compute (default: none, as on silicon). docs/mesa.md lists the faults
+    /// Fix these faults of Mesa's driver: nv50-compute (default: no fixes, as on a real chip). docs/mesa.md lists the
+    /// faults
     #[arg(long, value_name = "FIXES", value_parser = crate::args::driver_fixes())]
     pub(crate) driver_fixes: Option<DriverFixes>,
 }
@@ -104,7 +105,8 @@ impl ErrataArgs {
 /// Options for the engine that runs shaders, and for the folder that receives them.
 #[derive(clap::Args)]
 pub(crate) struct Shaders {
-    /// Engine that runs programs (default: compiled). If two engines in lockstep differ, the chip is reset
+    /// Engine that runs programs (default: compiled). If the results of two engines in lockstep differ, the chip is
+    /// reset
     #[arg(long, value_parser = crate::args::engine())]
     pub(crate) engine: Option<Engine>,
     /// Write each vertex and pixel program once into this folder, for check, lint and dis

@@ -47,15 +47,17 @@ pub(crate) struct LaunchArgs {
     /// Bytes of dynamic shared memory (tesla kernels)
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
-    /// Buffer whose address is the next parameter: a=in.npy or out=f32[256] (tesla kernels). With --domain, a typed
-    /// surface: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500). Vertex resource with the bytes per element:
-    /// 160=VALUES:16 (r700)
+    /// Tesla kernels: a buffer whose address is a parameter of the kernel, for example a=in.npy or out=f32[256]. R500
+    /// with --domain: a typed surface, for example in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8. R700: a vertex
+    /// resource with its number of bytes per element, for example 160=VALUES:16
     #[arg(long = "buf", value_name = "NAME=VALUES")]
     buffer: Vec<String>,
-    /// Value of the next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
+    /// Value of a kernel parameter: n=256, x=0.5, n=256:u64 (tesla kernels). If the program does not name its
+    /// parameters, --buf and --arg set the parameters in the order of these options
     #[arg(long = "arg", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     argument: Vec<String>,
-    /// Bytes of a pointer parameter, if the program's file does not state this size: 4 or 8 (tesla kernels)
+    /// Size of a pointer parameter in bytes: 4 or 8 (tesla kernels). Needed only if the program's file does not state
+    /// this size
     #[arg(long, value_name = "N")]
     pointer_bytes: Option<u32>,
     /// Type of the exports of a pixel, vertex or geometry program: f32, u32 or i32 (r700)
@@ -65,7 +67,8 @@ pub(crate) struct LaunchArgs {
     #[arg(long, value_name = "N", value_parser = lanes)]
     lanes: Option<usize>,
     /// Initial values: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla). (1,2,3,4)
-    /// has the channels of a register for all lanes; (1,2),(3,4) has two channels for each of two lanes
+    /// sets the four channels of a register to the same values in all lanes; (1,2),(3,4) sets two channels in each of
+    /// two lanes
     #[arg(long, value_name = "NAME=VALUES")]
     input: Vec<String>,
     /// Segment of global memory that is a buffer and an output: 1=VALUES for g1[] (tesla kernels)
@@ -78,7 +81,8 @@ pub(crate) struct LaunchArgs {
     /// Texture: 0=VALUES:8x8
     #[arg(long, value_name = "UNIT=VALUES:SIZE")]
     texture: Vec<String>,
-    /// Sampler: 0=mag=linear,min=linear,wrap=repeat, with the fields of [[sampler]] in a launch file
+    /// Set fields of a sampler: 0=mag=linear,min=linear,wrap=repeat. The fields are those of [[sampler]] in a launch
+    /// file
     #[arg(long, value_name = "NUMBER=FIELDS")]
     sampler: Vec<String>,
     /// Loop constant: 0=COUNT,INIT,INC (r700)
@@ -90,7 +94,7 @@ pub(crate) struct LaunchArgs {
     /// Run on a domain of index pairs, WIDTHxHEIGHT, in the CTM model (r500)
     #[arg(long, value_name = "WxH")]
     domain: Option<String>,
-    /// Treat outputs as uncached: each output is written to out0 at once (r500 with --domain)
+    /// Treat outputs as uncached: the program writes each output to out0 at once (r500 with --domain)
     #[arg(long)]
     uncached: bool,
     /// Treatment of undefined behaviour: strict traps; lenient continues and follows the recommended interpretation

@@ -33,12 +33,12 @@ pub(crate) fn run(args: &List) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// List the names of the cases in a file; --case of other commands takes such a name
+/// List the names of the cases in a file. Other commands take such a name in --case
 #[derive(clap::Args)]
 pub(crate) struct Cases {
     /// The file, such as shaders.jsonl.gz; `-` for standard input
     file: PathBuf,
-    /// List only cases whose name matches
+    /// List only cases whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
     /// One JSON object on standard output

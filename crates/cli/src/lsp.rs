@@ -29,7 +29,8 @@ use server::Server;
 /// the source, by the launch file next to it, by the editor's settings, or by --isa, in this order.
 #[derive(clap::Args)]
 pub(crate) struct Lsp {
-    /// Use standard input and output. This is always the case; editors pass the option
+    /// Use standard input and output. The server always uses standard input and output; the option exists because some
+    /// editors pass it
     #[arg(long)]
     stdio: bool,
     #[command(flatten)]

@@ -105,7 +105,7 @@ enum Command {
     Asm(asm::Asm),
     /// List the programs of a file with the resources that they need
     List(list::List),
-    /// List the names of the cases in a file; --case of other commands takes such a name
+    /// List the names of the cases in a file. Other commands take such a name in --case
     Cases(list::Cases),
     /// Change one instruction of a file and keep every other byte
     Patch(patch::Patch),
@@ -144,11 +144,11 @@ enum Command {
     OpenCl(Box<drm::opencl::OpenCl>),
     /// Run a CUDA program on an emulated Tesla chip
     Cuda(cuda::Cuda),
-    /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
+    /// Replay a trace of apitrace on an emulated chip, and find the first draw whose picture differs from llvmpipe's
     Replay(Box<replay::Replay>),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
     Piglit(Box<piglit::Piglit>),
-    /// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
+    /// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare the results with llvmpipe's
     Webgl(Box<webgl::Webgl>),
     /// Serve the playground to a browser on this machine
     Serve(serve::Serve),

@@ -58,14 +58,14 @@ pub(crate) struct Piglit {
     /// unless --control is given
     #[arg(long, value_name = "NAME", conflicts_with = "compare")]
     profile: Option<String>,
-    /// Compare the results with a list of tests that fail on a real chip: lines NAME,STATUS or NAME, as in Mesa's
-    /// *-fails.txt
+    /// Compare the results with a list of tests that fail on a real chip. Each line of FILE is NAME,STATUS or NAME, as
+    /// in Mesa's *-fails.txt
     #[arg(long, value_name = "FILE", requires = "profile")]
     against: Option<PathBuf>,
     /// Run the tests of the profile a second time, as a control, on a chip that does not execute any command
     #[arg(long, requires = "profile")]
     control: bool,
-    /// Run only tests whose name matches, for instance `glsl-1.20@.*clip`
+    /// Run only tests whose name matches REGEX, for instance `glsl-1.20@.*clip`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
     /// Run only N of the tests, selected by --seed
@@ -77,8 +77,8 @@ pub(crate) struct Piglit {
     /// Run only part K of N parts of the tests. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
-    /// Known failures: lines NAME,STATUS. A failure in the list does not count; a listed test that passes counts as a
-    /// failure
+    /// List of known failures. Each line of FILE is NAME,STATUS. A failure in FILE does not affect the exit status. A
+    /// test in FILE that passes counts as a failure
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Number of tests that run at the same time (default: one per processor)

@@ -28,7 +28,7 @@ use reconverge_board::patch::Patch;
 use crate::args::Answer;
 use crate::drm::{ErrataArgs, Shaders};
 
-/// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
+/// Replay a trace of apitrace on an emulated chip, and find the first draw whose picture differs from llvmpipe's
 ///
 /// The trace is replayed by Mesa's unmodified driver on the chip, and by llvmpipe. The command prints the first frame
 /// that differs, then the first draw in this frame after which the pictures differ. A pixel agrees if every channel

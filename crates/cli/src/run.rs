@@ -46,8 +46,8 @@ pub(crate) struct Run {
     /// Write an output to a file (.npy, .json, .bin): color0=out.npy
     #[arg(long = "out", value_name = "NAME=FILE")]
     output: Vec<String>,
-    /// Report how exact the values are that decided the flow, selected an address or left the program. This needs a
-    /// second run on the reference engine
+    /// Report the exactness of the values that decided the flow, selected an address or left the program. For this
+    /// report, the command runs the launch a second time, on the reference engine
     #[arg(long)]
     exactness: bool,
     /// Exit with status 1 if a value below this grade decided the flow, selected an address or left the program.

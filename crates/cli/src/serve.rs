@@ -34,7 +34,8 @@ pub(crate) struct Serve {
     /// Stop a run after this time
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Serve the page that scripts/build-web wrote into this folder. The editor of this page has more functions
+    /// Serve the page that scripts/build-web wrote into this folder. The editor of this page has more functions than
+    /// the editor of the built-in page
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Answer requests of standard input, one per line, on standard output

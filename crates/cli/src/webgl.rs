@@ -24,7 +24,7 @@ use crate::args::Answer;
 use crate::drm::ErrataArgs;
 use crate::timeout::Seconds;
 
-/// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
+/// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare the results with llvmpipe's
 ///
 /// Every file runs twice in the same headless Chromium: on Mesa's driver and the emulated chip, and on llvmpipe. The
 /// command prints the assertions that fail only on the chip. The exit status is 1 if there are any.
@@ -41,7 +41,7 @@ pub(crate) struct Webgl {
     /// Version of WebGL
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2))]
     version: u8,
-    /// Run only files whose name matches, for instance `^conformance/textures/`
+    /// Run only files whose name matches REGEX, for instance `^conformance/textures/`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
     /// Run only N of the files, selected by --seed
