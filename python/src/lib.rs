@@ -16,9 +16,9 @@
 //!
 //! # Features
 //!
-//! * `every-level` (off by default): compiles vector code of the fast engine not only for AVX2, but also for AVX-512
+//! * `every-level` (off): compiles vector code of the fast engine not only for AVX2, but also for AVX-512
 //!   and for every x86-64 processor.
-//! * `full` (off by default): includes `every-level`. The dependencies have the same features as for the command, so
+//! * `full` (off): includes `every-level`. The dependencies have the same features as for the command, so
 //!   that a build of this package and the command compiles the dependencies only once.
 
 #![forbid(unsafe_code)]

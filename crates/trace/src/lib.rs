@@ -29,7 +29,7 @@
 //!
 //! # Features
 //!
-//! * `parquet` (off by default): writes traces as Parquet tables.
+//! * `parquet` (off): writes traces as Parquet tables.
 
 #![forbid(unsafe_code)]
 
