@@ -618,9 +618,9 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
 }
 
 /// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each bit n below 14 of x, the
-/// code moves this bit alone to bit n + 2 of a word, and multiplies x by the word. The upper half of this product is `x
-/// >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, the code adds x itself by means of a mask. A
-/// loop over lanes takes four times as long.
+/// code moves this bit alone to bit n + 2 of a word, and multiplies x by the word. The upper half of this product is
+/// `x >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, the code adds x itself by means of a mask.
+/// A loop over lanes takes four times as long.
 ///
 /// # Safety
 /// The processor must have AVX2.
