@@ -59,7 +59,7 @@ struct Symbol {
 
 /// Writes an ELF cubin: a 64-bit file if `wide`, otherwise a 32-bit file.
 ///
-/// The image must have one module. All blocks of a constant bank become one section. If [`load`] reads the written
+/// The image must have one module. All blocks of a constant bank become one section. If `load` reads the written
 /// file, the loaded image may differ from this image. The returned notes report the differences. Blocks are merged.
 /// Data that does not affect results is omitted if the format cannot represent this data.
 ///
