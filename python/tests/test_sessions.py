@@ -69,7 +69,7 @@ def test_a_snapshot_is_a_place_to_come_back_to(nested: reconverge.Launch) -> Non
     assert session.group is None and session.pc is None
     session.restore(place)
     assert (session.pc, session.mask, session.why(), session.stack(), session.instructions) == before
-    with pytest.raises(reconverge.Error, match="of another session"):
+    with pytest.raises(reconverge.Error, match="belongs to another session"):
         reconverge.kernel("mandel", "r700", lanes=64).session().restore(place)
 
 
