@@ -45,8 +45,7 @@ pub(crate) struct RegisterTable {
     registers: Vec<&'static Register>,
     /// Lowest address of the table.
     first: u32,
-    /// For each address from `first` on, an index into `registers`. The index is past the end if no register has the
-    /// address.
+    /// Indices into `registers`, by address minus `first`. The index is past the end if no register has the address.
     places: Vec<u16>,
 }
 

@@ -6,6 +6,8 @@
 //! | `rows` | values of rows in the middle of a strip |
 //! | `vectors` | strips for one vector at a time, or for both vectors of a group |
 //! | `emit` | register allocation and emission of a strip |
+//! | `accesses`, `cold` | loads and stores of one word per lane, and code for rare cases |
+//! | `frame`, `pool` | registers, start and end of generated code, and its constants |
 //! | `level` | choice of vector instructions |
 //! | `linked` | a program as linked code: a machine traces it, and a group runs it |
 //! | `program` | nodes of linked code, and their counts |
@@ -24,14 +26,18 @@
 //! machine's own flow control, [`LinkedMachine::flow`], which returns the next node. The crate does not depend on any
 //! machine. The crate can be built for every target, but it generates code only for x86-64.
 
+mod accesses;
 mod asm;
 mod cache;
 mod called;
+mod cold;
 mod emit;
 mod fault;
+mod frame;
 mod level;
 mod linked;
 mod pages;
+mod pool;
 mod program;
 mod rows;
 mod segment;

@@ -14,16 +14,21 @@
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
+
 use iced_x86::{Code as Op, Instruction, MemoryOperand, Register};
 use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at_base};
 use crate::called::Callee;
-use crate::emit::{self, Cold, Exits, Frame, GATHERED, Pool, STATE};
+use crate::cold::{Cold, emit_cold};
+use crate::emit::{self, Exits};
 use crate::fault::{self, Fault};
+use crate::frame::{self, Frame, GATHERED, STATE};
 use crate::level::Level;
 use crate::pages::Pages;
+use crate::pool::Pool;
 use crate::segment::Segment;
 use crate::state::{EXIT, KEEP_DENORMALS, KINDS, State, place};
 use crate::strip::{Row, Strip};
@@ -285,6 +290,7 @@ impl Code {
             leaving: Vec::new(),
             floats,
             both: &both,
+            computes_both: false,
             lanes: lanes as i32,
             frame: 0,
             labels: &labels,
@@ -439,6 +445,8 @@ struct Compiler<'a> {
     floats: bool,
     /// For each node, whether its strips are for both vectors of a group at once.
     both: &'a [bool],
+    /// Whether the strips of the current node are for both vectors.
+    computes_both: bool,
     lanes: i32,
     frame: i32,
     labels: &'a [Label],
@@ -468,7 +476,7 @@ impl Compiler<'_> {
             asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, reason));
             asm.branch(Op::Jmp_rel32_64, leave);
         }
-        emit::emit_cold(level, &mut asm, &cold);
+        emit_cold(level, &mut asm, &cold);
         asm.bind(flow);
         call_flow(&mut asm, floats);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
@@ -476,7 +484,7 @@ impl Compiler<'_> {
         asm.branch(Op::Je_rel32_64, leave);
         asm.bind(dispatch);
         // The flow control may have switched to another group, so the address of the rows is read again.
-        asm.two(Op::Mov_r64_rm64, emit::ROWS, at_base(STATE, place!(rows)));
+        asm.two(Op::Mov_r64_rm64, frame::ROWS, at_base(STATE, place!(rows)));
         asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
         let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
         asm.two(Op::Mov_r32_rm32, Register::EAX, entry);
@@ -484,9 +492,9 @@ impl Compiler<'_> {
         asm.push(Instruction::with1(Op::Jmp_rm64, Register::RAX));
         asm.bind(leave);
         let caller = Frame::of(level).caller;
-        emit::epilogue(&mut asm, caller, floats);
+        frame::epilogue(&mut asm, caller, floats);
         asm.before(|asm| {
-            emit::prologue(asm, frame, caller, floats);
+            frame::prologue(asm, frame, caller, floats);
             asm.two(Op::Mov_r32_rm32, Register::EAX, at_base(STATE, place!(node)));
             asm.branch(Op::Jmp_rel32_64, dispatch);
         });
@@ -687,25 +695,22 @@ impl Compiler<'_> {
         self.asm.branch(Op::Jmp_rel32_64, self.flow);
     }
 
-    fn segment(&mut self, number: u32, node: &Node) {
+    fn segment<'n>(&mut self, number: u32, node: &'n Node) {
         let segment = &node.segment;
         let both = self.both[number as usize];
+        self.computes_both = both;
         let [failed, call, done] = [(); 3].map(|()| self.asm.label());
         let reaches = segment.exact.has_spans();
-        // Code for both vectors checks all lanes before its effects, so the code contains the check itself.
-        let checks = both && segment.check.is_some();
-        let strip = |strip: &Strip| {
-            let mut strip = strip.clone();
-            if checks {
-                strip.guard_spans();
-            }
-            strip
+        // Code for both vectors checks all lanes before its effects anyway.
+        let check = segment.check.as_ref().filter(|_| !both);
+        let guards = both && segment.check.is_some();
+        let guarded = |strip: &'n Strip| match guards {
+            true => Cow::Owned(strip.clone().with_guarded_spans()),
+            false => Cow::Borrowed(strip),
         };
-        let (check, fast, exact) = match both {
-            true => (None, segment.fast.as_ref().map(strip), strip(&segment.exact)),
-            false => (segment.check.clone(), segment.fast.clone(), segment.exact.clone()),
-        };
-        match (&check, segment.call) {
+        let (fast, exact) = (segment.fast.as_ref().map(guarded), guarded(&segment.exact));
+        let (fast, exact) = (fast.as_deref(), &*exact);
+        match (check, segment.call) {
             (_, Some(_)) if reaches => {
                 // If a lane is outside the memory, the call replaces the code for this run and for some further runs.
                 let inside = self.asm.label();
@@ -715,13 +720,13 @@ impl Compiler<'_> {
                 self.asm.number(Op::Sub_rm64_imm8, slow, 1);
                 self.asm.branch(Op::Jmp_rel32_64, call);
                 self.asm.bind(inside);
-                if let Some(check) = &check {
-                    self.strips(both, &[], |compiler| compiler.strip(both, node, check, Some(failed), &[]));
+                if let Some(check) = check {
+                    self.strips(&[], |compiler| compiler.strip(node, check, Some(failed), &[]));
                 }
             }
             (Some(check), _) => {
                 let refused = self.later(REFUSED, number);
-                self.strips(both, &[], |compiler| compiler.strip(both, node, check, Some(refused), &[]));
+                self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
             }
             (None, _) => {}
         }
@@ -731,8 +736,8 @@ impl Compiler<'_> {
             (Some(_), None) => Some(self.later(REFUSED, number)),
         };
         let is_empty = |strip: &Strip| strip.effects.is_empty();
-        if !is_empty(&exact) || fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
-            let mut words: Vec<u32> = fast.iter().chain([&exact]).flat_map(Strip::words).collect();
+        if !is_empty(exact) || fast.is_some_and(|fast| !is_empty(fast)) {
+            let mut words: Vec<u32> = fast.into_iter().chain([exact]).flat_map(Strip::words).collect();
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
@@ -740,14 +745,14 @@ impl Compiler<'_> {
             for word in node.leaves().filter(|word| !words.contains(word)) {
                 self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
             }
-            self.strips(both, &words, |compiler| match &fast {
-                Some(fast) if *fast != exact => {
+            self.strips(&words, |compiler| match fast {
+                Some(fast) if fast != exact => {
                     let [failed, slow, over] = [(); 3].map(|()| compiler.asm.label());
                     if node.lazy || node.learns() {
                         compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
                         compiler.asm.branch(Op::Jne_rel32_64, slow);
                     }
-                    compiler.strip(both, node, fast, Some(failed), &words);
+                    compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
                     if node.learns() {
@@ -755,10 +760,10 @@ impl Compiler<'_> {
                         compiler.asm.number(Op::Add_rm64_imm8, runs, SLOW_RUNS);
                     }
                     compiler.asm.bind(slow);
-                    compiler.strip(both, node, &exact, exact_guard, &words);
+                    compiler.strip(node, exact, exact_guard, &words);
                     compiler.asm.bind(over);
                 }
-                _ => compiler.strip(both, node, &exact, exact_guard, &words),
+                _ => compiler.strip(node, exact, exact_guard, &words),
             });
         }
         let Some((callee, argument)) = segment.call else { return };
@@ -773,9 +778,9 @@ impl Compiler<'_> {
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, argument));
         asm.push(Instruction::with2(Op::Mov_r64_imm64, Register::RAX, callee as usize as u64));
-        emit::leave_mode(asm, self.floats);
+        frame::leave_mode(asm, self.floats);
         asm.push(Instruction::with1(Op::Call_rm64, Register::RAX));
-        emit::enter_mode(asm, self.floats);
+        frame::enter_mode(asm, self.floats);
         asm.push(Instruction::with2(Op::Test_rm32_r32, Register::EAX, Register::EAX));
         let stopped = self.later(STOPPED, number);
         self.asm.branch(Op::Jne_rel32_64, stopped);
@@ -783,20 +788,20 @@ impl Compiler<'_> {
     }
 
     /// Emits a loop over the vectors of the group, or code for both vectors at once.
-    fn strips(&mut self, both: bool, words: &[u32], body: impl FnOnce(&mut Self)) {
+    fn strips(&mut self, words: &[u32], body: impl FnOnce(&mut Self)) {
         let (level, asm) = (self.level, &mut self.asm);
         let [strip, next] = [(); 2].map(|()| asm.label());
         let gathered = || words.iter().zip(GATHERED);
         for (_, register) in gathered() {
             asm.two(Op::Xor_r64_rm64, register, register);
         }
-        if both {
+        if self.computes_both {
             asm.two(Op::Xor_r32_rm32, Register::R13D, Register::R13D);
             body(self);
         } else {
-            emit::begin_vectors(level, asm, strip, next);
+            frame::begin_vectors(level, asm, strip, next);
             body(self);
-            emit::end_vectors(level, &mut self.asm, strip, next);
+            frame::end_vectors(level, &mut self.asm, strip, next);
         }
         let asm = &mut self.asm;
         for (word, register) in gathered() {
@@ -805,10 +810,10 @@ impl Compiler<'_> {
         }
     }
 
-    fn strip(&mut self, both: bool, node: &Node, strip: &Strip, guard: Option<Label>, words: &[u32]) {
+    fn strip(&mut self, node: &Node, strip: &Strip, guard: Option<Label>, words: &[u32]) {
         let exits = Exits { guard, words, cold: &mut self.cold };
         let stride = 4 * self.lanes as u32;
-        let vectors = if both { Vectors::both(strip) } else { Vectors::one(strip) };
+        let vectors = if self.computes_both { Vectors::both(strip) } else { Vectors::one(strip) };
         let frame = emit::emit(&mut self.asm, self.pool, &vectors, stride, node.mask, exits);
         self.frame = self.frame.max(frame);
     }
@@ -916,9 +921,9 @@ impl Compiler<'_> {
 /// Emits a call of the machine's flow control for the node whose number is in ESI.
 fn call_flow(asm: &mut Assembler, floats: bool) {
     asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
-    emit::leave_mode(asm, floats);
+    frame::leave_mode(asm, floats);
     asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
-    emit::enter_mode(asm, floats);
+    frame::enter_mode(asm, floats);
 }
 
 #[cfg(test)]

@@ -36,12 +36,11 @@ impl Segment {
     /// does not check all strips before this store. If a lane of a strip is outside the window, that strip bails out
     /// after earlier strips have stored. This is correct, because the instruction is then executed again. The repeated
     /// instruction stores the same values, or it traps at the lane outside the window, after the stores of lower lanes.
-    pub(crate) fn restarting(mut fast: Strip, mut exact: Strip) -> Segment {
+    pub(crate) fn restarting(fast: Strip, exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);
         }
-        fast.guard_spans();
-        exact.guard_spans();
+        let (fast, exact) = (fast.with_guarded_spans(), exact.with_guarded_spans());
         Segment { check: None, fast: Some(fast), exact, call: None }
     }
 

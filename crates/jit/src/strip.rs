@@ -649,11 +649,12 @@ impl Strip {
         stores == 1 && self.effects.iter().all(others)
     }
 
-    /// Adds guards that fail if a lane is outside a span.
-    pub(crate) fn guard_spans(&mut self) {
+    /// Returns the strip with guards that fail if a lane is outside a span.
+    pub(crate) fn with_guarded_spans(mut self) -> Strip {
         for span in self.spans.clone() {
             self.guard(span.outside);
         }
+        self
     }
 
     /// If a node has the same constant in all lanes, returns the word of this constant.

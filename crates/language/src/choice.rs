@@ -49,7 +49,7 @@ pub enum ChosenBy {
     Launch,
     /// A setting states the machine.
     Setting,
-    /// Nothing states the machine. Among the assemblers of all machines, the assembler of the chosen machine finds the
+    /// The machine is not stated. Among the assemblers of all machines, the assembler of the chosen machine finds the
     /// fewest errors.
     Fewest,
 }

@@ -370,7 +370,7 @@ impl Kernel for Rsq {
 }
 
 /// Computes results of [`Rsq`] in singles, and returns the scaled results. Returns `None` if one of the results may be
-/// wrong. For 64 lanes, singles take 40 ns, and doubles take 76 ns.
+/// wrong.
 ///
 /// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction, whose
 /// error is below 2^-43 of the result. The function checks an interval around the result. Each end of the interval
