@@ -31,8 +31,8 @@ LaunchState = tuple[
 ]
 #: A function that takes an event, or columns of events.
 HookFunction = Callable[..., object]
-#: The function of a hook, and what it selects: a bit for each kind of event, ranges of addresses, groups, and the numbers of
-#: registers and memories.
+#: The function of a hook, and the events that the hook selects: a bit for each kind of event, ranges of addresses, groups, and
+#: the numbers of registers and memories.
 Hook = tuple[
     HookFunction,
     int,

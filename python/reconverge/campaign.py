@@ -2,8 +2,8 @@
 
 A campaign is a file. The results of a campaign are shards: Parquet files in a folder. Each shard is written atomically,
 and its name contains a hash of the campaign. A shard has the same bytes on every process. So a run of the campaign runs
-only the shards that are missing in the folder. If a worker is killed, finished shards are not lost. No experiment
-counts twice. See docs/cluster.md.
+only the shards that are missing in the folder. If a worker is killed, finished shards are not lost. The results have
+each experiment only once. See docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str |
 _WAIT = 0.5
 
 #: Outcomes of experiments. ``sdc``: the outputs differ from those of the run without the fault. ``diverged``: the instructions
-#: or their active lanes differ from those of the run without the fault, but the outputs do not.
+#: or their active lanes differ from those of the run without the fault, but the outputs are equal.
 Outcome = Literal["masked", "diverged", "sdc", "trap", "hang"]
 
 #: An experiment: a row of the results. ``class`` is the name that the outcome function returned for the experiment.
@@ -346,8 +346,8 @@ class Campaign:
 
     ``classify`` returns the name of an experiment's outcome. The argument of ``classify`` (:class:`Ended`) has the
     experiment, its outputs and the golden outputs. The results have this name in the column ``class``. The summary has
-    counts of the names in ``classes``. Results of different outcome functions do not mix. If several processes run the
-    campaign, ``classify`` must be defined in a module.
+    counts of the names in ``classes``. The hash of the campaign includes the outcome function, so a shard never has results of
+    different outcome functions. If several processes run the campaign, ``classify`` must be defined in a module.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:
@@ -513,7 +513,7 @@ class _Tally:
             self._progress(Progress(sum(counts.values()), self._described["injections"], counts))
 
     def add(self, path: str) -> None:
-        """Counts a finished shard."""
+        """Adds a finished shard to the counts, and calls the progress function."""
         if self._progress is not None:
             self._count(self._numbers[Path(path).name])
             self._tell()

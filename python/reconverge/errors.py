@@ -36,7 +36,7 @@ class Diagnostic(TypedDict):
 
 
 class SourceError(Error):
-    """A source text does not assemble. ``diagnostics`` has the line, column, message and help of each error."""
+    """The assembler rejects a source text. ``diagnostics`` has the line, column, message and help of each error."""
 
     diagnostics: list[Diagnostic]
 

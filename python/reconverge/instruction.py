@@ -211,7 +211,7 @@ def _split(text: str, separators: str) -> list[str]:
 
 
 _OPERAND = re.compile(r"[-+~!|]*(\$|#$|\w*\[|0x[0-9a-fA-F]|\d|[A-Z_]\w*$)|.*[$\[]")
-#: Words of Tesla's text that belong to the operand after them.
+#: Words in the text of a Tesla instruction. Each of these words belongs to the operand that follows the word.
 _SIGNS = ("neg", "abs", "not", "sshr")
 
 
@@ -259,7 +259,7 @@ def _r700(text: str) -> Parts:
     return Parts(mnemonic, tuple(operands), tuple(modifiers))
 
 
-#: The first word of an R500 instruction's text. It names the unit of the fragment processor that computes.
+#: The first word in the text of an R500 instruction. This word names the unit that executes the instruction.
 _UNITS = ("ALU", "OUT", "TEX")
 
 

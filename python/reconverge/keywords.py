@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 #: A number of Python or of numpy.
 Number = int | float | np.number | np.bool_
-#: Numbers: an array, a number, nested lists, or a text in the form of launch files. An array keeps its type.
+#: Numbers: an array, a number, nested lists, or a string in the form of launch files. An array keeps its type.
 Values = str | Number | npt.NDArray[np.generic] | Sequence["Values"]
 #: Numbers, or a pair of numbers and the format or stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
 Formatted = Values | tuple[Values, str | int] | tuple[Values, str | int, str | int]
@@ -65,8 +65,8 @@ class SegmentField(TypedDict, total=False):
 
 
 class ConstantField(TypedDict, total=False):
-    """Constants. On Tesla, a bank and an offset state the place of the constants. On R500 and R700, a number states
-    this place.
+    """Constants. On Tesla, a bank and an offset state where the constants are. On R500 and R700, a number states where the
+    constants are.
     """
 
     bank: int
@@ -76,7 +76,7 @@ class ConstantField(TypedDict, total=False):
 
 
 class InputField(TypedDict, total=False):
-    """Inputs. The place of an input is a word on Tesla, a temporary on R500, and a register on R700."""
+    """Inputs. An input sets a word on Tesla, a temporary on R500, and a register on R700."""
 
     word: int
     temp: int

@@ -154,8 +154,8 @@ class Launch:
         self.program = program
         self._native = native
         self._places: dict[str, tuple[int, int]] | None = None
-        # No warning is needed for a plain number that is passed to a kernel, because the value of the number determines its
-        # type.
+        # No warning is needed for a plain number that is passed to a kernel, because the number determines the type of the
+        # parameter.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
         # The native module does not report lists of floats, because in a launch file a fraction is enough to state the type.
         known = {each.rsplit(" ", 1)[0] for each in native.typed}
@@ -229,8 +229,8 @@ class Launch:
         return Trace.record(self, data=data, limit=whole("limit", limit))
 
     def observe(self, hooks: Hooks, *, batch: int = 65_536) -> Observed:
-        """Runs the launch and calls hooks. A call has an object :class:`Events` with ``batch`` events, or one :class:`Event` if
-        ``batch`` is 1.
+        """Runs the launch and calls hooks. Each call passes an object :class:`Events` with up to ``batch`` events. If ``batch`` is
+        1, each call passes one :class:`Event`.
 
         A hook that can never be called is an error. A hook that the run never called is also an error. If a hook
         returns ``"stop"``, the run ends. To read or change registers and memory in a hook, use :meth:`Session.observe`.
@@ -457,7 +457,7 @@ def kernel(name: str, isa: Isa, lanes: int | None = None) -> Launch:
     """A kernel of ``reconverge bench --list``.
 
     ``lanes`` is the number of lanes of ``mandel`` and ``collatz`` (default: 1024). Each other kernel has a fixed number of
-    lanes, which the list shows.
+    lanes, which ``reconverge bench --list`` prints.
 
     >>> import reconverge
     >>> reconverge.kernel("collatz", "tesla", lanes=256).run()["out"][:8].tolist()

@@ -210,7 +210,7 @@ class Program(Sequence[Instruction]):
         for each in self._instructions():
             if each.address == address:
                 return each
-        # This raises an error that names the nearest addresses.
+        # This call raises an error that names the nearest addresses.
         self._native.explain(address)
         raise Error(f"no instruction starts at {self._native.spelled(address)}")
 
@@ -231,10 +231,10 @@ class Program(Sequence[Instruction]):
         """A launch: the program with its initial state.
 
         The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command
-        line: ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel. An array is a buffer, and a
-        number is a value. If the source names its parameters, the names in ``params`` determine which parameter gets
+        line: ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel. An array becomes a buffer,
+        and a number becomes a value. If the source names its parameters, the names in ``params`` determine which parameter gets
         which value. Otherwise, the order of ``params`` determines which parameter gets which value. Any other keyword
-        is a field of a launch file. A value is a numpy array, a number, nested lists, or a text in the form of launch
+        is a field of a launch file. A value is a numpy array, a number, nested lists, or a string in the form of launch
         files (``"0..64"``, ``"f32[64]"``, ``"a.npy"``). An array keeps its type. A number and nested lists are
         converted to the type of the register or memory.
         """
@@ -415,7 +415,7 @@ def disassemble(
 def explain(
     instruction: str | Sequence[int], *, isa: Isa | None = None, chip: str | None = None, stage: str | None = None
 ) -> Explanation:
-    """The explanation of one instruction, given as its text or its words.
+    """The explanation of one instruction. ``instruction`` is the text of the instruction, or its words.
 
     >>> import reconverge
     >>> reconverge.explain("add b32 $r0 $r1 $r2", isa="tesla").fields[0].name

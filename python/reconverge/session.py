@@ -51,7 +51,7 @@ class Why(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the machine's own flow state. The row has a kind, an address, lanes and a counter."""
+    """A row of the machine's flow state. The row has a kind, an address, lanes and a counter."""
 
     kind: str
     pc: int | None
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """The depth of a stack or counter, and its limit."""
+    """The current depth of a stack or counter, and the maximum depth."""
 
     of: str
     used: int
@@ -258,7 +258,7 @@ def named_end(text: object, classes: Classes) -> Chosen:
 class Memory:
     """A memory space of a session.
 
-    ``memory[0x100:0x120]`` has all existing bytes of this range. ``memory["out"]`` has the bytes of the part with the name
+    ``memory[0x100:0x120]`` has the bytes of this range. ``memory["out"]`` has the bytes of the part with the name
     ``out``. The returned array is a read-only copy. Later steps do not change this copy. To write memory, assign to
     ``memory[…]``.
     """
@@ -512,7 +512,7 @@ class Session:
         return lanes[lane]
 
     def stack(self, group: int | None = None) -> list[Row]:
-        """The machine's own flow state as rows. The innermost entry comes first."""
+        """The machine's flow state as rows. The innermost entry comes first."""
         return [Row(*row) for row in self._native.stack(self._any(group))]
 
     def depths(self, group: int | None = None) -> list[Depth]:
@@ -532,11 +532,12 @@ class Session:
 
     @property
     def spaces(self) -> dict[str, str]:
-        """The memory spaces by name. The value states which unit has its own memory: ``launch``, ``group`` or ``lane``."""
+        """The memory spaces by name. The value ``launch``, ``group`` or ``lane`` states whether the space exists once in the launch,
+        once in each group, or once in each lane."""
         return dict(self._native.spaces())
 
     def memory(self, space: str, *, group: int | None = None, lane: int = 0) -> Memory:
-        """A memory space. If each group or lane has its own memory, ``group`` and ``lane`` select the memory."""
+        """A memory space. If the space exists once in each group or lane, ``group`` and ``lane`` select the group or the lane."""
         if space not in self.spaces:
             close = meant(str(space), self.spaces)
             raise Error(f"unknown memory `{space}`{close}; expected one of {', '.join(self.spaces) or 'none'}")
@@ -544,17 +545,18 @@ class Session:
 
     @property
     def instructions(self) -> int:
-        """Number of instructions executed so far. A trapping instruction does not count, because it remains the next
-        instruction."""
+        """Number of instructions that have completed. The number does not include an instruction that trapped, because this
+        instruction remains the next instruction."""
         return self._native.instructions()
 
     def step(self, times: int = 1, *, group: int | None = None, lane: int | None = None) -> bool:
         """Executes instructions. Returns ``False`` if the launch has ended. So ``while s.step(): ...`` runs the launch to its
         end.
 
-        Executes ``times`` instructions, in the order of the launch. If ``group`` is given, only instructions of this group
-        count, and earlier groups run as far as necessary. The function then returns ``False`` if this group has ended. If
-        ``lane`` is given, each step continues until this lane of the group is active for the next instruction.
+        Executes ``times`` instructions, in the order of the launch. If ``group`` is given, executes ``times``
+        instructions of this group. Before these instructions, earlier groups run as far as necessary. The function then returns
+        ``False`` if this group has ended. If ``lane`` is given, each step continues until this lane of the group is active for
+        the next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)

@@ -351,14 +351,15 @@ class Hooks:
     """Functions that are called while a launch runs.
 
     There is one decorator for each kind of event. The arguments ``pc`` (addresses and ranges) and ``group`` select events of
-    this kind. For writes, the argument ``register`` also selects events, and for loads and stores, the argument ``space``. If
-    no hook selects an event, the event does not cause a call.
+    this kind. The argument ``register`` selects writes by their register. The argument ``space`` selects loads and stores by
+    their memory. If no hook selects an event, the event does not cause a call.
 
     :meth:`Launch.observe` calls a hook with a batch of :class:`Events`, or with each :class:`Event` if ``batch`` is 1.
     :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook
     returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the run ends. If a hook raises another exception, the run
-    ends and the caller receives the exception. A hook that can never be called is an error before the run. A hook that
-    was never called is an error after the run, unless the hook has ``maybe=True`` or a hook stopped the run.
+    ends and the caller receives the exception. If a hook can never be called, the method raises an error before the run.
+    If a hook was never called, the method raises an error after the run. This second error does not occur if the hook
+    has ``maybe=True``, or if a hook stopped the run.
 
     >>> import reconverge
     >>> hooks, lost = reconverge.Hooks(), []
@@ -480,7 +481,7 @@ def _texts(place: str, texts: str | Iterable[str] | None) -> tuple[str, ...] | N
 def _native_hook(
     hook: Hook, launch: Launch, start: _native.Session, naming: Naming, function: _native.HookFunction
 ) -> _native.Hook:
-    """A hook in the form that the native module calls. Raises an error if the hook can never be called."""
+    """Converts a hook to the form that the native module takes. Raises an error if the hook can never be called."""
     program, never = launch.program, f"hook {hook.name} can never be called"
     if hook.pc is not None:
         addresses = sorted(each.address for each in program)

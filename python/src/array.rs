@@ -35,8 +35,8 @@ pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) ->
 pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
 
 impl FromNumpy<'_> {
-    /// Returns the name, the array, and the origin of the array's type. If the user chose the type, the result has the
-    /// same origin as for a type in a `.npy` file.
+    /// Returns the name, the array, and the origin of the array's type. If the user chose the type, the origin is the
+    /// same as for a type that a `.npy` file states.
     ///
     /// # Errors
     /// Fails if the workbench does not have the type, or if the bytes are not contiguous.

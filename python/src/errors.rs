@@ -52,7 +52,7 @@ pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
     messages.iter().map(message).collect()
 }
 
-/// Returns the error for a source text that does not assemble.
+/// Returns the error for a source text that the assembler rejects.
 pub(crate) fn source(title: &str, text: &str, messages: &[Diagnostic]) -> PyErr {
     let (lines, more) = messages.split_at(messages.len().min(3));
     let line = |message: &Diagnostic| format!("{}: {message}", message.place(title, text));
@@ -98,8 +98,7 @@ pub(crate) fn run(error: Error) -> PyErr {
 }
 
 /// Returns the error for a launch that cannot be prepared. If the message names options of the command line, Python
-/// keywords replace these options. If the launch comes from a launch file, names of fields replace these options
-/// instead of keywords.
+/// keywords replace these options. If the launch comes from a launch file, the names of fields replace these options.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),

@@ -85,7 +85,7 @@ pub(crate) fn launch(
 /// Returns the launch for the values that [`Launch::state`] returned. Does not read files.
 ///
 /// # Errors
-/// Returns the errors of [`launch`].
+/// Fails in the same cases as [`launch`].
 #[pyfunction]
 pub(crate) fn relaunch(
     program: &Program,
@@ -235,9 +235,9 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 }
 
 impl Launch {
-    /// Returns the launch that a text and options describe. If the launch does not come from a file (`fields` is
-    /// absent), the function adds two properties of the program's target to the launch. These properties are the chip
-    /// and the program type.
+    /// Returns the launch that the text of a launch file and options describe. If the launch does not come from a file
+    /// (`fields` is absent), the function adds two properties of the program's target to the launch. These properties
+    /// are the chip and the program type.
     fn stated(
         program: &Program,
         title: String,
@@ -417,7 +417,7 @@ impl Launch {
     }
 
     /// Returns the names of registers with the numbers that events use for the registers. Also returns the names of
-    /// memories. Events use the numbers from 1 on for the memories.
+    /// memories. In events, the first memory has the number 1, the second memory the number 2, and so on.
     fn naming(&self) -> PyResult<Naming> {
         let names = self.core.names()?;
         Ok((names.registers(), names.spaces().to_vec()))

@@ -18,8 +18,8 @@
 //!
 //! * `every-level` (off): compiles vector code of the fast engine not only for AVX2, but also for AVX-512
 //!   and for every x86-64 processor.
-//! * `full` (off): includes `every-level`. The dependencies have the same features as for the command, so
-//!   that a build of this package and the command compiles the dependencies only once.
+//! * `full` (off): includes `every-level`. With `full`, the dependencies have the same features as in the command. A
+//!   build of both this package and the command therefore compiles the dependencies only once.
 
 #![forbid(unsafe_code)]
 

@@ -46,9 +46,9 @@ pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
     /// Names of memories. The first memory has the number 1 in events.
     spaces: Vec<String>,
-    /// The numbers of the memories that the instruction at each address accesses. The list has one number for all
-    /// loads, or one number for each load of a lane. The number after the list is the number of the memory to which the
-    /// instruction stores.
+    /// For the instruction at each address, the numbers of the memories that the instruction accesses. The list is for
+    /// loads: it has one number for all loads, or one number for each load of a lane. The number after the list is the
+    /// memory to which the instruction stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -127,7 +127,7 @@ impl LastIssue {
         LastIssue { pc, step, loads: [0; 64] }
     }
 
-    /// Returns an event that this instruction caused.
+    /// Returns an event that this instruction caused, with the step and the address of the instruction.
     pub(crate) fn caused(&mut self, names: &EventNames, event: Event, group: usize) -> Happened {
         let space = names.space(&event, self.pc, &mut self.loads);
         Happened { space, ..Happened::of(event, group, self.step, self.pc) }
@@ -325,8 +325,8 @@ impl OneEvent {
     }
 }
 
-/// A hook as Python passes this hook. The parts are the function, a bit for each kind of event, ranges of addresses
-/// (first, last), and lists with the numbers of groups, registers and memories.
+/// A hook in the form in which the Python package passes the hook to this module. The parts are the function, a bit for
+/// each kind of event, ranges of addresses (first, last), and lists with the numbers of groups, registers and memories.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,
@@ -612,8 +612,8 @@ impl Sink for Batches {
         } else {
             for pc in addresses {
                 let step = self.steps;
-                // The step is counted before the call of the hooks, because a hook that stops the run causes unwinding.
-                // Code after the call would not run.
+                // The step counter increases before the hooks are called. If a hook stops the run, the call unwinds,
+                // and the code after the call does not run.
                 self.steps += 1;
                 self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
             }

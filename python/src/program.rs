@@ -21,8 +21,8 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs, as the package opened this file. If a program is sent to another process, the other process
-/// creates the program from this value without reading the file.
+/// A file of programs, and the properties with which the package opened the file. If a program is sent to another
+/// process, the other process creates the program from this value without reading the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
@@ -201,7 +201,7 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     Ok(((0..count).map(program).collect(), warnings))
 }
 
-/// Returns the explanation of one instruction as JSON. The instruction is given by its words or by its text.
+/// Returns the explanation of one instruction as JSON. The arguments have the words or the text of the instruction.
 ///
 /// # Errors
 /// Fails if the words are not an instruction, or if the target is invalid.

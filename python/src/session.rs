@@ -236,8 +236,8 @@ fn lane(number: usize) -> PyResult<Lane> {
     }
 }
 
-/// Returns the reason why a lane runs or waits. The parts are the letter that traces use, a word, and a depth or
-/// address.
+/// Returns the reason why a lane runs or waits. The parts are the letter that traces use, the name of the reason, and a
+/// depth or address.
 fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     let (word, number) = match why {
         Why::Active => ("active", None),
@@ -362,8 +362,8 @@ impl Session {
         Ok(kept)
     }
 
-    /// Returns the names of the memory spaces. For each space, also returns the unit that has its own memory. The unit
-    /// is `launch`, `group` or `lane`.
+    /// Returns the name of each memory space, and `launch`, `group` or `lane`. This second string states whether the
+    /// space exists once in the launch, once in each group, or once in each lane.
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {
@@ -407,14 +407,15 @@ impl Session {
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Returns the number of instructions that have completed. An instruction that trapped does not count.
+    /// Returns the number of instructions that have completed. This number does not include an instruction that
+    /// trapped.
     fn instructions(&self) -> u64 {
         self.place(&self.lock())
     }
 
-    /// Executes `times` steps of a group. Without a group, executes `times` steps of the launch in the launch's own
-    /// order. With a lane, each step continues until this lane is active in the next instruction. Returns `true` if the
-    /// group or the launch has not ended.
+    /// Executes `times` steps of a group. Without a group, executes `times` steps of the launch, in the order in which
+    /// the launch issues instructions. With a lane, each step continues until this lane is active in the next
+    /// instruction. Returns `true` if the group or the launch has not ended.
     #[pyo3(signature = (times, group=None, lane_number=None))]
     fn step(
         &self,
@@ -444,8 +445,8 @@ impl Session {
     }
 
     /// Runs the launch to its end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of
-    /// events that each hook received. For the issue of an instruction, hooks are called before the instruction. For
-    /// any other event, hooks are called after the instruction that causes the event.
+    /// events that each hook received. A hook for the issue of an instruction is called before the instruction runs. A
+    /// hook for any other event is called after the instruction that causes the event.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
         let mut watched = HookedRun::new(hooks, self.launch.names()?);
@@ -484,7 +485,7 @@ impl Session {
     }
 
     /// Runs until the next instruction meets all conditions. The address of the instruction must be in the list, unless
-    /// the list is empty. The instruction must belong to the group, if a group is given. If `parted` is set, the
+    /// the list is empty. If `group` has a value, the instruction must belong to this group. If `parted` is set, the
     /// instruction must be issued for only a part of its group's lanes. Returns the reason for the stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(

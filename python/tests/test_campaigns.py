@@ -155,7 +155,7 @@ def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
 
 
 def visible(ended: Ended) -> str:
-    """An outcome function. The returned name states whether the first output differs from that of the golden run."""
+    """An outcome function. The returned name states whether the first output differs from the first output of the golden run."""
     if ended.trap is not None:
         return f"trapped: {ended.trap}"
     if ended.outputs is None:
@@ -183,7 +183,7 @@ def test_an_outcome_function_names_outcomes(file: Path, tmp_path: Path) -> None:
     assert named == 60 and all(0 <= rate["interval"][0] <= rate["rate"] <= rate["interval"][1] <= 1 for site in summary["sites"] for rate in site["classes"])
     assert plain.summary(tmp_path / "plain")["sites"][0]["classes"] == []
     assert campaign.recheck(tmp_path / "own", 10) == {"checked": 10, "differ": []}
-    # Results of different outcome functions do not mix.
+    # A folder with results of another outcome function is an error.
     with pytest.raises(reconverge.Error, match="it belongs to another campaign"):
         plain.run(tmp_path / "own")
     assert campaign.description["campaign"] == Campaign(file, classify=visible).description["campaign"]

@@ -1,4 +1,4 @@
-"""Runs: numpy arrays as inputs and outputs, and errors in them."""
+"""Runs: numpy arrays as inputs and outputs, and errors about wrong inputs."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_a_group_that_waits_has_no_registers() -> None:
 
 def test_objects_show_what_they_are(nested: reconverge.Launch) -> None:
     """Regression test: Registers, Memory, Events and Hooks had the default repr. `dir(Hooks())` had only `all` and `on`.
-    `regs.names` was a text. Editors did not complete keys."""
+    `regs.names` was a string. Editors did not complete keys."""
     session = nested.session()
     session.run_until(parted=True)
     isa = nested.program.isa

@@ -15,7 +15,7 @@
 //!
 //! A pixel has four bytes: blue, green, red, and an unused byte. The pixels of the top row come first.
 //!
-//! An event is the kernel's `struct input_event` of a 64-bit system. It has the seconds and microseconds of
+//! An event is the kernel's `struct input_event` of a 64-bit system. The event has the seconds and microseconds of
 //! `CLOCK_MONOTONIC` (64 bits each), a type and a code (16 bits each), and a value (32 bits). `EV_SYN` with
 //! `SYN_REPORT` ends each group of events. If a program does not read its events and the socket is full, the window
 //! drops events. The next group that the window sends then begins with `SYN_DROPPED`, as in the kernel's `evdev`. The

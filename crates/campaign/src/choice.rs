@@ -152,7 +152,7 @@ impl Choice<'_> {
     }
 
     /// Returns the names of the first words of a site, for a message. The list has the registers of only one lane, so
-    /// that the message takes little time. A list of faults may have many impossible faults, and each impossible fault
+    /// that the function takes little time. A list of faults may have many impossible faults, and each impossible fault
     /// causes a message.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {

@@ -60,7 +60,7 @@ impl Owner {
 pub(crate) enum Attempt {
     /// The shard belongs to the caller until the claim is dropped.
     Mine(Claim),
-    /// Another process has the shard. The field is a text that names this process for the user.
+    /// Another process has claimed the shard. The field is a text that names this process for the user.
     Taken(String),
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Claim {
 pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
     let path = folder.join(format!(".{name}.claim"));
     // The second attempt follows the removal of a stale claim. Between the two attempts, another process may create its
-    // own claim. In this case, the other process has the shard.
+    // own claim. In this case, the shard belongs to the other process.
     for _ in 0..2 {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
@@ -139,7 +139,7 @@ impl Drop for Claim {
 
 fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // Reading a pipe may block forever.
+    // The path may be a pipe, and reading a pipe may block forever.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(ErrorKind::InvalidInput.into());
     }
@@ -181,7 +181,7 @@ fn space() -> Option<String> {
 }
 
 /// Returns the start time of a process in ticks since the boot. Returns `None` if the process has ended. A zombie
-/// process counts as ended.
+/// process is treated as ended.
 fn started(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the process is in brackets before the fields, and may contain any characters.

@@ -3,8 +3,8 @@
 /// Returns a number z. The absolute value of a standard normal variable exceeds z with probability 1 - `confidence`.
 /// For a confidence of 0.95, z is 1.96.
 ///
-/// The function computes the integral as a series, and finds the result by bisection. The result is exact to 1e-9 for 0
-/// < `confidence` < 1.
+/// The function computes the integral as a series, and finds the result by bisection. If `confidence` is between 0 and
+/// 1, the result is exact to 1e-9.
 pub fn quantile(confidence: f64) -> f64 {
     let (mut low, mut high) = (0., 8.);
     for _ in 0..60 {
@@ -25,9 +25,9 @@ fn within(z: f64) -> f64 {
     2. * sum * (-z * z / 2.).exp() / (2. * std::f64::consts::PI).sqrt()
 }
 
-/// Returns the number of experiments that a campaign needs so that the measured rate of an outcome is within `margin`
-/// of the true rate with probability `confidence`. The result is large enough for any rate. A rate of one half requires
-/// the most experiments. The population of faults counts as infinite. (Leveugle et al., DATE 2009)
+/// Returns the number of experiments that a campaign needs. With this number, the measured rate of an outcome is within
+/// `margin` of the true rate with probability `confidence`. The result is large enough for any rate. A rate of one half
+/// requires the most experiments. The formula assumes an infinite population of faults. (Leveugle et al., DATE 2009)
 pub fn sample_size(confidence: f64, margin: f64) -> u64 {
     let z = quantile(confidence);
     (z * z * 0.25 / (margin * margin)).ceil() as u64

@@ -1,5 +1,5 @@
-//! One experiment. An experiment has the choice of a fault, the run with this fault, and the outcome of the run. The
-//! choice of the fault depends only on the seed and on the number of the experiment.
+//! One experiment. An experiment consists of the choice of a fault, the run with this fault, and the outcome of the
+//! run. The choice of the fault depends only on the seed and on the number of the experiment.
 
 use std::ops::Range;
 
@@ -447,7 +447,7 @@ fn difference<'a>(
             for element in 0..golden.len() {
                 let (one, other) = (golden.number(element), found.number(element));
                 let off = (one - other).abs();
-                // Two equal infinities do not count as different.
+                // Two equal infinities are treated as equal.
                 let off = if one == other {
                     0.
                 } else if off.is_nan() {
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(difference(&golden, &found, Some(0..2)), (0.5, 1));
         let nan = named(&[1., f32::NAN, 3., 4., f32::INFINITY, 6.]);
         assert_eq!(difference(&golden, &nan, None), (f64::INFINITY, 1));
-        // Outputs that were not written count as zeros.
+        // Outputs that were not written are treated as zeros.
         assert_eq!(difference(&golden, &[], Some(1..2)), (4., 1));
     }
 }

@@ -50,7 +50,7 @@ pub struct CampaignFile {
     /// folder of the campaign file.
     pub faults: Option<String>,
     /// Limit on the number of instructions that a group issues. The limit is a multiple of the number of instructions
-    /// that the longest group of the golden run issues. A group that reaches the limit counts as hanging.
+    /// that the longest group of the golden run issues. A group that reaches the limit is treated as hanging.
     #[serde(default = "ten")]
     pub fuel: f64,
     /// Number of experiments per shard.

@@ -52,7 +52,7 @@ pub struct FaultFilter {
 /// An instruction of the program, with all names that a filter can use for this instruction.
 pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
-    /// Operations of the instruction. The list has the names of the operations in reports, and the mnemonic.
+    /// Operations of the instruction. The list has the names that reports use for these operations, and the mnemonic.
     pub(crate) operations: Vec<String>,
 }
 

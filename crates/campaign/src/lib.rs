@@ -135,8 +135,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Returns the name of the shard's file. The name consists of the hash of program, data and campaign, and of the
-    /// shard's number.
+    /// Returns the name of the shard's file. The name consists of two parts: the hash of program, data and campaign,
+    /// and the shard's number.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -203,7 +203,7 @@ pub struct PointDescription {
     pub lane_instructions: u64,
     /// Number of branch decisions that split the active lanes of a group.
     pub divergent_branches: u64,
-    /// Number of instructions after which a group counts as hanging. On Tesla, the number applies to a block.
+    /// Number of instructions after which a group is treated as hanging. On Tesla, the number applies to a block.
     pub fuel: u64,
     /// A hash of the outputs.
     pub outputs: String,
@@ -240,7 +240,8 @@ pub struct Description {
     pub shard_size: u64,
     /// Number of shards.
     pub shards: usize,
-    /// The launches of the campaign. The campaign has a single launch, or all launches of the sweep.
+    /// The launches of the campaign. Without a sweep, the list has a single launch. With a sweep, the list has one
+    /// launch per point.
     pub points: Vec<PointDescription>,
 }
 

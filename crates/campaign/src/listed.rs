@@ -101,10 +101,10 @@ impl ListedFault {
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the bits of a word that must flip to make the stated change. Returns `None` if the fault does not state
-    /// a change. In this case, the model chooses the bits. `name` is the name of the word, `before` is the value of the
-    /// word, and `exist` is the mask of the word's bits. `count` is the number of bits that [`Model::Bits`] flips, and
-    /// 0 for other models.
+    /// Returns the bits that must flip so that a word changes as the fault states. Returns `None` if the fault does not
+    /// state a change. In this case, the model chooses the bits. `name` is the name of the word, `before` is the value
+    /// of the word, and `exist` is the mask of the word's bits. `count` is the number of bits that [`Model::Bits`]
+    /// flips, and 0 for other models.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

@@ -92,7 +92,7 @@ pub(crate) struct Point {
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) groups: usize,
     pub(crate) statistics: Statistics,
-    /// Number of instructions after which a group counts as hanging. On Tesla, the number applies to a block.
+    /// Number of instructions after which a group is treated as hanging. On Tesla, the number applies to a block.
     pub(crate) fuel: u64,
     pub(crate) golden: Vec<(String, Array)>,
     pub(crate) course: Course,

@@ -32,7 +32,7 @@ pub struct Replay {
     pub options: Options,
 }
 
-/// A fault of a launch. A fault has the change of the state, and the step at which the state changes.
+/// A fault of a launch. A fault consists of the change of the state, and the step at which the state changes.
 #[derive(Debug)]
 struct When {
     flaw: Flaw,

@@ -44,8 +44,8 @@ impl Beside {
 }
 
 impl Files for Beside {
-    /// Reads a file that a launch file names. The file must be in the folder of the launch file. The command `run` has
-    /// the same rule.
+    /// Reads a file that a launch file names. The file must be in the folder of the launch file. The command `run`
+    /// follows the same rule.
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         if let Some(bytes) = self.known().get(name) {
             return Ok(bytes.clone());

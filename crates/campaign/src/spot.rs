@@ -1,4 +1,5 @@
-//! The word that a fault changes. This file has the word's location, its value, and the change of the value.
+//! The word that a fault changes. This file defines the word's location, the word's value, and the change of this
+//! value.
 
 use reconverge_isa::Program;
 use reconverge_simt::random::Random;
@@ -193,9 +194,9 @@ impl Flaw {
     }
 
     /// Returns whether stuck bits must be restored after the group `issued` has issued an instruction. `next` is the
-    /// group that runs next. A word of flow state exists only while its group is the next group to run, so the word is
-    /// restored when its group is the next group to run. Any other word is restored if the instruction may have changed
-    /// the word.
+    /// group that runs next. A word of flow state exists only while the group of the word is the next group to run. So
+    /// such a word is restored when its group becomes the next group to run. Any other word is restored if the
+    /// instruction may have changed the word.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),

@@ -8,28 +8,29 @@ use crate::estimate::wilson;
 use crate::experiment::{Outcome, Record};
 use crate::site::{Model, Site};
 
-/// The number of experiments with one outcome, and their share in all experiments of a point, site and model.
+/// The number of experiments with one outcome, and the rate of the outcome among all experiments of a point, site and
+/// model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
     /// The outcome.
     pub outcome: &'static str,
     /// Number of experiments with the outcome.
     pub count: u64,
-    /// Share of the experiments with the outcome in all experiments.
+    /// The rate of the outcome: `count` divided by the number of experiments of the same point, site and model.
     pub rate: f64,
     /// The Wilson interval of `rate`.
     pub interval: [f64; 2],
 }
 
-/// The number of experiments with one class, and their share in all experiments of a point, site and model. A class is
-/// a name that an outcome function returns.
+/// The number of experiments with one class, and the rate of the class among all experiments of a point, site and
+/// model. A class is a name that an outcome function returns.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassRate {
     /// The name that the outcome function returned.
     pub class: String,
     /// The number of experiments with the class.
     pub count: u64,
-    /// Share of the experiments with the class in all experiments.
+    /// The rate of the class: `count` divided by the number of experiments of the same point, site and model.
     pub rate: f64,
     /// The Wilson interval of `rate`.
     pub interval: [f64; 2],
@@ -71,9 +72,9 @@ pub struct Summary {
     pub finished: u64,
     /// Number of shards in the campaign.
     pub shards: usize,
-    /// Number of shards that do not exist.
+    /// Number of shards that have no file in the folder.
     pub missing: usize,
-    /// Probability that a Wilson interval contains the true share.
+    /// Probability that a Wilson interval contains the true rate.
     pub confidence: f64,
     /// Counts by point and site.
     pub sites: Vec<Counts>,

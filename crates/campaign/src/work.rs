@@ -15,7 +15,7 @@ const WAIT: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Number of finished experiments, in this process and in other processes. Only experiments of the shards that must
-    /// run count.
+    /// run are counted.
     pub done: u64,
     /// Number of experiments in all shards that must run.
     pub of: u64,

@@ -104,8 +104,8 @@ pub trait Shader {
     const ISA: Isa;
     /// The output that is compared with the expected results.
     const OUTPUT: &'static str;
-    /// The expected results are compared with this value if a lane does not write the output. If `UNWRITTEN` is `None`,
-    /// the case fails if a lane does not write the output.
+    /// The value that the check uses as the output of a lane that does not write the output. `None` means that such a
+    /// lane makes the case fail.
     const UNWRITTEN: Option<[u32; 4]>;
 
     /// Returns the program.

@@ -21,7 +21,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the name of the case that is unique among all files. [`Case::id`] returns the same name.
+    /// Returns the id of the case, which is unique among all files. The id is the same as [`Case::id`].
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }

@@ -109,7 +109,7 @@ pub struct VectorCase {
     table: Table,
     /// The rows of the case. A case has one row, or the four rows of a quad.
     rows: Arc<[Row]>,
-    /// Index of the case's own row in `rows`.
+    /// Index of the row in `rows` to which the case belongs.
     lane: usize,
 }
 

@@ -47,13 +47,13 @@ impl ReadArgs {
         self.format.is_some() || self.old || !self.defines.is_empty()
     }
 
-    /// Returns whether a file is read as an assembler source. If the command line does not state a format, the result
-    /// of `otherwise` decides.
+    /// Returns whether a file is read as an assembler source. If the command line does not state a format, returns the
+    /// result of `otherwise`.
     pub(crate) fn is_source(&self, otherwise: impl FnOnce() -> bool) -> bool {
         self.format.map_or_else(otherwise, |format| format == FileKind::Source)
     }
 
-    /// Adds the stated options to other properties of a file.
+    /// Returns the properties in `known`, with the properties that these options state.
     pub(crate) fn known(&self, known: Known) -> Known {
         let format = match self.format {
             Some(FileKind::Container(format)) => Some(format),
@@ -155,7 +155,8 @@ impl EngineArgs {
         self.options_or(Engine::Compiled)
     }
 
-    /// Returns the options with this engine. If the command line names an engine, the options have that engine instead.
+    /// Returns the options of a run. If the command line names an engine, the options have this engine. Otherwise, the
+    /// options have `engine`.
     pub(crate) fn options_or(&self, engine: Engine) -> Options {
         let engine = self.engine.unwrap_or(engine);
         Options { engine, level: self.level, ..Options::default() }
@@ -206,7 +207,7 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("unknown engine"))
 }
 
-/// Returns the parser of `--driver-fixes`: the faults of drivers to fix.
+/// Returns the parser of `--driver-fixes`. The values of this option are the faults of drivers to fix.
 pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     let names = DriverFixes::ALL.map(DriverFixes::name);
     PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("unknown fixes"))

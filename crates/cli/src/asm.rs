@@ -84,11 +84,11 @@ fn changed(path: &Path) -> Option<SystemTime> {
 /// The files that were read, each with the time of its last change.
 type Watched = Vec<(PathBuf, Option<SystemTime>)>;
 
-/// Assembles the sources and writes the output. Returns the number of programs. Adds the names of the files that it
-/// reads to `watched`.
+/// Assembles the sources and writes the output. Returns the number of programs. Adds the names of the files that the
+/// function reads to `watched`.
 fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     // The options --vsh and --psh state the program type of a source for latte-assembler. The code appends a comment to
-    // the source, which passes this type to the assembler.
+    // the source. This comment passes the program type to the assembler.
     let latte = [(&args.vsh, "\n; $STAGE = vertex\n"), (&args.psh, "\n; $STAGE = pixel\n")];
     let latte = latte.iter().filter_map(|(file, stage)| Some((file.as_deref()?, *stage)));
     let sources = args.file.as_deref().map(|file| (file, "")).into_iter().chain(latte);

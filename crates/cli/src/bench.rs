@@ -112,13 +112,14 @@ struct Measured {
     /// field is absent for the first number of threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
-    /// Speedup of [`add_rows`] in the same iterations. It shows the largest speedup that the host currently allows.
+    /// Speedup of [`add_rows`] in the same iterations. This speedup is the largest speedup that the host currently
+    /// allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_speedup: Option<f64>,
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
-    /// Longest compilation before a run, in seconds. The field is absent for engines that do not compile.
+    /// Time of the longest compilation before a run, in seconds. The field is absent for engines that do not compile.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_s: Option<f64>,
     /// One-time cost before the first compilation in this process, in seconds. The field is absent if an earlier kernel
@@ -246,8 +247,8 @@ fn list(kernels: &[Work], json: bool) {
     }
 }
 
-/// If the error is a trap or a difference between engines, prints the error and returns an answer. For any other error,
-/// the function itself fails with this error.
+/// If the error is a trap or a difference between engines, prints the error and returns an answer. Otherwise, returns
+/// this error.
 fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer> {
     let kind = match error.downcast_ref() {
         Some(Error::Differ(_)) => "differ",
@@ -270,7 +271,7 @@ struct Runs {
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
-    /// The longest compilation before a run.
+    /// Time of the longest compilation before a run.
     compiled: Spent,
     /// Hash of the result. If some results were wrong, this is the hash of the first wrong result.
     hash: u32,
@@ -278,7 +279,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Runs a launch on the pool of the calling thread, and adds its times.
+    /// Runs a launch on the pool of the calling thread, and adds the times of this run to `self`.
     fn add(&mut self, session: Session, options: &Options, args: &Bench) -> Result<Box<dyn Outcome>, Error> {
         let mut trace = Pieces::default();
         let before = compiling::spent();
@@ -372,8 +373,8 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
 /// the number of threads.
 ///
 /// This loop resembles an engine whose threads do not share data and never wait. If other programs use the processors,
-/// the speedup of this loop is below the number of threads. The engine causes a low speedup of a kernel only if the
-/// speedup of this loop is larger.
+/// the speedup of this loop is below the number of threads. The engine is the cause of a low speedup of a kernel only
+/// if this loop has a higher speedup.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
     let start = Instant::now();
@@ -427,8 +428,8 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Prints two geometric means over several kernels. The first is the mean of the times in seconds. The second is the
-/// mean of the speedups relative to the control.
+/// Prints two geometric means over several kernels. The first mean is computed from the times in seconds. The second
+/// mean is computed from the speedups relative to the control.
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();

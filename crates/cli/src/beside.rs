@@ -1,9 +1,9 @@
 //! Files that launch files, manifests and command lines name.
 //!
-//! A launch file may come from an untrusted source. The files that a launch file names are therefore read only if they
-//! are regular files inside one folder. For a launch file, this folder is the folder of the launch file. For a
-//! manifest, it is the parent of the folder of the manifest. For `check`, it is the folder that the user passes. Files
-//! on the command line are not restricted, because the user names them.
+//! A launch file may come from an untrusted source. So each file that a launch file names must be a regular file inside
+//! one folder. Otherwise, this module does not read the file. For a launch file, this folder is the folder of the
+//! launch file. For a manifest, this folder is the parent of the manifest's folder. For `check`, this folder is the
+//! folder that the user passes. Files on the command line are not restricted, because the user names these files.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,13 @@ use crate::messages::note;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,
-    /// Whether a launch file or a manifest contains the names. If not, the command line contains the names.
+    /// Whether a launch file or a manifest contains the names of the files. If not, the command line contains the
+    /// names.
     by_file: bool,
     /// The folder that must contain the files. If the value is `None`, the files may be anywhere.
     root: Option<PathBuf>,
-    /// The types that were assumed for numbers without a stated type, each type with the name of its operand.
+    /// The types that the launch chose for numbers without a stated type. Each entry has the name of the input and the
+    /// type.
     types: RefCell<Vec<(String, Dtype)>>,
 }
 

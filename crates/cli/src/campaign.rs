@@ -228,7 +228,7 @@ fn print_points(described: &Description) {
     print(&rows);
 }
 
-/// Returns a share in percent, with the interval of the share.
+/// Returns a share in percent, with its confidence interval.
 fn percent(rate: f64, [low, high]: [f64; 2]) -> String {
     format!("{:.2} [{:.2}, {:.2}]", 100. * rate, 100. * low, 100. * high)
 }

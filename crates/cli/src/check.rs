@@ -210,7 +210,7 @@ fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdi
     let (case, settings) = (case.clone(), settings.clone());
     std::thread::spawn(move || {
         // If the time limit has been reached, the receiver no longer exists, and sending the verdict fails. In this
-        // case, nobody needs the verdict.
+        // case, the verdict is not needed.
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
@@ -278,8 +278,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 }
 
 /// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time. The
-/// conclusion states which programs ran on which engine, and explains what a finding is. It also suggests a command
-/// that the reader can try after `check`. If a case did not pass, the function prints nothing.
+/// conclusion states which programs ran on which engine, and explains what a finding is. The conclusion also suggests a
+/// command that the reader can try after `check`. If a case did not pass, the function prints nothing.
 fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
     if summary.passed < summary.cases {
         return;
@@ -357,7 +357,7 @@ fn known(args: &Check) -> Result<Known> {
     Ok(Known { failing, flaky })
 }
 
-/// Returns the lines of a list without empty lines and comments.
+/// Returns the lines of a list that are neither empty lines nor comments.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -461,7 +461,7 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
 
 // ---- Files
 
-/// Whether a file contains no cases, but only data that another file names.
+/// Whether a file has no cases. Such a file can be data for another file, a document or a source.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -559,8 +559,8 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     };
     let disk: Arc<dyn Folder> = Arc::new(disk);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    // Any format that the command line can state is a format of programs. So if a format is stated, the file is not
-    // tried as another kind of file.
+    // Every format that the command line can state is a format of programs. So if the command line states a format, the
+    // function reads the file only as a file of programs.
     let read = match args.read.is_given() {
         true => {
             let known = args.read.known(reconverge_workbench::Known { isa: args.isa, ..Default::default() });
@@ -586,7 +586,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk. The folder contains the files that the file names.
+/// A file on disk, with access to the files that this file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,

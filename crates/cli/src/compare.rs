@@ -25,7 +25,7 @@ use crate::trace::{Recording, is_trace, record};
 trait Input: Read + Seek {}
 impl<T: Read + Seek> Input for T {}
 
-/// One of the two sides of the comparison.
+/// One of the two launches or traces that are compared.
 struct Side {
     name: String,
     reader: Reader<Box<dyn Input>>,
@@ -167,7 +167,7 @@ impl Side {
         rows.collect()
     }
 
-    /// Returns the text of a moment, which consists of lanes, an address and an instruction.
+    /// Returns a moment as text. If an instruction ran, the text has the lanes, the address and the instruction.
     fn spelled(&self, moment: &Moment) -> String {
         let width = self.reader.header().lanes_per_group.clamp(1, 64) as u8;
         let text = self.reader.described(&moment.what, None);

@@ -62,7 +62,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
         true => program.env("RECONVERGE_CUDA_RACE_CHECK", "1"),
         false => program.env_remove("RECONVERGE_CUDA_RACE_CHECK"),
     };
-    // The code installs the handler before it starts the program, so that early signals are not lost.
+    // The code installs the handler before the start of the program. Otherwise, early signals would be lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let status = ended(&mut child, signals, std::process::Child::wait)

@@ -88,8 +88,8 @@ impl ErrataArgs {
     /// Checks that the errata and fixes belong to the driver of a board.
     ///
     /// # Errors
-    /// The list of errata contains an unknown name or an erratum of another driver, or the fixes are for another
-    /// driver.
+    /// Returns an error if the list of errata contains an unknown name or an erratum of another driver, or if the fixes
+    /// are for another driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
         chosen.transpose().map_err(|why| anyhow!("--errata: {why}"))?;
@@ -173,7 +173,7 @@ pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTre
     entries.join(", ")
 }
 
-/// Returns the board with this name. Some boards are only in the machine's table of chips.
+/// Returns the board with this name. The name can also be the name of a chip in the machine's table of chips.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
     board_among(name, |_| true)
 }

@@ -1,5 +1,5 @@
-//! The report of a run about exactness. The report states how exact some of the values are: the values that decide
-//! control flow, select addresses or leave the program.
+//! The report of a run about exactness. The report states the exactness of three kinds of values: values that decide
+//! control flow, values that select addresses, and values that leave the program.
 
 use std::collections::BTreeMap;
 

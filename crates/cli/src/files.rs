@@ -72,7 +72,7 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
 
 /// Ends the process at once, after deleting the partial files.
 pub(crate) fn leave(status: i32) -> ! {
-    // The process holds the lock until it ends, so that no other thread starts or finishes a file.
+    // The process holds the lock until the end of the process, so that no other thread starts or finishes a file.
     let _unfinished = discard_unfinished();
     std::process::exit(status)
 }

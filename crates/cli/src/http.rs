@@ -35,7 +35,7 @@ impl PageRequest {
     /// connection ends without a request.
     ///
     /// # Errors
-    /// The request cannot be read, is not HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.
+    /// Returns an error if the request cannot be read, is not HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.
     pub(crate) fn read(stream: &TcpStream, most: usize) -> Result<Option<PageRequest>> {
         stream.set_read_timeout(Some(WAIT))?;
         PageRequest::read_from(stream, most)
@@ -126,7 +126,7 @@ impl Reply {
     /// Writes the answer. If `head` is true, the function does not write the body.
     ///
     /// # Errors
-    /// The client has closed the connection.
+    /// Returns an error if the client has closed the connection.
     pub(crate) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
         let Reply { status, lines, body } = self;
         // The reason phrase after the status may be empty. (RFC 9112, section 4)

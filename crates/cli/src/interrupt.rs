@@ -1,4 +1,4 @@
-//! Ctrl-C stops the current run. The command prints the results up to that point and marks them as partial.
+//! Ctrl-C stops the current run. The command prints the results up to that point and marks the results as partial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -34,7 +34,7 @@ pub(crate) fn asked() -> bool {
     stop::asked()
 }
 
-/// The way in which an observed run ended.
+/// Describes how an observed run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The run completed without a trap.

@@ -147,9 +147,9 @@ pub(crate) struct Ready {
     pub(crate) options: Options,
     /// Name of the launch in messages.
     pub(crate) title: String,
-    /// Path of the program's file, if the launch names one.
+    /// Path of the program's file, if the launch names a file.
     pub(crate) path: Option<PathBuf>,
-    /// Index of the lane that the command line selects, if it selects one.
+    /// Index of the lane that the command line selects, if the command line selects a lane.
     pub(crate) lane: Option<usize>,
     program: Program,
 }
@@ -177,8 +177,8 @@ impl LaunchArgs {
         self.options_or(Engine::Compiled)
     }
 
-    /// Returns the options of a run with the engine `engine`. If the command line names an engine, the options have
-    /// that engine instead.
+    /// Returns the options of a run. If the command line names an engine, the options have this engine. Otherwise, the
+    /// options have `engine`.
     fn options_or(&self, engine: Engine) -> Options {
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
         Options { jobs, race_check: self.races.check(), ..self.engine.options_or(engine) }
@@ -546,7 +546,7 @@ pub(crate) struct Programs {
     pub(crate) opened: Opened,
     /// Path of the file of programs.
     pub(crate) path: PathBuf,
-    /// The launch that a launch file describes, and the folder that contains the files it names.
+    /// The launch that a launch file describes, and access to the files that the launch names.
     pub(crate) launch: Option<(LaunchFile, Beside)>,
 }
 

@@ -1,13 +1,14 @@
 //! A library for shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla. The library reads programs from files
-//! and sources, prints them, runs them, and reports events and state.
+//! and sources. It prints and runs these programs, and reports events and state.
 //!
-//! * [`open()`], [`assemble`]: a [`File`] with its [`Program`]s, from bytes or from a source.
-//! * [`Program::text`], [`Program::lines`], [`Program::explain`], [`Program::lint`]: inspect a program.
+//! * [`open()`] and [`assemble`] return a [`File`] with its [`Program`]s, from bytes or from a source.
+//! * [`Program::text`], [`Program::lines`], [`Program::explain`] and [`Program::lint`] inspect a program.
 //!   [`File::write`]: convert it to another format.
-//! * [`Program::launch`], [`Program::launch_from`]: a [`Launch`], from code or from a launch file.
-//! * [`Launch::run`]: an [`Outcome`] with outputs and counts.
-//! * [`Launch::observe`]: each [`Event`] of a run. [`Launch::session`]: a [`Session`], which runs a launch step by
-//!   step, with registers, memory, snapshots, and the reason why each lane runs or waits.
+//! * [`Program::launch`] and [`Program::launch_from`] return a [`Launch`], from code or from a launch file.
+//! * [`Launch::run`] returns an [`Outcome`] with outputs and counts.
+//! * [`Launch::observe`] passes each [`Event`] of a run to a function. [`Launch::session`] returns a [`Session`], which
+//!   runs a launch step by step. A session shows registers and memory, takes snapshots, and states the reason why each
+//!   lane runs or waits.
 //!
 //! The library does not read files and does not print. There is an example for each task. The command for the example
 //! `decode` is `cargo run -p reconverge --example decode`. The other examples are `assemble`, `run`, `observe` and

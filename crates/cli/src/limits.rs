@@ -17,7 +17,7 @@ impl Setting {
     }
 }
 
-/// Returns the limits that `--limits` sets. Limits that have a separate option are not returned.
+/// Returns the limits that `--limits` sets. The result does not contain limits that have a separate option.
 fn settable() -> impl Iterator<Item = &'static Limit> {
     ALL.into_iter().filter(|limit| limit.raise.starts_with("--limits"))
 }

@@ -64,7 +64,7 @@ pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A column. It has a heading, and a function that returns the text of the column's cell for a program.
+/// A column. A column has a heading, and a function that returns the text of the column's cell for a program.
 type Column = (&'static str, fn(&ProgramContents) -> Option<String>);
 
 const COLUMNS: [Column; 13] = [
@@ -93,7 +93,8 @@ fn number(value: Option<u32>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// Returns the number that the program declares. If the program needs a different number, also returns that number.
+/// Returns the number of registers or stack entries that the program declares, as text. If the program needs a
+/// different number, the text also has this number.
 fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
     match (declared, needed) {
         (None, Some(needed)) => Some(format!("- (needs {needed})")),
@@ -172,7 +173,7 @@ fn print(contents: &Contents) {
     }
 }
 
-/// Returns a table without borders. The table is as wide as its content, because programs may also read it.
+/// Returns a table without borders. The table is as wide as its content, because programs may also read the table.
 fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = messages::table(header.collect::<Vec<_>>());
     table.set_content_arrangement(ContentArrangement::Disabled);

@@ -1,4 +1,5 @@
-//! The command line. It is a thin layer over the other crates: it reads the input files and prints the results.
+//! The command line. The command line is a thin layer over the other crates. It reads the input files and prints the
+//! results.
 //!
 //! The exit status is 0 for success, 1 for a negative answer (a case failed, a rule is broken, the program trapped),
 //! and 2 for wrong input or usage. `drm` exits with the status of the program that it runs.
@@ -181,7 +182,7 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
 
 /// Returns the message about wrong arguments, in which the arguments are escaped. The message quotes the arguments
 /// between colour codes. Escaping the whole message would destroy these codes. So the function first escapes the
-/// arguments and then parses the escaped arguments. This creates the same message with escaped arguments.
+/// arguments and then parses the escaped arguments. The parser then returns the same message with escaped arguments.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {

@@ -141,7 +141,7 @@ fn cell(help: &str) -> String {
 }
 
 /// Returns a help text in Markdown. The function escapes placeholders that look like tags, and names that look like
-/// emphasis. It does not change code.
+/// emphasis. The function does not change code.
 fn prose(help: &str) -> String {
     let parts = help.split('`').enumerate().map(|(number, part)| match number % 2 {
         0 => part.replace('<', "&lt;").replace('*', "\\*"),

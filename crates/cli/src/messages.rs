@@ -93,7 +93,7 @@ pub(crate) fn error(error: &Error, as_json: bool) {
 
 /// Returns standard output, the destination of every answer.
 pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
-    // If the caller has closed standard output, Rust's runtime has opened `/dev/null` in its place.
+    // If the caller has closed standard output, Rust's runtime has opened `/dev/null` instead.
     match standard_output_was_closed() {
         true => Err(std::io::Error::other("it was closed at the start")),
         false => Ok(std::io::stdout()),
@@ -140,7 +140,7 @@ pub(crate) fn answer_json(object: &impl Serialize) {
     }));
 }
 
-/// Writes an answer to standard output: as JSON if `as_json` is set, otherwise with `print`.
+/// If `as_json` is set, writes the answer to standard output as JSON. Otherwise, calls `print`.
 pub(crate) fn answer_as<T: Serialize>(as_json: bool, answer: &T, print: impl FnOnce(&T)) {
     match as_json {
         true => answer_json(answer),
@@ -223,8 +223,8 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
 /// Maximum number of diagnostics that are shown.
 const SHOWN: usize = 50;
 
-/// Returns diagnostics with their source lines. Only these lines are passed to the renderer, because the renderer reads
-/// its whole input once per diagnostic.
+/// Returns diagnostics with their source lines. The function passes only these lines to the renderer, because the
+/// renderer reads its whole input once per diagnostic.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let renderer = Renderer::styled();
     let starts_of = |text: &str| -> Vec<usize> {

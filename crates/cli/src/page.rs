@@ -11,7 +11,7 @@ use crate::interrupt;
 use crate::launch::{LaunchArgs, Ready};
 use crate::messages::{self, note};
 
-/// The page that displays reports. `npm run build` in viewer/ creates it.
+/// The page that displays reports. `npm run build` in viewer/ creates this page.
 const PAGE: &str = include_str!("../assets/report.html");
 
 /// Maximum size of a page in bytes.

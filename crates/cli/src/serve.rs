@@ -1,7 +1,8 @@
 //! `reconverge serve`
 //!
 //! [`server`] sends the page to a browser and answers the page's requests. Each request runs in a separate process,
-//! `reconverge serve --answer`. The process ends after its reply, at its time limit, or when the page stops it.
+//! `reconverge serve --answer`. The process ends after its reply, at its time limit, or when the page stops the
+//! request.
 
 #[cfg(feature = "serve")]
 mod answering;

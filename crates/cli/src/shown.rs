@@ -5,11 +5,11 @@
 //! applies to messages about names and source lines. [`is_hidden`] decides which characters the functions of this
 //! module escape:
 //!
-//! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
-//! * [`lines`], [`styled`]: a whole answer or message. The module `messages` applies these functions to all output to a
-//!   terminal or to standard error. So no command can write such output without escaping it.
-//! * [`Json`]: JSON strings, with JSON escapes.
-//! * [`listed`], [`unlisted`]: write and read a name in a list that has one name per line.
+//! * [`name`] and [`path`] escape a name within a line. These functions also escape newlines and tabs.
+//! * [`lines`] and [`styled`] escape a whole answer or message. The module `messages` applies these functions to all
+//!   output to a terminal or to standard error. So all such output is escaped.
+//! * [`Json`] writes JSON strings with JSON escapes.
+//! * [`listed`] and [`unlisted`] write and read a name in a list that has one name per line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a name for use within a line.
+/// Returns a name with all hidden characters escaped, for use within a line.
 pub(crate) fn name(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
@@ -65,13 +65,14 @@ pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
 
-/// Returns text of several lines.
+/// Returns a text of several lines, in which hidden characters are escaped.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Returns text of several lines with its colours. The caller must escape the names in the text beforehand, because
-/// this function cannot distinguish colour sequences in names from the colour sequences that the caller has added.
+/// Returns a text of several lines with its colours, in which hidden characters are escaped. The caller must escape the
+/// names in the text beforehand, because this function cannot distinguish colour sequences in names from the colour
+/// sequences that the caller has added.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -122,8 +123,8 @@ impl serde_json::ser::Formatter for Json {
 }
 
 /// Returns a name as an entry of a list with one entry per line. [`unlisted`] converts the entry back to the name.
-/// Unlike in messages, backslashes are also escaped in the entry. The same applies to characters that readers of lists
-/// remove or treat as a comment.
+/// Unlike in messages, backslashes are also escaped in the entry. Characters that readers of lists remove or treat as a
+/// comment are also escaped.
 pub(crate) fn listed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let last = name.chars().count().saturating_sub(1);

@@ -169,7 +169,7 @@ fn of_trace(args: &Stats) -> Result<Answer> {
     }
 }
 
-/// Reads the records of a trace and passes them to a sink.
+/// Reads the records of a trace and passes the records to a sink.
 pub(crate) fn replay<R: Read + Seek>(reader: &mut Reader<R>, sink: &mut impl Sink) -> Result<()> {
     for number in 0..reader.blocks().len() {
         for record in reader.block(number)? {

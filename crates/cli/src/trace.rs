@@ -190,7 +190,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
 /// Reports whether a trace lacks records because of the limit on its size or because of an interruption.
 ///
 /// # Errors
-/// Fails if the trace is truncated or damaged.
+/// Returns an error if the trace is truncated or damaged.
 pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Result<()> {
     let place = || crate::shown::path(&path);
     if reader.end().is_some_and(|end| end.outcome.interrupted) {
@@ -288,8 +288,8 @@ fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     })
 }
 
-/// Runs the launch and records it. Returns the output, and the way in which the run ended. After Ctrl-C, the trace
-/// contains all records up to the interruption.
+/// Runs the launch and records the run. Returns the output, and how the run ended. After Ctrl-C, the trace contains all
+/// records up to the interruption.
 pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended)> {
     let (out, ended, notes) = recorded(ready, what, out)?;
     notes.iter().for_each(|text| messages::note(text));
@@ -382,8 +382,8 @@ fn show<R: Read + Seek>(
     Ok(())
 }
 
-/// Prints one line per instruction and one line per event. If the launch is available, the line shows for each inactive
-/// lane the letter of the reason.
+/// Prints one line per instruction and one line per event. If the launch is available, the line has a letter for each
+/// inactive lane. This letter states why the lane is inactive.
 fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option<&Ready>) -> Result<()> {
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
     let mut following = Following::default();

@@ -1,8 +1,8 @@
 //! `reconverge webgl`
 //!
 //! Runs files of Khronos' WebGL conformance suite in Chromium. Each file runs on an emulated chip and on llvmpipe. The
-//! command compares the results of the file's assertions. [`suite`] selects the files, [`server`] sends them to a page
-//! in the browser, [`browser`] runs the browser, and [`verdict`] compares the results.
+//! command compares the results of the file's assertions. [`suite`] selects the files, and [`server`] sends the files
+//! to a page in the browser. [`browser`] runs the browser, and [`verdict`] compares the results.
 
 #[cfg(all(target_os = "linux", feature = "webgl"))]
 mod browser;

@@ -1,4 +1,4 @@
-//! Reads from bytes that may be truncated. Every access is first checked against the length.
+//! Reads values from a byte slice that may be truncated. Every access is first checked against the length of the slice.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl<'a> Bytes<'a> {
         Bytes { bytes, base: 0 }
     }
 
-    /// Wraps a part of a file. The part starts at offset `base`. Offsets in errors count from the start of the file.
+    /// Wraps a part of a file. The part starts at offset `base`. Errors state offsets from the start of the file.
     pub(crate) fn part(bytes: &'a [u8], base: u64) -> Self {
         Bytes { bytes, base }
     }
@@ -31,7 +31,7 @@ impl<'a> Bytes<'a> {
         self.bytes.len() as u64
     }
 
-    /// Returns `wanted` bytes from `at` on.
+    /// Returns `wanted` bytes starting at offset `at`.
     pub(crate) fn slice(self, what: &'static str, at: u64, wanted: u64) -> Result<&'a [u8], Error> {
         let end = at.checked_add(wanted).filter(|end| *end <= self.len());
         match end {
@@ -122,7 +122,7 @@ pub(crate) fn to_bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Appends the bytes of an element of `width` bytes.
+/// Appends an element of `width` bytes to `bytes`.
 pub(crate) fn push_element(bytes: &mut Vec<u8>, value: u64, width: usize, big_endian: bool) {
     let value = value.to_le_bytes();
     let element = &value[..width];

@@ -23,8 +23,8 @@ const OS_ABI: u8 = 100;
 /// The note that contains pairs of a register address and a value.
 const PROGRAM_INFORMATION: u32 = 1;
 
-/// Machine numbers of the chips whose code is read. The numbers 5 to 8 mean the intermediate language, and all other
-/// numbers mean later chips.
+/// Machine numbers of the chips whose code is read. The numbers 5 to 8 stand for the intermediate language, and all
+/// other numbers stand for later chips.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (0, "r600"), (1, "rv610"), (2, "rv630"), (3, "rv670"), (4, "rv770"), (11, "rv710"), (12, "rv730"),
@@ -115,8 +115,8 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
     Ok(())
 }
 
-/// Returns the registers of the program information. In some files, the addresses of the registers count bytes. In
-/// other files, the addresses count words of four bytes.
+/// Returns the registers of the program information. In some files, the register addresses are in bytes. In other
+/// files, the addresses are in words of four bytes.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
     let data = Bytes::part(notes.data, notes.offset);

@@ -3,9 +3,9 @@
 //! The notes that the guide defines are named "ATI DPP". These notes contain the program information, the inputs and
 //! outputs, the conditional output, the float and integer constants in use, and the early exit. Only the first two
 //! words of the program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and
-//! constant values are therefore in separate notes. This project defines these notes and names them "Reconverge";
-//! `docs/ctm-elf.md` describes them. Types 2 to 5 of the guide's notes are inferred from the order of the list in the
-//! guide.
+//! constant values are therefore in separate notes. This project defines these separate notes, which have the name
+//! "Reconverge". `docs/ctm-elf.md` describes these notes. Types 2 to 5 of the guide's notes are inferred from the order
+//! of the list in the guide.
 
 use object::Endianness;
 use object::elf as raw;
@@ -46,7 +46,7 @@ mod own {
 }
 
 /// Consecutive registers: name, address of the first register, and number of registers. If there is only one register,
-/// its name has no number.
+/// the name of this register has no number.
 struct Registers(&'static str, u32, u32);
 
 // Sources: the register reference of the R5xx acceleration guide and, for the addresses of RS_*, Mesa's r300 driver.
@@ -144,7 +144,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         }
         Some(_) => {}
         // If a file has a state note, this note lists all state. If the note does not list this register, the zero in
-        // the program information is not state. The zero only fills the field that the guide requires.
+        // the program information is not a value of this register. The zero only fills the field that the guide
+        // requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }

@@ -2,7 +2,7 @@
 //!
 //! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes the
 //! layout of sections for later chips. Twelve files of nvcc 3.0 to 6.5 agree with this layout. Relocations,
-//! `.nv.global` and `.nv.local` do not occur in these twelve files, so their layout is inferred.
+//! `.nv.global` and `.nv.local` do not occur in these twelve files, so the layout of these three items is inferred.
 
 mod write;
 
@@ -44,7 +44,7 @@ const INFO: &str = ".nv.info.";
 
 /// Reads an ELF cubin of either width.
 ///
-/// The image has one module. Its programs are the `.text.NAME` sections, in the order of the file.
+/// The image has one module. The programs of the module are the `.text.NAME` sections, in the order of the file.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_CUDA)?;
     let format = if elf.wide { Format::CubinElf64 } else { Format::CubinElf32 };
@@ -226,9 +226,9 @@ fn attributes(
     Ok(())
 }
 
-/// Returns the parameters of a kernel for which the file states only two facts: the offset of each parameter, and the
-/// total size. Each parameter ends at the start of the following parameter, so its size includes any padding. Returns
-/// an empty list if the end of the last parameter is unknown.
+/// Returns the parameters of a kernel if the file states only the offset of each parameter and the total size of the
+/// parameters. Each parameter ends at the start of the following parameter, so the size of a parameter includes any
+/// padding. Returns an empty list if the end of the last parameter is unknown.
 fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
     offsets.sort_unstable();
     let ends = offsets.iter().copied().skip(1).chain(all);
@@ -253,7 +253,8 @@ fn attribute_of_kernel(
     let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let number = match value {
         [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
-        // In the value of a frame size, the first word is the index of the function. The last word is the size.
+        // In the value of a frame-size attribute, the first word is the index of the function. The last word is the
+        // size.
         _ if words.len() <= 2 && value.len() == 4 * words.len() => words.last().copied(),
         _ => None,
     };
@@ -309,8 +310,8 @@ fn attribute_of_kernel(
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
     let mut variables = Vec::new();
-    // The code copies contents, so it limits the total size of the copies to the size of the sections. A file exceeds
-    // this limit only if its objects overlap, so such a file is damaged.
+    // The function copies the contents of variables, and limits the total size of the copies to the total size of the
+    // sections. A file exceeds this limit only if objects in the file overlap, so such a file is damaged.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
@@ -422,7 +423,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             let mut slot = Slot { bank, offset: record.offset as u32, addend };
             let mut index = record.symbol as usize;
             if symbol.kind == elf::SECTION {
-                // A section symbol means the first byte of the section, so the addend selects the object.
+                // A section symbol stands for the first byte of the section, so the addend selects the object.
                 let reached = symbol.value.saturating_add(u64::from(addend));
                 let before = (symbol.section, 0)..=(symbol.section, reached);
                 let Some((place, object)) = objects.range(before).next_back() else {

@@ -40,7 +40,7 @@ const CODE_KEYS: [&str; 7] = ["name", "lmem", "smem", "reg", "bar", "bincode", "
 
 /// Reads a text cubin.
 ///
-/// The image has one module. Its programs are the `code` blocks, in order.
+/// The image has one module. The programs of the module are the `code` blocks, in the order of the text.
 pub fn load(text: &str) -> Result<Image, Error> {
     let mut reader = Reader { text, at: 0 };
     let mut image = Image { format: Format::CubinText.name(), isa: Some(Isa::Tesla), ..Image::default() };
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         fits.ok_or_else(|| self.syntax(token, &format!("a number, decimal or 0x…, of at most {limit}")))
     }
 
-    /// Returns the next member of a block, or `None` at its closing brace.
+    /// Returns the next member of a block, or `None` at the closing brace of the block.
     fn member(&mut self) -> Result<Option<Member<'a>>, Error> {
         let key = self.need("a key or `}`")?;
         match key.text {
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
         while let Some((key, value)) = self.member()? {
             match (key.text, value) {
                 ("name", Some(value)) => segment.name = Some(value.text),
-                // `segname` repeats the kind of the block, so the reader ignores it.
+                // `segname` repeats the kind of the block, so the reader ignores `segname`.
                 ("segname", Some(_)) => {}
                 ("segnum", Some(value)) => segment.bank = self.number(value, limits::LAST_BANK)?,
                 ("offset", Some(value)) => segment.offset = self.number(value, limits::BANK_BYTES)?,

@@ -10,9 +10,10 @@
 //! 0x10004205, 0x00000780,                    numbers alone
 //! ```
 //! The addresses determine the positions of the words. The reader tries several units of addresses and uses the first
-//! unit with which the addresses are consistent. Lines without words are skipped, and a note states their number. A
-//! number next to words or among lines of numbers is an error if it is not a word of the dump. Each `Function : NAME`
-//! of cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of the program.
+//! unit with which the addresses are consistent. Lines without words are skipped, and a note states the number of
+//! skipped lines. A number next to words or among lines of numbers is an error if the number is not a word of the dump.
+//! Each `Function : NAME` of cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of the
+//! program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,12 +40,12 @@ struct Line<'a> {
     width: usize,
     /// Whether the bytes of a unit are printed in memory order, as in the 16-bit groups of xxd.
     in_order: bool,
-    /// Whether lines may have gaps and may be in any order. This is the case if no mark, such as a colon, follows the
-    /// address, as in Mesa's dumps. Without such a mark, the first number of a line may be something else than an
-    /// address.
+    /// Whether the addresses of lines may have gaps and may be in any order. This is the case if no mark, such as a
+    /// colon, follows an address, as in Mesa's dumps. Without such a mark, the first number of a line may be something
+    /// else than an address.
     loose: bool,
-    /// If the units are the two halves of one number, whether this number follows the text of the instruction. If the
-    /// units are not such halves, `None`.
+    /// If the units are the two halves of one number, whether this number follows the text of the instruction. `None`
+    /// if the units are not such halves.
     halves: Option<bool>,
     /// A number in the line that is not one of the units.
     extra: Option<&'a str>,
@@ -288,8 +289,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
 
 /// Puts the words of each long instruction into memory order. Bit 0 of the first word of an instruction is set. In the
 /// second word, bit 0 marks the end of the program. If bit 0 is set in both words, another line of the listing
-/// determines the order. If no line determines the order, the form of the listing determines it. CUDA 5 and later print
-/// the number after the text of the instruction, with the second word first.
+/// determines the order. If no line determines the order, the form of the listing determines the order. CUDA 5 and
+/// later print the number after the text of the instruction, with the second word first.
 fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
     let mut second_first = None;
     let mut after_text = None;
@@ -350,7 +351,7 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         let (width, in_order, loose, has_text) = (4, false, false, true);
         return Some(Line { number, address, units, width, in_order, loose, halves, extra, has_text });
     }
-    // Removes the column of characters after a hex dump.
+    // Removes the column of characters that follows the bytes in a hex dump.
     let mut rest = line.split('|').next().unwrap_or("").split("//").next().unwrap_or("").trim();
     let mut address = None;
     let mut colon = false;
@@ -396,15 +397,15 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
 }
 
 /// Returns the positions of the numbers in the order of their addresses. The function tries several units of addresses.
-/// It uses the first unit with which all lines are contiguous. Otherwise, it uses the first unit with
-/// which all gaps between lines (clauses) are small.
+/// The function uses the first unit with which all lines are contiguous. If no such unit exists, the function uses the
+/// first unit with which all gaps between lines are small. Such gaps occur between clauses.
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
         return Ok(all());
     }
-    // Base of the digits of an address, and number of bytes per address unit. Addresses count bytes, words, slots of
-    // two words (R700) or slots of six words (R500).
+    // Base of the digits of an address, and number of bytes per address unit. The unit of an address is a byte, a word,
+    // a slot of two words (R700) or a slot of six words (R500).
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {

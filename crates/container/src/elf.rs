@@ -181,8 +181,8 @@ impl<'a> Reader<'a> {
         if self.wide { self.file.u64(what, at) } else { Ok(u64::from(self.file.u32(what, at)?)) }
     }
 
-    /// Returns the offsets of `count` records of `size` bytes from `at` on. The function first checks that all records
-    /// are in the file.
+    /// Returns the offsets of `count` records of `size` bytes, starting at offset `at`. The function first checks that
+    /// all records are in the file.
     fn records(
         &self,
         what: &'static str,

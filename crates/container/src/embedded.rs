@@ -1,10 +1,10 @@
 //! Images inside other files: executables, objects, libraries, archives, memory dumps, and compressed sections of the
 //! Wii U's programs.
 //!
-//! The search finds an image by its header. The headers are ELF of a supported machine, the header of a fat binary,
-//! `Gfx2`, and the first words of a text cubin. Each image that loads becomes one or more modules. The names of these
-//! modules contain the offset of the image. If the image is in a member of an archive, the names of its modules also
-//! contain the name of the member. A note names each image that does not load.
+//! The search finds an image by its header. The known headers are the ELF header of a supported machine, the header of
+//! a fat binary, `Gfx2`, and the first words of a text cubin. Each image that can be loaded becomes one or more
+//! modules. The names of these modules contain the offset of the image. If the image is in a member of an archive, the
+//! names of its modules also contain the name of the member. A note names each image that cannot be loaded.
 
 use memchr::memmem;
 use reconverge_isa::Image;
@@ -13,8 +13,8 @@ use reconverge_isa::program::CodeAt;
 use crate::error::Unread;
 use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
-/// Maximum number of images that do not load. After this number of such images, the search ends. Without this limit,
-/// the search would take long in a damaged or crafted file with many headers.
+/// Maximum number of images that cannot be loaded. After this number of such images, the search ends. Without this
+/// limit, the search would take a long time in a damaged or crafted file with many headers.
 const MOST_UNREAD: usize = 1000;
 
 /// The first bytes of each kind of header.

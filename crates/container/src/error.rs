@@ -6,8 +6,8 @@ use thiserror::Error;
 
 /// The reason why a file could not be read or written.
 ///
-/// Each message names the position (line and column of a text, byte offset of a binary), the value found there, the
-/// expected value, and the remedy.
+/// Each message names the position, the value at this position, the expected value, and the remedy. The position is a
+/// line and a column in a text, or a byte offset in a binary.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -72,7 +72,7 @@ pub enum Error {
     Value {
         /// The field.
         what: &'static str,
-        /// Offset of the field, or of the structure that contains it.
+        /// Offset of the field, or of the structure that contains the field.
         at: u64,
         /// Value of the field.
         found: u64,
@@ -178,7 +178,7 @@ pub enum Error {
         name: String,
         /// Offset of the member in the container.
         at: u64,
-        /// The error in the member. The offsets of this error count from the start of the member.
+        /// The error in the member. The offsets in this error are relative to the start of the member.
         source: Box<Error>,
     },
     /// A program has a property that the format to be written cannot represent.
@@ -291,9 +291,9 @@ impl Unread {
         self.count
     }
 
-    /// Adds a note for each unreadable member to the image. If the image has no programs, the function returns an error
-    /// instead, which is the error of the first unreadable member. If the image has no programs although all members
-    /// were readable, the error states that `what` is missing.
+    /// Adds a note for each unreadable member to the image. If the image has no programs, the function instead returns
+    /// the error of the first unreadable member. If the image has no programs although all members were readable, the
+    /// error states that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

@@ -5,9 +5,9 @@
 //! header                   u32 0xba55ed50, u16 version, u16 header size, u64 bytes of all members
 //! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
 //! ```
-//! (cuobjdump's output; gdev.) The older format of CUDA 1.x and 2.x has the magic number 0x1ee55a01. It is a structure
-//! of host pointers, which a reader of a file cannot follow. In the older format, the cubins are in separate arrays of
-//! a C source, see [`c`](crate::c).
+//! (cuobjdump's output; gdev.) The older format of CUDA 1.x and 2.x has the magic number 0x1ee55a01. The older format
+//! is a structure of host pointers, which a reader of a file cannot follow. In the older format, the cubins are in
+//! separate arrays of a C source, see [`c`](crate::c).
 
 use reconverge_isa::Image;
 
@@ -85,7 +85,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 
 fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
     // The wrapper contains a pointer to the header of the fat binary. In a linked file, this pointer is an address of
-    // the host. In a dump, the pointer is an offset, or it has no meaning and the header directly follows the wrapper.
+    // the host. In a dump, the pointer is an offset or has no meaning. If the pointer has no meaning, the header
+    // directly follows the wrapper.
     let pointer = file.u64("the wrapper", 8)?;
     let found = [pointer, 24, 16].into_iter().find(|at| file.u32("the header", *at) == Ok(HEADER));
     found.ok_or(Error::Unsupported {
@@ -95,7 +96,7 @@ fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
     })
 }
 
-/// Reads one member and returns the offset of the member after it.
+/// Reads one member and returns the offset of the following member.
 fn member(
     file: Bytes<'_>,
     at: u64,

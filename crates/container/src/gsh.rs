@@ -184,7 +184,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 }
 
 /// Returns names for a file's programs, because the format does not store names. A name is the program type. If several
-/// programs have the same type, a number from 0 on follows the type.
+/// programs have the same type, a number, which starts at 0, follows the type.
 fn names(programs: &[Program]) -> Vec<Option<String>> {
     let is = |stage: Stage| move |program: &&Program| program.stage == Some(stage);
     let name = |(index, program): (usize, &Program)| {
@@ -298,8 +298,8 @@ fn add(
 
 // ---- Writing
 
-/// Writes the file for an image. Each program of the image must state all registers of its header. [`load`] returns the
-/// same programs.
+/// Writes the file for an image. Each program of the image must state all registers of its header. [`load`] reads the
+/// same programs from the written file.
 ///
 /// The tables of names (uniforms, attributes, samplers) are empty, because programs do not contain these names.
 ///
@@ -405,8 +405,9 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[COPY_SIZE] = copy.words.len() as u32 * 4;
     }
     let bytes = 4 * layout.words as u32;
-    // The words of the directory are, in order: a mark; the size of the directory; an unknown word; size and start of
-    // the structure; size and start of the names; an unknown word; the number of pointers; the offset of the pointers.
+    // The words of the directory are, in order: a mark, the size of the directory, an unknown word, the size and the
+    // start of the structure, the size and the start of the names, an unknown word, the number of pointers, and the
+    // offset of the pointers.
     let data = 0xd060_0000;
     words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);
     Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())

@@ -58,7 +58,7 @@ pub fn write(words: &[u32]) -> String {
     text
 }
 
-/// Returns whether a text starts with a word. If so, the text is read in this format.
+/// Returns whether a text starts with a word. A text that starts with a word is read in this format.
 pub(crate) fn starts_like(text: &str) -> bool {
     tokens(text).next().is_some_and(|token| word(token).is_some())
 }

@@ -134,18 +134,18 @@ pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Facts about a file that the file itself does not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Read the file in this format instead of recognising its format.
+    /// The format in which to read the file. If this field is `None`, the content of the file determines the format.
     pub format: Option<Format>,
-    /// The machine, for formats that do not name it.
+    /// The machine, for formats that do not name a machine.
     pub isa: Option<Isa>,
-    /// The chip, for formats that do not name it.
+    /// The chip, for formats that do not name a chip.
     pub chip: Option<String>,
     /// The byte order, for raw words and for arrays whose contents do not show their byte order. The default is little
     /// endian.
     pub endian: Option<Endian>,
     /// Macros that are defined for a C source: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Read the old side of a diff instead of the new side.
+    /// Whether to read the old side of a diff instead of the new side.
     pub old: bool,
 }
 
@@ -174,7 +174,7 @@ pub struct Written<T> {
 /// Returns the format of a file. The content of the file determines the format.
 ///
 /// Magic numbers and first tokens are checked first. Some files are of a known kind that is not shader code. If such a
-/// file contains an image, its format is [`Format::Embedded`]; otherwise, the result is an error that names the kind.
+/// file contains an image, its format is [`Format::Embedded`]. Otherwise, the result is an error that names the kind.
 /// Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects the
 /// file.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
@@ -184,9 +184,9 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
-    // The order of these checks matters. A diff can change a file of any format, so diffs are checked first. A driver's
-    // dump can have any text around it, so dumps of drivers are checked next. The lines of a C declaration can look
-    // like a hex dump, so C sources are checked before hex dumps.
+    // The order of these checks matters. A diff can change a file of any format, so diffs are checked first. Any text
+    // can surround a driver's dump, so dumps of drivers are checked second. The lines of a C declaration can look like
+    // a hex dump, so C sources are checked before hex dumps.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
         Some(text) if diff::looks_like(text) => Format::Diff,

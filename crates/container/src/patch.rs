@@ -1,4 +1,4 @@
-//! Changes words of a program in the file that contains it, and keeps every other byte.
+//! Changes words of a program in the file that contains the program. All other bytes of the file stay unchanged.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use crate::c::{constant, integer};
 use crate::error::counted;
 use crate::{Error, Hints, load};
 
-/// Replaces words of a program by `words`, from the word with index `first` on. Returns the bytes of the new file.
+/// Replaces words of a program by `words`, starting at the word with index `first`. Returns the bytes of the new file.
 ///
 /// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, the new
-/// number keeps the style of the number that it replaces, such as base and case. The new number is longer only if the
-/// new value does not fit into the width of the old number.
+/// number keeps the style of the old number, such as base and case. The new number is longer only if the new value does
+/// not fit into the width of the old number.
 ///
 /// # Errors
 /// Four situations are errors. The file cannot be read. The program does not have the words. The file contains the

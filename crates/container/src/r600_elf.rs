@@ -117,7 +117,7 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
-        // A function without a size counts as one byte long, so that no two functions have the same address.
+        // A function without a size is treated as one byte long, so that no two functions have the same address.
         free = symbol.value + symbol.size.max(1);
     }
     Ok(programs)

@@ -5,7 +5,7 @@
 //! sh_flags        0x08000000                 the section is compressed:
 //! section data    u32 size, then zlib data   the size is that of the contents, big endian
 //! ```
-//! (wut, `elf.h` and `elf2rpl`.) This module only returns the contents of the sections. The search for images examines
+//! (wut, `elf.h` and `elf2rpl`.) This module returns only the contents of the sections. The search for images examines
 //! these contents, see [`embedded`](crate::embedded).
 
 use std::io::Read;
@@ -25,11 +25,11 @@ const NOBITS: u32 = 8;
 pub(crate) struct Inflated {
     /// Number of the section.
     pub(crate) number: u16,
-    /// Name of the section. The text is empty if the file does not contain the name.
+    /// Name of the section. The string is empty if the file does not contain the name.
     pub(crate) name: String,
     /// Offset of the compressed data in the file.
     pub(crate) at: u64,
-    /// Decompressed contents of the section, or the reason why they cannot be read.
+    /// Decompressed contents of the section, or the reason why the contents cannot be read.
     pub(crate) content: Result<Vec<u8>, Error>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn starts_like(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF\x01\x02") && bytes.get(7..9) == Some(&[0xca, 0xfe])
 }
 
-/// Decompresses the compressed sections of a file. [`FILE`] limits the total size of their contents.
+/// Decompresses the compressed sections of a file. [`FILE`] limits the total size of the decompressed contents.
 ///
 /// # Errors
 /// Fails if a section header is outside the file.
@@ -96,7 +96,7 @@ fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
         return Err(Error::Limit(FILE.exceeded()));
     }
     let mut content = Vec::new();
-    // The code reads one byte more than the stated size, so that it detects a wrong size.
+    // The code reads one byte more than the stated size, so that the code detects a wrong size.
     let read = ZlibDecoder::new(&data[4..]).take(size + 1).read_to_end(&mut content);
     if read.is_err() {
         let remedy = "its data are damaged or truncated";

@@ -43,7 +43,7 @@ impl ChannelFormat {
     }
 }
 
-/// The format of a texel. It consists of the number format of the channels and the number of channels.
+/// The format of a texel. The format consists of the number format of the channels and the number of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Texel {
     pub(crate) number: c_int,

@@ -160,8 +160,8 @@ impl Board {
             39 => self.most_warps() * WARP,
             // Alignment of the rows of textures.
             51 => 32,
-            // Maximum sizes of textures in linear memory. 69 is the width of a texture with one dimension. 70 to 72 are
-            // the width, height and pitch of a texture with two dimensions.
+            // Maximum sizes of textures in linear memory. Attribute 69 is the width of a texture with one dimension.
+            // Attributes 70 to 72 are the width, height and pitch of a texture with two dimensions.
             69 => 1 << 27,
             70 | 71 => 65000,
             72 => 1_048_544,

@@ -54,10 +54,10 @@ pub(crate) fn as_host_function(function: impl FnOnce()) {
 /// Stores a result at an address of the program.
 ///
 /// # Errors
-/// The address is null.
+/// Returns an error if the address is null.
 ///
 /// # Safety
-/// The address is null or the address of a `T`.
+/// The address must be null or the address of a `T`.
 pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
@@ -70,7 +70,7 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
 /// Stores a result at an address of the program, unless the address is null.
 ///
 /// # Safety
-/// The address is null or the address of a `T`.
+/// The address must be null or the address of a `T`.
 pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
     if !to.is_null() {
         // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
@@ -81,7 +81,7 @@ pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
 /// Returns the C string at an address.
 ///
 /// # Safety
-/// The address is null or the address of a string that ends with a zero byte.
+/// The address must be null or the address of a string that ends with a zero byte.
 pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
     if at.is_null() {
         return Err(CudaError::INVALID_VALUE);
@@ -93,7 +93,7 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
 /// Copies a string and a zero byte into a buffer of `room` bytes. A string that is too long is truncated.
 ///
 /// # Safety
-/// The address is null or the address of a buffer of `room` bytes.
+/// The address must be null or the address of a buffer of `room` bytes.
 pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> CallResult {
     let room = usize::try_from(room).ok().filter(|room| *room > 0).ok_or(CudaError::INVALID_VALUE)?;
     if to.is_null() {

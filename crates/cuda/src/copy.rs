@@ -212,8 +212,8 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
 /// Returns the address with its kind: an address of the host, or an address of the device.
 ///
 /// # Errors
-/// The address belongs neither to an allocation of the device nor to a page of the host. For example, the program has
-/// freed the memory at the address.
+/// Returns an error if the address belongs neither to an allocation of the device nor to a page of the host. For
+/// example, the program may have freed the memory at the address.
 fn any(address: u64) -> Result<CopySide, CudaError> {
     if lock(&driver()?.addresses).find(address, 1).is_some() {
         return Ok(CopySide::Device(address));
@@ -474,7 +474,7 @@ fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
 /// Reads a structure of the caller. The address need not be aligned.
 ///
 /// # Safety
-/// The address is null or the address of a `T`.
+/// The address must be null or the address of a `T`.
 unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
     // SAFETY: the address is not null, so it is the address of a `T`.

@@ -43,7 +43,8 @@ static READY: AtomicBool = AtomicBool::new(false);
 /// Returns the state that `cuInit` has created.
 ///
 /// # Errors
-/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`. `CUDA_ERROR_NOT_PERMITTED` in a host function that a stream runs.
+/// Returns `CUDA_ERROR_NOT_INITIALIZED` before the program calls `cuInit`. Returns `CUDA_ERROR_NOT_PERMITTED` in a host
+/// function that a stream runs.
 pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
     if in_host_function() {
         return Err(CudaError::NOT_PERMITTED);
@@ -57,7 +58,7 @@ pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
 /// Returns `table`, if the driver is initialized.
 ///
 /// # Errors
-/// The errors of [`driver`].
+/// Returns the errors of [`driver`].
 pub(crate) fn ready<T>(table: &'static T) -> Result<&'static T, CudaError> {
     driver().map(|_| table)
 }

@@ -75,12 +75,12 @@ macro_rules! fills {
                 fill(at, pitch, value.to_le_bytes().to_vec(), [width, height]).enqueue(stream)
             }
 
-            /// Fills a row. For programs of CUDA 3.1 and earlier.
+            /// Fills a row, for programs of CUDA 3.1 and earlier.
             pub(crate) unsafe fn $row_32(at: u32, value: $pattern, count: u32) -> CallResult {
                 fill(at.into(), 0, value.to_le_bytes().to_vec(), [count as usize, 1]).enqueue(0)
             }
 
-            /// Fills rows. For programs of CUDA 3.1 and earlier.
+            /// Fills rows, for programs of CUDA 3.1 and earlier.
             pub(crate) unsafe fn $rows_32(at: u32, pitch: u32, value: $pattern, width: u32, height: u32) -> CallResult {
                 let size = [width as usize, height as usize];
                 fill(at.into(), pitch as usize, value.to_le_bytes().to_vec(), size).enqueue(0)

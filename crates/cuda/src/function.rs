@@ -154,8 +154,8 @@ fn check_attribute(attribute: &Attribute) -> CallResult {
         // Attributes that have no effect on results: ignored entries, cache window, synchronization policy, priority,
         // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // An attribute for cooperative launches or for overlapping launches is valid only if the attribute turns this
-        // feature off.
+        // These attributes enable cooperative launches and overlapping launches. Such an attribute is valid only if it
+        // is 0, which disables the feature.
         2 | 6 if value[0] == 0 => Ok(()),
         // Clusters are valid if each cluster consists of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),

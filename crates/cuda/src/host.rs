@@ -117,7 +117,7 @@ pub(crate) fn exists(address: usize, bytes: usize) -> bool {
 /// Adds a pinned range.
 ///
 /// # Errors
-/// The range overlaps another pinned range, or no addresses of the device are free.
+/// Returns an error if the range overlaps another pinned range, or if no addresses of the device are free.
 fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool) -> CallResult {
     let driver = driver()?;
     let mut pinned = lock(&PINNED);

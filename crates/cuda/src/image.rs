@@ -31,7 +31,7 @@ pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
     match usize::try_from(count) {
         Ok(count) => count,
         Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) => 0,
-        // A sandbox may forbid the call.
+        // A sandbox may forbid `process_vm_readv`.
         Err(_) => {
             // SAFETY: the program promises that this range is memory of the program.
             unsafe { to.as_mut_ptr().copy_from_nonoverlapping(address as *const u8, to.len()) };
@@ -189,8 +189,8 @@ fn minor(chip: Option<&str>) -> u32 {
 /// supports. `most` is the minor number of the chip's compute capability.
 ///
 /// # Errors
-/// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips. `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX.
-/// `CUDA_ERROR_INVALID_IMAGE` for any other problem. A message explains the cause.
+/// Returns `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips. Returns `CUDA_ERROR_JIT_COMPILER_NOT_FOUND`
+/// if the image is PTX. Returns `CUDA_ERROR_INVALID_IMAGE` for any other problem. A message explains the cause.
 pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, CudaError> {
     if is_ptx(bytes) {
         say_once("cannot load PTX, because it has to be compiled: expected a cubin for sm_10 to sm_13");

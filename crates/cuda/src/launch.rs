@@ -86,7 +86,7 @@ pub(crate) type MappedRange = (u32, usize, u64);
 /// Runs a kernel on the memory of a context. `name` is the name of the kernel in messages.
 ///
 /// # Errors
-/// The program trapped. A message explains the trap.
+/// Returns an error if the program traps. A message explains the trap.
 pub(crate) fn run(
     kernel: &Prepared,
     name: &str,

@@ -17,7 +17,7 @@ use crate::stream;
 /// Allocates memory in a context and fills the memory with zeros.
 ///
 /// # Errors
-/// The device or the host does not have enough memory.
+/// Returns an error if the device or the host does not have enough memory.
 pub(crate) fn place(
     context: &CudaContext,
     bytes: u64,
@@ -36,7 +36,8 @@ pub(crate) fn place(
     contents.resize(bytes as usize, 0);
     let buffer = Buffer::new(allocation.address, contents);
     lock(&context.memory).insert(buffer).map_err(|_| give_back())?;
-    // Another thread may have destroyed the context in the meantime. That thread has then not freed the new allocation.
+    // Another thread may have destroyed the context in the meantime. In that case, the other thread has not freed the
+    // new allocation.
     if context::CONTEXTS.get(context.handle).is_none() {
         give_back();
         return Err(CudaError::CONTEXT_IS_DESTROYED);
@@ -62,7 +63,7 @@ pub(crate) fn free_kind(
 /// Returns the allocation that contains all bytes of a range.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` if no allocation contains the range.
+/// Returns `CUDA_ERROR_INVALID_VALUE` if no allocation contains the range.
 pub(crate) fn find(address: u64, bytes: u64) -> Result<Allocation, CudaError> {
     lock(&started()?.addresses).find(address, bytes).ok_or(CudaError::INVALID_VALUE)
 }

@@ -267,7 +267,7 @@ pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     ready(&REFERENCES)?.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
 }
 
-/// `cuTexRefSetArray`. The reference takes over the format of the array.
+/// `cuTexRefSetArray`. The call also sets the format of the reference to the format of the array.
 pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> CallResult {
     let array = ready(&array::ARRAYS)?.get(array).ok_or(CudaError::INVALID_HANDLE)?;
     // The only valid flag is `CU_TRSA_OVERRIDE_FORMAT`.

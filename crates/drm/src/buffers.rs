@@ -193,7 +193,7 @@ impl Buffers {
         handles.named.into_values().filter_map(|id| self.release(id)).collect()
     }
 
-    /// Returns the buffer of a handle.
+    /// Returns the identifier of the buffer of a handle.
     ///
     /// # Errors
     /// `ENOENT` for an unknown handle.
@@ -271,7 +271,7 @@ impl Buffers {
 
 impl Handles {
     /// Assigns the lowest unused handle to a buffer, as the kernel does. Low handles matter because libdrm allocates a
-    /// list that is as long as the largest handle.
+    /// list whose length is the value of the largest handle.
     fn name(&mut self, id: BufferId) -> Option<u32> {
         let handle =
             (self.full.checked_add(1)?..=u32::MAX).find(|handle| !self.named.contains_key(handle))?;

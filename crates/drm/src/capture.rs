@@ -6,8 +6,9 @@
 //! | `data/KIND-DIGEST.bin` | the programs, registers, textures and buffers to which launch files refer. Each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node uses the folder itself. Later processes use `process-2`, `process-3` and so on
-//! inside the folder. Each file in these folders is either complete or absent, because [`whole`] writes the files.
+//! The first process that opens the node writes to the folder itself. Later processes write to `process-2`, `process-3`
+//! and so on inside the folder. Each file in these folders is either complete or absent, because [`whole`] writes the
+//! files.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -92,11 +93,11 @@ impl Folder {
         )))
     }
 
-    /// Writes a draw.
+    /// Writes the files of a draw.
     ///
     /// # Errors
-    /// The system reports an error, or a limit is reached. In both cases, the library removes all files of this draw
-    /// and writes no more draws.
+    /// The system reports an error, a limit is reached, or this process was forked from the process that opened the
+    /// device. In these cases, the library removes all files of this draw and writes no files of later draws.
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
@@ -117,7 +118,7 @@ impl Folder {
         })
     }
 
-    /// Writes a draw. Stores the names of the draw's launch files in `named`, even if writing fails later.
+    /// Writes the files of a draw. Stores the names of the draw's launch files in `named`, even if writing fails later.
     fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
@@ -209,7 +210,7 @@ impl Folder {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) why: String,
-    /// Whether writing failed with a system error. If false, a limit was reached.
+    /// Whether writing failed with a system error. If false, a limit was reached, or this process is a forked process.
     pub(crate) lost: bool,
 }
 
@@ -394,7 +395,7 @@ mod tests {
         );
         let index = fs::read_to_string(path.join(INDEX)).unwrap();
         assert!(index.contains("\"not_captured\": \"more than 4096 bytes\", \"lanes\": 4"), "{index}");
-        // The next draw is written.
+        // The library writes the draw after the two rejected draws.
         assert_eq!(capture.draw(&draw(3)).unwrap().launches, 1);
         fs::remove_dir_all(path).unwrap();
     }

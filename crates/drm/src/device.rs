@@ -63,7 +63,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Returns a device with the values of a board. The device writes no files.
+    /// Returns a device that emulates a board and has the default options. The device writes no files.
     pub(crate) fn new(board: &'static Board) -> Device {
         Device {
             board,

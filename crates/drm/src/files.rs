@@ -462,9 +462,9 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// Returns how many bytes a read of the node may return if the caller requests `count` bytes. A read of the node
-/// returns whole events only. Returns `None` if `count` is less than the size of one event. In this case, the kernel's
-/// `drm_read` waits for an event but leaves the event in the queue.
+/// Returns the maximum number of bytes that a read of the node returns if the caller requests `count` bytes. A read of
+/// the node returns whole events only. Returns `None` if `count` is less than the size of one event. In this case, the
+/// kernel's `drm_read` waits for an event but leaves the event in the queue.
 fn whole_events(count: usize) -> Option<usize> {
     let whole = count - count % size_of::<ScreenEvent>();
     (whole > 0).then_some(whole)

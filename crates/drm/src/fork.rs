@@ -8,8 +8,8 @@
 //! lock if a signal handler forks in the middle of a request.
 //!
 //! The C library calls the functions of this file for `fork`, but not for `vfork`, `posix_spawn` and plain `clone`. In
-//! a process that `vfork`, `posix_spawn` or `clone` has created, [`Lock`](crate::lock::Lock) detects that the thread
-//! that holds a lock does not exist.
+//! a process that `vfork`, `posix_spawn` or `clone` has created, the thread that holds a lock may not exist.
+//! [`Lock`](crate::lock::Lock) detects such a lock.
 //!
 //! After a fork, the parent and the child share the memory of the buffers, as if both had the same file open. The child
 //! has copies of the handles, the counts and the chip. [`copied`] detects that a process is a copy. Before a fork, the
@@ -39,7 +39,7 @@ thread_local! {
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Calls `visit` for all locks. A thread that needs several locks must take the locks in this order.
+/// Calls `visit` for all locks, in a fixed order. A thread that needs several locks must take the locks in this order.
 fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     visit(0, &node::OPENING);
     if let Some(node) = node::opened() {
@@ -92,9 +92,9 @@ pub(crate) fn begin() {
     }
     mapped::begin();
     if !wiped::begin() {
-        // The library has no page that the kernel clears in copies of the process. Without such a page, the library
-        // cannot detect copies that `clone` creates, because `in_child` only runs for `fork`. The library therefore
-        // assumes that a copy of the process exists.
+        // Here, the library could not create a page that the kernel clears in copies of the process. Without such a
+        // page, the library cannot detect copies that `clone` creates, because `in_child` only runs for `fork`. The
+        // library therefore assumes that a copy of the process exists.
         mapped::note_copy();
     }
     claim();
@@ -116,8 +116,8 @@ pub(crate) fn wait() {
 /// Returns whether copies of the process also use the node. The copies share the memory of the buffers with this
 /// process.
 pub(crate) fn has_copies() -> bool {
-    // Without the page of [`wiped`], the library would not detect a copy. The function therefore assumes that a copy
-    // exists.
+    // If the page of [`wiped`] does not exist, the library cannot detect a copy. The function therefore assumes that a
+    // copy exists.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 

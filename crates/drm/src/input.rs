@@ -10,8 +10,9 @@
 //!
 //! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
 //!
-//! This library does not support repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between
-//! programs, masks of events, and force feedback. Changes of the lights (`EV_LED`) are accepted but not shown.
+//! This library does not support repeated keys (`EV_REP`), the state of keys at the time of opening, masks of events,
+//! or force feedback. No program can get exclusive access to a device. Changes of the lights (`EV_LED`) are accepted
+//! but not shown.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::path::Path;
@@ -315,7 +316,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 ///
 /// # Errors
 /// The errors of the kernel (`drivers/input/evdev.c`). `ENODEV` if the device was removed or revoked. `EINVAL` for an
-/// unknown request, axis or type of event. `ENOENT` for a text that the device does not have. `ENOSYS` for the repeat
+/// unknown request, axis or type of event. `ENOENT` for a string that the device does not have. `ENOSYS` for the repeat
 /// rate, which the devices do not have. `EFAULT` if the argument cannot be read or written.
 pub(crate) fn answer(
     device: InputDevice,
@@ -360,8 +361,8 @@ pub(crate) fn answer(
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
-            // The kernel added the resolution later than the other values. An old program therefore has no room for the
-            // resolution.
+            // The kernel added the resolution later than the other values. The argument of an old program therefore has
+            // no room for the resolution.
             let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
             bytes(&axis).map(|_| 0)
         }

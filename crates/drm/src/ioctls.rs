@@ -53,8 +53,8 @@ impl Request {
     /// Reads the argument, calls `change` with the argument, and writes the argument back. The argument is written back
     /// even if `change` fails, as in the kernel.
     ///
-    /// If the program passes no data in the argument, `change` gets zeros. If the request returns no data, nothing is
-    /// written back.
+    /// If the program passes no data in the argument, `change` gets zeros. If the request returns no data, this
+    /// function does not write the argument back.
     ///
     /// # Errors
     /// `EFAULT` if the argument cannot be read or written. `EINVAL` if the argument is too short. Otherwise, the error
@@ -120,8 +120,8 @@ macro_rules! requests {
     };
 }
 
-// Numbers below 0x40, and numbers of at least 0xa0, are requests of all drivers. The numbers in between are requests of
-// a single driver.
+// Numbers below 0x40, and numbers of at least 0xa0, are requests of all drivers. Each number from 0x40 to 0x9f is a
+// request of a single driver.
 requests! {
     /// Returns the name and the version of the driver.
     VERSION           = 0x00, "VERSION";
@@ -284,7 +284,7 @@ macro_rules! layouts {
 
 // A field with the name `padding` stands for the padding of the C structure between two fields or after the last field.
 layouts! {
-    /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of the buffers for three texts.
+    /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of the buffers for three strings.
     Version, 64 {
         major: i32, minor: i32, patch: i32, padding: u32,
         name_length: u64, name: u64, date_length: u64, date: u64, description_length: u64, description: u64,
@@ -330,14 +330,14 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// An event of the screen, as a program reads the event from the node. The event has one of two forms.
-    /// `drm_event_vblank` has the time in seconds and microseconds, the frame count and the screen.
-    /// `drm_event_crtc_sequence` has the time in nanoseconds and the frame count. Both of these numbers have 64 bits.
+    /// An event of the screen, in the form in which a program reads the event from the node. The event has one of two
+    /// forms. `drm_event_vblank` has the time in seconds and microseconds, the frame count and the screen.
+    /// `drm_event_crtc_sequence` has the time in nanoseconds and the frame count, each in 64 bits.
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
     /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
     PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
     /// The argument of [`GET_UNIQUE`]: the size and the address of the buffer. In the reply, the size is the length of
-    /// the text.
+    /// the string in the buffer.
     Unique, 16 { length: u64, text: u64, }
     /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
     Magic, 4 { magic: u32, }

@@ -24,7 +24,7 @@ pub(crate) fn string(text: &str) -> String {
     Quoted(text).to_string()
 }
 
-/// A JSON object that maps names to counts. Each entry is appended to a text as soon as the entry is added to the
+/// A JSON object that maps names to counts. Each entry is appended to a string as soon as the entry is added to the
 /// object.
 pub(crate) struct Object<'a> {
     out: &'a mut String,

@@ -49,7 +49,7 @@ pub(crate) enum Refused {
     /// The holder does not exist in this process. Either the holder has ended, or this process was forked while another
     /// thread held the lock.
     Orphaned,
-    /// The lock was not released within the given time.
+    /// The lock was not released within the time that the caller allows.
     Late,
 }
 
@@ -139,7 +139,8 @@ pub(crate) trait AroundFork {
 
     /// Releases the lock in the child if `before` has taken the lock. If `before` has not taken the lock, the forking
     /// thread or another thread holds the lock. If the forking thread holds the lock, the copy of this thread in the
-    /// child will release the lock. Any other thread does not exist in the child, so the lock becomes orphaned.
+    /// child will release the lock. If another thread holds the lock, this thread does not exist in the child, so the
+    /// lock becomes orphaned.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
 

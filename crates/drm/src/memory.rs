@@ -14,8 +14,8 @@
 //! program has no mapping of the file, a new buffer of the same size can use the file.
 //!
 //! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates the
-//! mapping of this memory. A program therefore cannot close or resize the file of a buffer, or open another file with
-//! the descriptor number of that file.
+//! mapping of this memory. A program therefore cannot close or resize the file of a buffer. It also cannot open another
+//! file with the descriptor number of that file.
 //!
 //! [`Fills`] of whole surfaces may stay outstanding between submissions, as long as only the chip can read the
 //! surfaces. [`Memory::end_submission`] stores all other fills.
@@ -222,7 +222,7 @@ impl Memory {
         self.whole().settle(range.start as usize..range.end as usize);
         let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
         let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
-        // A piece that contains only zeros is not written, so that the piece takes no pages.
+        // The loop does not write a piece that contains only zeros, so that the piece takes no pages.
         const PIECE: usize = 1 << 16;
         for at in (range.start..range.end).step_by(PIECE) {
             let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
@@ -482,7 +482,7 @@ mod tests {
         memory.write(start, &all);
         memory.discard(&range);
         assert!(read(&memory) == zeros && memory.parked.len() == 1);
-        // The next buffer of this size is in another range.
+        // A new buffer of this size uses the kept file, although the new buffer is in another range.
         let other = 8 << 20..(8 << 20) + (1 << 17);
         memory.place(&other).unwrap();
         let at = other.start as usize;
@@ -495,7 +495,8 @@ mod tests {
         memory.write(start, &[1]);
         memory.discard(&half);
         assert_eq!((memory.parked.len(), read(&memory) == zeros), (1, true));
-        // When the next buffer is created, the program still has a mapping of the old file.
+        // The program maps this buffer. When the test then creates another buffer in the same range, the mapping still
+        // exists.
         memory.place(&range).unwrap();
         memory.write(start, &all);
         let mapped = memory.map(&range, null_mut(), ACCESS, libc::MAP_SHARED).unwrap();

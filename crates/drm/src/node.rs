@@ -153,7 +153,7 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
 /// Whether files were closed while the node was in use. The buffers of these files are then not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
+/// The process that last opened the node. A child of `vfork` shares the memory of this process, but has separate
 /// descriptors. If such a child closes a file, the file is still open in this process. The child must therefore not
 /// free the buffers of the file.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
@@ -347,8 +347,8 @@ impl State {
             self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
-        // The range may still have contained the file of an earlier buffer, or may now contain a file that another
-        // buffer has used. The chip must discard copies of the contents of the range.
+        // Until now, the range may have contained the file of an earlier buffer. The file that the range contains now
+        // may have belonged to another buffer. The chip must therefore discard its copies of the contents of the range.
         self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }

@@ -103,8 +103,8 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         8 => VRAM,                         // FB_SIZE
         9 => GART,                         // AGP_SIZE
         11 => board.chipset()?.into(),     // CHIPSET_ID
-        // GRAPH_UNITS: masks of the processors and of the clusters that contain the processors. Drivers allocate local
-        // memory for the numbers of processors and clusters.
+        // GRAPH_UNITS: masks of the processors and of the clusters that contain the processors. The size of the local
+        // memory that drivers allocate depends on the numbers of processors and clusters.
         13 => 0x0300_00ff,
         // PTIMER_TIME: the same value in every run, because results must not depend on the clock of the host.
         14 => 0,

@@ -2,7 +2,7 @@
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
 //! end does not support other operations. For example, the program cannot write to the read end, map or resize the read
-//! end, or change its position. All duplicates of the read end have the inode of the pipe, and no other descriptors
+//! end, or change its file offset. All duplicates of the read end have the inode of the pipe, and no other descriptors
 //! have this inode.
 //!
 //! This library holds the write end, which is called the *watch*. When this process and its children have closed all
@@ -115,8 +115,8 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     Ok(descriptor)
 }
 
-/// Adopts an open file that another process opened and then sent or passed on to this process. Returns whether the
-/// descriptor belongs to such a file. Leaves `errno` unchanged.
+/// Adopts an open file that another process opened. This process has received or inherited a descriptor of the file.
+/// Returns whether the descriptor belongs to such a file. Leaves `errno` unchanged.
 pub(crate) fn adopt(descriptor: c_int) -> bool {
     let Some(status) = real::status(descriptor).filter(|_| kind(descriptor).is_some()) else { return false };
     let is_file = |place: &&FileSlot| place.inode.load(Ordering::Acquire) == status.st_ino;
@@ -320,7 +320,7 @@ mod tests {
             assert_eq!(libc::dup2(others[1], watch), watch);
             real::close_own(others[0]);
         }
-        // The read end of the other pipe is closed. The open file still has its own read end.
+        // The test has closed the read end of the pipe `others`. The read end of the open file is still open.
         assert_eq!((place(file).watch(), closed()), (None, vec![]));
         let anew = place(file).watch().unwrap();
         assert_ne!(anew, watch);

@@ -180,7 +180,7 @@ pub(crate) const fn input_number(device: InputDevice) -> libc::dev_t {
     libc::makedev(INPUT_MAJOR, FIRST_EVENT + device as c_uint)
 }
 
-/// Minor device number of the file system of `/dev`. `fstat` returns this file system for every open file of a node.
+/// Minor device number of the file system of `/dev`. The status of every open file of a node has this number.
 const DEVTMPFS: c_uint = 5;
 /// Inode of the render node.
 const INODE: libc::ino_t = 0x8000_0080;
@@ -486,7 +486,7 @@ mod tests {
         }
     }
 
-    /// Sources of the expected numbers: graphics devices have the major number 226, and render nodes start at the minor
+    /// The expected numbers are these. Graphics devices have the major number 226, and render nodes start at the minor
     /// number 128. Input devices have the major number 13, and their event nodes start at the minor number 64.
     /// Terminals have the major number 4. (`Documentation/admin-guide/devices.txt`)
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! The folder is the value of `RECONVERGE_DRM_PROGRAMS`. The name of a file is CHIP-STAGE-NUMBER. The number is a hash
 //! of the content. Programs of R600 and R700 are written as words (`.hex`). Other programs are written as source text
-//! (`.s`), with the registers or the address of the program. Processes can share the folder, because a file that
-//! already has the same content is not written again. Fetch shaders are not written, because all fetch shaders are in
-//! one buffer, and the end of each fetch shader is unknown.
+//! (`.s`), with the registers or the address of the program. Several processes can use the folder, because a process
+//! does not rewrite a file that already has the right content. Fetch shaders are not written, because all fetch shaders
+//! are in one buffer, and the end of each fetch shader is unknown.
 
 use std::collections::HashSet;
 use std::io;

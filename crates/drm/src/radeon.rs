@@ -32,7 +32,7 @@ pub(crate) const BACKENDS: u32 = 4;
 /// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
-        // Version 2.50 is the last version that supported these chips.
+        // Version 2.50 of the kernel driver is the last version that supported these chips.
         VERSION => request
             .exchange(argument, |version| describe(node.device().board.driver, "emulated Radeon", version)),
         GEM_INFO => request.exchange(argument, |info| {
@@ -80,7 +80,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
 /// Returns the name and the version of a driver.
 ///
 /// # Errors
-/// `EFAULT` if a text cannot be written.
+/// `EFAULT` if a string cannot be written.
 pub(crate) fn describe(driver: Driver, description: &str, version: &mut Version) -> Result<(), Errno> {
     [version.major, version.minor, version.patch] = device::kernel_version(driver);
     let texts = [

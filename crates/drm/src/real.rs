@@ -47,7 +47,7 @@ impl Symbol {
     }
 
     /// Returns the address of the function in libdrm. Also finds a libdrm that was loaded after this library and is
-    /// visible to one library only. [`Symbol::address`] does not find such a libdrm.
+    /// visible only to the library that loaded it. [`Symbol::address`] does not find such a libdrm.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {

@@ -2,8 +2,8 @@
 //!
 //! The report is a list of lines. The process appends these lines to the file `RECONVERGE_DRM_REPORT`. Each line is a
 //! JSON object. The process appends a line when the node is first opened and when the process ends. The process also
-//! appends a line at the first reset of the chip, and each time that the number of resets has doubled. If a process is
-//! killed or calls `_exit`, the process does not append a line at its end.
+//! appends a line at the first reset of the chip, and each time that the number of resets has doubled since the
+//! previous line for a reset. If a process is killed or calls `_exit`, the process does not append a line at its end.
 //!
 //! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
 //! forked process reports its own use, beginning with its first request.
@@ -177,7 +177,7 @@ pub(crate) fn submission(state: &mut State) {
     publish(state);
 }
 
-/// Counts a reset. Appends a line if the number of resets has doubled.
+/// Counts a reset. Appends a line if the number of resets is a power of two.
 pub(crate) fn reset(device: &Device, state: &mut State) {
     state.resets = state.resets.wrapping_add(1);
     if publish(state).resets.is_power_of_two() {

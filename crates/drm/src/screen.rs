@@ -26,8 +26,8 @@
 //! | `window` | the connection to the window that shows the frames |
 //! | `vblank` | the frame count, and events |
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. The screen does not support atomic requests, planes
-//! other than the plane of the screen, leases, and scaling.
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. The screen does not support atomic requests, leases,
+//! scaling, or planes other than the plane of the screen.
 
 mod frames;
 mod modes;
@@ -167,7 +167,7 @@ impl Shown {
 }
 
 impl Screen {
-    /// Creates a screen. If `folder` is given, frames are written to this folder.
+    /// Creates a screen. If `folder` is not `None`, frames are written to this folder.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
@@ -396,7 +396,7 @@ pub(crate) fn answer(
             }),
             MODE_ADDFB2 => request.exchange(argument, |asked: &mut ModeFramebuffer2| {
                 let ModeFramebuffer2 { width, height, format, handles, pitches, offsets, .. } = *asked;
-                // The kernel accepts any handle, pitch and offset for the unused planes, but no modifier.
+                // For the unused planes, the kernel accepts any handle, pitch and offset, but accepts no modifier.
                 if asked.flags & !INTERLACED != 0 || asked.modifiers != [0; 4] {
                     return Err(Errno(libc::EINVAL));
                 }
@@ -708,7 +708,7 @@ fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
     Ok(framebuffer)
 }
 
-/// Shows a framebuffer. This counts as a frame.
+/// Shows a framebuffer, and counts the shown framebuffer as a frame.
 fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
     fitting(&state.screen, &shown)?;
     replace(state, Some(shown));

@@ -17,8 +17,8 @@
 //! domain, the tiling and the pitch. The driver stored these data with the buffer before the export. The file cannot be
 //! resized, so no process can remove pages that another process uses.
 //!
-//! When the last mapping and the last descriptor of the file have ended, the kernel frees the pages of the file, even
-//! if a process was killed.
+//! When the last mapping of the file is removed and the last descriptor of the file is closed, the kernel frees the
+//! pages of the file. This is also true if a process was killed.
 //!
 //! Sources: the kernel's `drm_prime.c`, libdrm's `xf86drm.c`, and Mesa 22.3.6. libdrm and Mesa determine the size of a
 //! buffer with `lseek`.

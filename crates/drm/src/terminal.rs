@@ -104,7 +104,8 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
             if !matches!(mode.to_ne_bytes()[0], AUTO | PROCESS) {
                 return Err(Errno(libc::EINVAL));
             }
-            // The kernel does not store `frsig`, the last and unused signal. This code does not store `frsig` either.
+            // The kernel does not store `frsig`, which is the last field and has no use. This code does not store
+            // `frsig` either.
             let mut kept = mode.to_ne_bytes();
             kept[6..].fill(0);
             SWITCH.store(u64::from_ne_bytes(kept), Ordering::Relaxed);

@@ -269,10 +269,10 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
 }
 
 /// Returns whether an entry matches all rules. If there are several rules for subsystems, the entry need only match one
-/// of these rules. The same applies to several rules for properties, and to several rules for names.
+/// of these rules. The same is true for several rules for properties, and for several rules for names.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // For subsystems, properties and names, there are two flags each. The first flag is set if a rule of this kind
-    // exists. The second flag is set if one of the rules of this kind matches.
+    // Each kind of rules for subsystems, properties or names has two flags. The first flag is set if a rule of this
+    // kind exists. The second flag is set if one of the rules of this kind matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -372,8 +372,8 @@ fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     }
 }
 
-/// Encodes a string for the name of a link. Letters, digits, some punctuation and all other characters of valid UTF-8
-/// remain. Other bytes become `\xNN`. (`encode_devnode_name`)
+/// Encodes a string for the name of a link. ASCII letters, digits, some punctuation, and all valid UTF-8 characters
+/// outside ASCII remain. Other bytes become `\xNN`. (`encode_devnode_name`)
 fn encoded(text: &[u8]) -> Vec<u8> {
     let is_kept =
         |letter: char| letter.is_ascii_alphanumeric() || !letter.is_ascii() || "#+-.:=@_".contains(letter);

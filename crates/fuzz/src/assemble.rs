@@ -1,5 +1,5 @@
-//! Targets for any text. The assembler must return either a program or errors with positions in the text. If it returns
-//! a program, the printed text of the program must assemble to the same program.
+//! Targets for any text. The assembler must return either a program or errors with positions in the text. If the
+//! assembler returns a program, the printed text of the program must assemble to the same program.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -51,7 +51,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Returns the assembler sources of the corpus and of the kernels of `bench`, for a machine.
+/// Returns the assembler sources for a machine, from the corpus and from the kernels of `bench`.
 fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
     let kernels = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.source);
     let workloads = WORKLOADS.iter().filter(|workload| workload.isa == isa).map(|workload| workload.source);

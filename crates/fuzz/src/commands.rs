@@ -47,7 +47,8 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The buffers of a relocation list, at the addresses in the streams of the tests of `crates/gpu`.
+/// The address ranges of the buffers of a relocation list. The streams in the tests of `crates/gpu` use the same
+/// addresses.
 const R300_BUFFERS: [Range<usize>; 4] =
     [0x1_0000..0x5_0000, 0x5_0000..0x9_0000, 0x9_0000..0xa_0000, 0xa_0000..0xb_0000];
 const R600_BUFFERS: [Range<usize>; 5] =
@@ -87,7 +88,7 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
         let count = 1 + random.below(6);
         commands.push(match driver {
             _ if random.once_in(16) => random.next(),
-            // A packet of type 0. If this condition is not met, the packet is of type 3.
+            // If this guard is true, the packet is of type 0. Otherwise, the next arm makes a packet of type 3.
             Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
             Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
             Driver::Nv50 => {
@@ -104,9 +105,9 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
     input(head, &[&[commands.len() as u32], &commands[..]].concat())
 }
 
-/// Returns the commands with large values reduced, because a command that takes long is not a bug. With the reduced
-/// values, an R600 draws at most a few instances and vertices. The scissor of an R500 chip is at most 1024 by 1024
-/// pixels. Without buffers, the scissor is the only limit on the size of a primitive.
+/// Returns a copy of the commands in which large values are reduced. A command with a large value takes long, but this
+/// is not a bug. With the reduced values, an R600 draws at most a few instances and vertices. The scissor of an R500
+/// chip is at most 1024 by 1024 pixels. Without buffers, the scissor is the only limit on the size of a primitive.
 fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
     const DRAW_INDEX: u32 = 0x2b;
     const DRAW_INDEX_AUTO: u32 = 0x2d;

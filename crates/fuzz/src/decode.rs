@@ -55,7 +55,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Bits of the second byte of the head. They select the form of the text.
+/// Bits of the second byte of the head. These bits select the form of the text.
 const HEX: u8 = 1;
 const STRUCTURE: u8 = 2;
 const IDIOMS: u8 = 4;

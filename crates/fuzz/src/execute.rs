@@ -59,8 +59,8 @@ const fn target(
 }
 
 /// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles all code
-/// that it can, and its results are compared while it runs. Without lockstep, the compiled engine compiles only code
-/// that runs faster when compiled.
+/// that it can, and its state is compared with the state of the reference interpreter during the run. Without lockstep,
+/// the compiled engine compiles only code that runs faster when compiled.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
 /// Returns the options for the mode and the level in an input's head, with one thread of the host.
@@ -101,7 +101,8 @@ fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: 
     format!("{engine}, {}, {level}: … {} …\nreference: … {} …", options.mode, part(&found), part(&expected))
 }
 
-/// Runs a program on every engine and compares the results. A program that is rejected before it runs does not count.
+/// Runs a program on every engine and compares the results. Returns the number of programs that ran: 1, or 0 if the
+/// program was rejected before it ran.
 fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> Result<T, RunError<L, C>>,

@@ -22,8 +22,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Writes the finding atomically into a folder. If the folder does not exist, it is created. The name of the file
-    /// consists of the target, the seed and the case. Returns the path of the file.
+    /// Writes the finding atomically into a folder. If the folder does not exist, creates the folder. The name of the
+    /// file consists of the target, the seed and the case. Returns the path of the file.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

@@ -1,8 +1,8 @@
 //! Properties that must be true for any bytes, and the driver that searches for bytes that violate these properties.
 //!
 //! A [`Target`] is one property: a function of bytes that returns the amount it checked, or a description of the
-//! violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. They are in six
-//! modules: [`decode`] (words to text, and text to words), [`assemble`] (texts), [`files`] (containers and case
+//! violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. The targets are in
+//! six modules: [`decode`] (words to text, and text to words), [`assemble`] (texts), [`files`] (containers and case
 //! schemas), [`execute`] (arbitrary words and random programs on every pair of engines), [`real`] (mutated programs of
 //! the corpora on every pair of engines), [`commands`] (command streams of the chips).
 //!
@@ -42,7 +42,7 @@ pub struct Target {
     /// Returns the inputs from which mutation creates cases. Without such inputs, [`Target::make`] generates every
     /// case.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Checks the property. If the code under test panics, that is also a finding. The check itself does not panic.
+    /// Checks the property. A panic of the code under test is also a finding. The check itself does not panic.
     ///
     /// Returns the checked amount, in the unit of [`Target::counts`], or a description of the violation.
     pub check: fn(&[u8]) -> Result<u64, String>,

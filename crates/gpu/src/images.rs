@@ -140,8 +140,8 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Returns the start and end of the part of a range that is inside of memory, and the number of bytes past the end of
-/// memory.
+/// Returns the start and end of the part of a range that is inside of memory, and the number of bytes of the range that
+/// are past the end of memory.
 fn inside(range: &Range<usize>, memory: Vram<'_>) -> (usize, usize, usize) {
     let end = range.end.min(memory.len());
     let start = range.start.min(end);
@@ -246,7 +246,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         }
     }
 
-    /// Records at the start of a submission that writers other than the chip may have changed memory.
+    /// Begins a submission: records that writers other than the chip may have changed memory.
     pub(crate) fn begin(&mut self) {
         for kept in self.kept.iter_mut().filter(|kept| kept.shared) {
             kept.stale.set(kept.range());

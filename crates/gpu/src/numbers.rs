@@ -23,8 +23,8 @@ impl Numbers {
         Numbers { low, table, others: HashMap::new(), count: 0 }
     }
 
-    /// Returns the number that the map assigns to an index. If this number equals the count of numbers before the call,
-    /// this call has assigned the number.
+    /// Returns the number of an index. If the index has no number yet, the call assigns the next unused number. In this
+    /// case, the result equals the count of numbers before the call.
     pub(crate) fn of(&mut self, index: u32) -> usize {
         let next = self.count;
         let number = match index.checked_sub(self.low).and_then(|at| self.table.get_mut(at as usize)) {

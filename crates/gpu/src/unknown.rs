@@ -57,7 +57,8 @@ pub(crate) use fields;
 mod tests {
     use super::*;
 
-    /// Commands determine the names, so the number of names is limited. Every use is still counted.
+    /// Commands determine the names. The number of names is limited, so that commands cannot use any amount of memory.
+    /// Every use is still counted.
     #[test]
     fn names_beyond_the_limit_are_counted_together() {
         let mut unknown = Unknown::default();

@@ -234,7 +234,7 @@ struct Aligned;
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         if let Held::Heap(layout) = self.held {
-            // SAFETY: `allocate` allocated this memory with this layout, and no references to it remain.
+            // SAFETY: `allocate` allocated this memory with this layout, and no references to this memory remain.
             unsafe { dealloc(self.first.as_ptr().cast(), layout) };
         }
     }

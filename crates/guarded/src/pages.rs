@@ -12,8 +12,8 @@ const GUARD: usize = 128 << 10;
 /// consists of three areas.
 const MOST: usize = 4096;
 
-/// Maximum number of unused mappings that the process keeps for later lists. The next constant is the maximum size of
-/// such a mapping in bytes.
+/// Maximum number of unused mappings that the process keeps for later lists. `KEPT_BYTES` is the maximum size of such a
+/// mapping in bytes.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 256 << 10;
 
@@ -21,15 +21,15 @@ const KEPT_BYTES: usize = 256 << 10;
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 static PAGE: LazyLock<usize> = LazyLock::new(|| {
-    // SAFETY: the call only returns a number.
+    // SAFETY: the call returns a number and has no other effect.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
 /// Unused mappings of earlier lists. On an AMD EPYC, creating a mapping and its pages takes some 30 µs. Reusing a
 /// mapping takes 0.03 µs longer than allocating memory on the heap.
 ///
-/// Callers only try to lock this mutex and do not wait for it. If another thread held the lock when this process was
-/// forked, no thread of the forked process ever releases the lock.
+/// Callers only try to lock this mutex and do not wait for the lock. If another thread held the lock when this process
+/// was forked, no thread of the forked process ever releases the lock.
 static SPARE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
 /// Pages of a list. When the pages are dropped, a later list can reuse the mapping of these pages.
@@ -125,7 +125,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `new` mapped this range, and no references to it remain.
+        // SAFETY: `new` mapped this range, and no references to this range remain.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes + 2 * GUARD) };
         MAPPED.fetch_sub(1, Ordering::Relaxed);
     }

@@ -12,8 +12,8 @@ pub struct Form {
     pub example: String,
     /// Meanings of the names in angle brackets.
     pub places: Vec<(String, String)>,
-    /// Purpose of the form. If only some chips or program types have the form, the text names them. The text may be
-    /// empty.
+    /// Purpose of the form. If only some chips or program types have the form, the text names these chips or program
+    /// types. The text may be empty.
     pub about: String,
     /// Document and section that describe the form.
     pub source: String,

@@ -1,6 +1,6 @@
 //! Limits on the host resources that input may request, in one table.
 //!
-//! A launch file, a container or a listing may come from anywhere, and a few bytes in it can request any amount of
+//! A launch file, a container or a listing may come from anywhere. A few bytes of such a file can request any amount of
 //! memory and time. Each [`Limit`] applies to the whole process. The default of a limit is far above the needs of real
 //! programs, and [`Limit::set`] changes the limit. A request above a limit is an error ([`Exceeded`]). The error names
 //! the limit, the value of the limit and the option that raises the limit. [`room`] tests whether the host can provide
@@ -41,7 +41,7 @@ pub struct Limit {
     set: AtomicU64,
 }
 
-/// Maximum number of instructions that a group (Tesla: a block) issues before the watchdog stops it.
+/// Maximum number of instructions that a group (Tesla: a block) issues before the watchdog stops the group.
 pub static INSTRUCTIONS: Limit = Limit {
     name: "instructions",
     unit: "instructions",

@@ -1,4 +1,4 @@
-//! Requirements of a machine's documents on a program ([`Rule`]), and the instructions that break them ([`Finding`]).
+//! Requirements of a machine's documents on a program ([`Rule`]), and the instructions that break a rule ([`Finding`]).
 
 crate::choices! {
     /// Severity of breaking a rule.

@@ -1,4 +1,4 @@
-//! Marks that a disassembler returns together with its text. With these marks, front ends show lines with their
+//! The marks that a disassembler returns together with its text. With these marks, front ends show lines with their
 //! addresses and words.
 
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The end of an instruction in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Offset in bytes, in the text, of the end of the instruction. The text between the previous mark and this mark
+    /// Offset of the end of the instruction in the text, in bytes. The text between the previous mark and this mark
     /// belongs to the instruction.
     pub end: usize,
     /// Address of the instruction, in the machine's own unit.

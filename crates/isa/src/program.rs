@@ -61,7 +61,7 @@ pub struct ConstantBlock {
     pub bank: u32,
     /// Offset of the first byte in the bank.
     pub offset: u32,
-    /// The bytes as in memory; words are little-endian.
+    /// The bytes in the order of memory. Words are little-endian.
     pub bytes: Vec<u8>,
 }
 
@@ -81,7 +81,7 @@ pub struct Param {
 pub struct Resources {
     /// Registers per lane.
     pub registers: Option<u32>,
-    /// Shared memory per block in bytes, including parameters if the container counts them.
+    /// Shared memory per block in bytes, including the parameters if the container includes the parameters.
     pub shared_bytes: Option<u32>,
     /// Local memory per lane in bytes.
     pub local_bytes: Option<u32>,
@@ -274,7 +274,8 @@ pub struct Slot {
 /// Memory that contains a module's variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The variable is in a constant bank. If the module states its contents, they are in [`Module::constants`].
+    /// The variable is in a constant bank. If the module states the contents of the variable, [`Module::constants`]
+    /// contains them.
     Constant {
         /// Number of the bank.
         bank: u32,
@@ -312,8 +313,8 @@ pub struct Module {
     pub chip: Option<String>,
     /// Value of `abiversion` in a text cubin.
     pub abi_version: Option<u32>,
-    /// Size in bytes of a pointer in the parameter area, if the container states this size. (The class of an ELF cubin
-    /// states it.)
+    /// Size in bytes of a pointer in the parameter area, if the container states this size. In an ELF cubin, the class
+    /// of the ELF file states the size.
     pub pointer_bytes: Option<u32>,
     /// Constants of the module, which all its programs can access.
     pub constants: Vec<ConstantBlock>,
@@ -359,8 +360,8 @@ impl Image {
         }
     }
 
-    /// Returns all constants for a run of `program`: first the constants of its module, then those of the program
-    /// itself.
+    /// Returns all constants for a run of `program`: first the constants of its module, then the constants of the
+    /// program itself.
     pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
         self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)
     }

@@ -97,12 +97,12 @@ pub struct Table<D: Draft> {
 }
 
 impl<D: Draft> Table<D> {
-    /// Builds the index over the rows of all groups. The rows have the order of the groups and, within a group, the
-    /// order of the group.
+    /// Builds the index over the rows of all groups. The table keeps the order of the groups, and the order of the rows
+    /// in each group.
     ///
     /// The bit fields `key` together select a bucket. There are at most four fields, and each field is one run of bits.
     /// The caller should select bits that distinguish many rows. If a word matches several rows, [`Table::find`]
-    /// returns the first of them in the table's order.
+    /// returns the first of these rows in the table's order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
         let mut fields = [KeyField::default(); KEY_FIELDS];
@@ -302,7 +302,7 @@ fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> R
 
 impl<D> Number<D> {
     /// Returns the value of the number in a word. For [`Style::Signed`], the value is sign-extended. For
-    /// [`Style::Code`], it is an address. For other styles, the returned value is the value of the field.
+    /// [`Style::Code`], the value is an address. For other styles, the returned value is the value of the field.
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {

@@ -71,7 +71,7 @@ pub(crate) fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {
                 continue;
             }
         } else {
-            // A character outside ASCII is a single token, so that spans do not split it.
+            // A character outside ASCII is a single token, so that spans do not split the character.
             at += line[start..].chars().next().map_or(1, char::len_utf8);
         }
         bits |= token_bit(&bytes[start..at]);
@@ -131,7 +131,7 @@ impl<'a, 't> Reader<'a, 't> {
         self.tokens.get(self.at + ahead).map(|token| self.line.as_bytes()[token.start as usize])
     }
 
-    /// Reads the next token if its text is `text`. Returns whether it was read.
+    /// Reads the next token if its text is `text`. Returns whether the reader has read the token.
     #[inline(always)]
     pub fn eat(&mut self, text: &str) -> bool {
         let found = same(self.token(), text);

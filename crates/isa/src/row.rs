@@ -1,8 +1,8 @@
 //! Rows, parts and cases: the data types of an instruction table.
 //!
 //! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in order.
-//! A part has bits, a spelling, and a function that adds its value to the decoded instruction. The rows serve five
-//! operations. [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
+//! A part has bits, a spelling, and a function that adds the part's value to the decoded instruction. Five operations
+//! use the rows. [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
 //!
 //! The type parameter `D` is the machine's draft. Decoding fills the draft while it visits the parts.
 //!
@@ -205,7 +205,7 @@ impl<D> Case<D> {
     }
 }
 
-/// A choice among cases. The first case that applies to a word determines its text.
+/// A choice among cases. For each word, the first case that applies to the word determines the text.
 #[derive(Debug)]
 pub struct Cases<D: 'static> {
     /// Name in the bit picture and in messages.
@@ -260,7 +260,7 @@ pub enum Part<D: 'static> {
     Case(&'static Cases<D>),
     /// A part that has its own functions for text and bits.
     Custom(&'static Custom<D>),
-    /// A part without text. Its function adds to the draft.
+    /// A part without text. Its function adds data to the draft.
     Set(fn(&mut D)),
 }
 
@@ -330,8 +330,8 @@ impl<D: Draft> Row<D> {
         Row { scope, ..self }
     }
 
-    /// Sets the default of the bits `first` of the first word, and of the bits `second` of the second word, to 1.
-    /// Defaults apply to bits that no text determines.
+    /// Sets default bits to 1: the bits of the mask `first` in the first word, and the bits of the mask `second` in the
+    /// second word. Defaults apply to bits that no text determines.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }

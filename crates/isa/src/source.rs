@@ -134,13 +134,13 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the text that contains the range. If the message has an included file, this is the text of the included
-    /// file. Otherwise, it is `source`.
+    /// Returns the text that contains the range. If the message has an included file, the result is the text of the
+    /// included file. Otherwise, the result is `source`.
     pub fn text<'a>(&'a self, source: &'a str) -> &'a str {
         self.file.as_ref().map_or(source, |file| &file.text)
     }
 
-    /// Returns the one-based line and column (in characters) of the range, in the text that contains it.
+    /// Returns the one-based line and column (in characters) of the range, in the text that contains the range.
     pub fn line_column(&self, source: &str) -> (usize, usize) {
         self.span.line_column(self.text(source))
     }
@@ -164,7 +164,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// Returns the candidate most similar to `word`. Returns `None` if no candidate is so similar that the author probably
-/// meant it.
+/// meant this candidate.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest_of(word, &mut candidates.into_iter())
 }
@@ -323,7 +323,7 @@ impl<'a> Cursor<'a> {
         self.text[self.behind_space()..].chars().next()
     }
 
-    /// Reads `text` if it is the next text after any space. Returns whether the function has read it.
+    /// Reads `text` if it is the next text after any space. Returns whether the function has read `text`.
     #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
         let at = self.behind_space();
@@ -335,7 +335,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads `word` if it is the next whole word. A word is whole if no letter, digit, `_` or `$` follows it. Returns
-    /// whether the function has read it.
+    /// whether the function has read `word`.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let start = self.at;
         if self.word() == word && !word.is_empty() {
@@ -471,7 +471,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the line that begins a program in a text of several programs. The line includes its end of line.
+/// Returns the line that begins a program in a text of several programs. The result includes the line break.
 ///
 /// ```
 /// use reconverge_isa::source::program_line;

@@ -101,7 +101,7 @@ impl Field {
         self.names.iter().find(|name| name.value == value).map(|name| name.text)
     }
 
-    /// Returns the value that has this name (in upper or lower case), or `None` if no value has it.
+    /// Returns the value that has this name (in upper or lower case), or `None` if no value has this name.
     pub fn value_of(&self, text: &str) -> Option<u32> {
         self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
@@ -282,9 +282,9 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
 /// ```
 ///
 /// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with those fields. The
-/// struct has the constant `INFO` (the format as data) and the functions `unpack`, `unpack_lenient` and `pack`. In
-/// `unpack`, two things are errors: set bits outside the fields, and unassigned codes. `unpack_lenient` ignores bits
-/// outside the fields.
+/// struct has the constant `INFO` (the format as data) and the functions `unpack`, `unpack_lenient` and `pack`.
+/// `unpack` returns an error in two cases: bits outside the fields are set, or a code is unassigned. `unpack_lenient`
+/// ignores bits outside the fields.
 #[macro_export]
 macro_rules! word {
     ($(

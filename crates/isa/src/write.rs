@@ -48,7 +48,7 @@ pub struct Line<'a, D: Draft> {
     pub label: Option<LabelUse<'a>>,
 }
 
-/// The bits of the word that the text read so far determines.
+/// Bits of the word that are known so far. The text that has been read determines these bits.
 #[derive(Clone, Copy)]
 struct Known {
     at: usize,
@@ -79,7 +79,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         LineReader { table, here, tokens: Vec::new(), choices: Vec::new(), hidden: &[] }
     }
 
-    /// Omits operands that begin with these texts from messages. Such operands exist in the encoding, but have no
+    /// In messages, omits operands that begin with these texts. Such operands exist in the encoding, but have no
     /// meaning for the reader's chip or program type.
     pub fn hiding(self, hidden: &'static [&'static str]) -> Self {
         LineReader { hidden, ..self }
@@ -659,7 +659,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Records that the text at `place` was read but is not possible, and the reason for this.
+    /// Records that the reader has read the text at `place`, but that this text is not possible. `why` returns the
+    /// reason.
     fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);

@@ -31,8 +31,8 @@ pub(crate) fn site_place(site: u32) -> i32 {
 pub(crate) const SITE_BOUND: i32 = std::mem::offset_of!(Site, bound) as i32;
 pub(crate) const SITE_BYTES: i32 = std::mem::offset_of!(Site, bytes) as i32;
 
-/// Returns the memory operand of the first lane's word in the window, whose address is in RAX. Sets RCX to the offset
-/// of this word.
+/// Returns the memory operand of the first lane's word in the window. The address of the window is in RAX. Sets RCX to
+/// the offset of this word.
 pub(crate) fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
     asm.two(level.first(), Register::ECX, level.xmm(access.address));
     at(Register::RAX, Register::RCX, access.distance)
@@ -67,7 +67,7 @@ pub(crate) fn in_a_row(
     all_equal(level, asm, [address, free], mask, among);
 }
 
-/// Sets the flags to equal if two values are equal in all the given lanes. Overwrites the second value.
+/// Sets the flags to equal if two values are equal in all lanes that `among` includes. Overwrites the second value.
 pub(crate) fn all_equal(
     level: Level,
     asm: &mut Assembler,
@@ -99,7 +99,7 @@ pub(crate) fn all_equal(
     }
 }
 
-/// Emits a move of the sign bit of each lane to a general register.
+/// Emits a move of the sign bits of all lanes to a general register.
 pub(crate) fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
     asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }

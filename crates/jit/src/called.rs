@@ -1,4 +1,4 @@
-//! Functions that generated code calls. They use the calling convention of generated code.
+//! Functions that generated code calls. These functions use the calling convention of generated code.
 
 // Generated code calls the functions of this module through raw pointers. A comment at each unsafe block states what
 // the block assumes.
@@ -37,7 +37,7 @@ pub const LANES: usize = 8;
 pub(crate) struct PerLaneFrame {
     /// The operands.
     sources: [[u32; LANES]; 3],
-    /// Mask of the lanes to compute: their sign bits are set.
+    /// Mask of the lanes to compute. In the mask, the sign bits of these lanes are set.
     mask: [u32; LANES],
     /// The value before and after the call. The function replaces this value in the lanes of the mask.
     value: [u32; LANES],

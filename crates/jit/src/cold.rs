@@ -8,8 +8,8 @@ use crate::called::{PerLane, PerLaneFrame};
 use crate::frame::{Frame, GATHERED, PER_LANE, SIGNS, enter_mode, leave_mode};
 use crate::level::Level;
 
-/// Code for a rare case. This code is placed after the code that usually runs. At its end, it jumps back to the usual
-/// code.
+/// Code for a rare case. This code is placed after the code that usually runs. At its end, the code for the rare case
+/// jumps back to the usual code.
 #[derive(Debug)]
 pub(crate) struct Cold {
     pub(crate) enter: Label,

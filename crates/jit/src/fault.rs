@@ -1,4 +1,4 @@
-//! Turns memory faults of generated code into errors. Such a fault is a defect of the code generator, but the process
+//! Converts memory faults of generated code to errors. Such a fault is a defect of the code generator, but the process
 //! continues.
 //!
 //! ```text
@@ -69,7 +69,7 @@ mod other {
     }
 
     /// # Safety
-    /// The requirements are those of the called code.
+    /// The caller must meet the requirements of the called code.
     #[inline(always)]
     pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
         // SAFETY: guaranteed by the caller.

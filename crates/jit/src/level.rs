@@ -1,8 +1,8 @@
 //! Selects vector instructions by level. Only this file names instructions that depend on the level.
 //!
 //! For the emitter, the levels differ in the storage of truth values. With AVX2, truth values are vectors like all
-//! other values. With AVX-512, comparisons return one bit per lane in a mask register, and selects, loads and counts
-//! use these mask registers.
+//! other values. With AVX-512, comparisons return one bit per lane in a mask register. Instructions that select, load
+//! or count lanes use these mask registers.
 
 use iced_x86::{Code, Register};
 

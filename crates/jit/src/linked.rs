@@ -49,9 +49,9 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// function returns `false` and has no effect.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node. If all lanes have [left](State::leave) the node after a piece,
-    /// executes the flow control after that piece. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if generated
-    /// code cannot continue.
+    /// Executes the flow control at the end of a node. If all lanes have [left](State::leave) the node after one of its
+    /// pieces, executes the flow control after that piece. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if
+    /// generated code cannot continue.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -359,8 +359,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 }
 
 impl<M: LinkedMachine> Traced<M> {
-    /// Propagates data backward: the data of each node is updated from the data of the nodes that follow it. Nodes that
-    /// only flow control selects do not count as nodes that follow. `change` updates its second argument from its first
+    /// Propagates data backward: for each target of a node, updates the data of the node from the data of the target.
+    /// Nodes that only flow control selects are not targets. `change` updates its second argument from its first
     /// argument, and returns whether the second argument has changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
@@ -455,8 +455,8 @@ impl<M: LinkedMachine> Linked<M> {
     ///
     /// # Safety
     /// The processor must have the level for which the nodes were compiled. The rows must have the layout for which the
-    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, no
-    /// code except calls may use the rows and the state's window.
+    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, only
+    /// generated code and the calls of nodes may use the rows and the state's window.
     #[inline]
     pub unsafe fn run(
         &self,
@@ -497,8 +497,8 @@ convention! {
     fn call<M: LinkedMachine>(state: *mut State, number: u32) -> u32 {
         // SAFETY: generated code passes its own state.
         let state = unsafe { &mut *state };
-        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses it during the
-        // run.
+        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses the context
+        // during the run.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         u32::from(!M::call(&linked.calls[number as usize], state, context))
     }
@@ -508,8 +508,8 @@ convention! {
     fn flow<M: LinkedMachine>(state: *mut State, node: u32) -> u32 {
         // SAFETY: generated code passes its own state.
         let state = unsafe { &mut *state };
-        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses it during the
-        // run.
+        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses the context
+        // during the run.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();

@@ -1,4 +1,4 @@
-//! Memory for generated code. It is first writable and then executable, never both at the same time.
+//! Memory for generated code. The memory is first writable and then executable, never both at the same time.
 
 // Only this file makes a page executable.
 #![allow(unsafe_code)]

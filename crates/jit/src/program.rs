@@ -42,7 +42,7 @@ pub(crate) struct Node {
     pub(crate) segment: Segment,
     /// The instructions, in pieces. Lanes may leave the node after each piece, but not after the last piece.
     pub(crate) pieces: Vec<Piece>,
-    /// Bits of [`State::hindered`] with which the node cannot run.
+    /// The node cannot run if one of these bits of [`State::hindered`] is set.
     pub(crate) needs: u32,
     /// Number of instructions that the budget must cover at entry. The number is 0 if an earlier node checks the budget
     /// for this node.
@@ -64,7 +64,7 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The number of the word with the lanes that leave after the piece, and the way in which these lanes wait.
+    /// The number of the word with the lanes that leave after the piece, and how these lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
     /// The number of instructions that run if some lanes leave and other lanes stay, and the part that counts these
     /// runs. The lanes that leave run the first of these instructions. No lane runs the instructions after the first
@@ -72,13 +72,13 @@ pub(crate) struct Piece {
     pub(crate) apart: Option<[u32; 2]>,
 }
 
-/// The way in which lanes wait after they have left a node in which other lanes stay.
+/// How lanes wait after they have left a node in which other lanes stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The lanes wait for the machine's flow control, which handles them later. [`State::gone`] collects these lanes by
-    /// the given number.
+    /// The lanes wait for the machine's flow control, which handles them later. [`State::gone`] collects these lanes at
+    /// the index in this variant.
     For(u8),
 }
 
@@ -120,7 +120,7 @@ pub enum Next {
     Again(Target),
 }
 
-/// The place at which active lanes continue.
+/// The position at which active lanes continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A node.
@@ -337,8 +337,8 @@ impl Code {
         [state.byte_rows, state.half_rows] = narrow;
     }
 
-    /// Runs the code from a node on, until the code returns. Only the state's [`active`](State::active) lanes run, and
-    /// only as many instructions as the state's budget allows.
+    /// Runs the code from a node on, until the code returns. Only the state's [`active`](State::active) lanes run. The
+    /// code runs at most as many instructions as the state's budget allows.
     ///
     /// # Panics
     /// Panics if there are fewer counts or nodes than the code needs, or if the window is smaller than the code needs.
@@ -384,8 +384,8 @@ impl Code {
     }
 }
 
-/// Returns for each node whether its code computes both vectors of a group at once. `can` states whether this is
-/// possible at all. A node in a loop of the program computes one vector at a time, unless the node requires both
+/// Returns for each node whether its code computes both vectors of a group at once. `can` states whether code for both
+/// vectors is possible. A node in a loop of the program computes one vector at a time, unless the node requires both
 /// vectors. The reason is that lanes often leave a loop until only one vector has active lanes. The code then skips the
 /// vector without active lanes. If nodes in loops computed both vectors, the kernels bfs and nested would be slower by
 /// a tenth (an AMD EPYC).
@@ -403,14 +403,14 @@ fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     nodes.iter().zip(loops).map(|(node, in_loop)| can && (node.needs_both() || !in_loop)).collect()
 }
 
-/// Code that is emitted after the nodes. It ends the run with a reason and a number.
+/// Code that is emitted after the nodes. This code ends the run with a reason and a number.
 struct Later {
     enter: Label,
     reason: u32,
     number: u32,
 }
 
-/// Code that is emitted after the nodes. It updates the counts of a node that some lanes have left.
+/// Code that is emitted after the nodes. This code updates the counts of a node that some lanes have left.
 struct Leaving {
     enter: Label,
     back: Label,
@@ -423,7 +423,7 @@ struct Leaving {
 const SLOW_RUNS: i32 = 4;
 
 /// Number of runs of a node that start with the slow path after a lane has left. With 1 instead of 2, the kernel nested
-/// takes 1.1 times the time.
+/// takes 1.1 times as long.
 const LEFT_RUNS: i32 = 2;
 
 /// Number of runs that start with the call after a lane has accessed an address outside the memory.
@@ -628,8 +628,8 @@ impl Compiler<'_> {
             let asm = &mut self.asm;
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
-            // The guards of all strips have failed because all lanes have left, not because of values. If such failures
-            // counted, half of the runs of the kernel table16 would take the slow path.
+            // The guards of all strips have failed because all lanes have left, not because of values. If the code
+            // counted such failures, half of the runs of the kernel table16 would take the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 0);

@@ -43,8 +43,8 @@ pub struct Rows {
     /// Whether this is the slow path, which handles strips in which lanes leave or guards fail.
     pub exact: bool,
     /// Whether lanes also leave on the fast path. For a node that loads, the fast path is useful only if lanes leave on
-    /// it. Otherwise, computing a strip twice costs more than the simpler path saves (spmv of R700 then takes 1.5 times
-    /// the time, an AMD EPYC).
+    /// the fast path. Otherwise, computing a strip twice costs more than the simpler path saves. For example, the
+    /// kernel spmv of R700 then takes 1.5 times as long (an AMD EPYC).
     pub leaves: bool,
     mask: Row,
     /// The lanes that are active at the start of the node.
@@ -158,8 +158,8 @@ impl Rows {
         self.write_part((row, None), predicate, value);
     }
 
-    /// Writes all bits of a row as truth values, for the same lanes as [`Rows::write`]. Such a row is not read or
-    /// written as words.
+    /// Writes all bits of a row as truth values, for the same lanes as [`Rows::write`]. No operation reads or writes
+    /// such a row as words.
     pub fn write_bits<const N: usize>(&mut self, row: Row, predicate: Option<Value>, bits: [Value; N]) {
         for (bit, value) in bits.into_iter().enumerate() {
             self.write_part((row, Some(bit as u8)), predicate, value);

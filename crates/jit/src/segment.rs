@@ -1,5 +1,5 @@
-//! The code of a node. It consists of a strip, which runs for each vector of a group, and of a call, which runs after
-//! all strips.
+//! The code of a node. The code consists of a strip, which runs for each vector of a group, and of a call, which runs
+//! after all strips.
 //!
 //! A [`Segment`] has a fast path and a slow path. The fast path handles strips in which no lane leaves and no value
 //! needs special treatment. If a guard of the fast path fails, the fast path bails out before its first store, and the
@@ -34,8 +34,9 @@ impl Segment {
 
     /// Returns a segment like [`Segment::new`]. If the only effect of the segment on memory is one store, the segment
     /// does not check all strips before this store. If a lane of a strip is outside the window, that strip bails out
-    /// after earlier strips have stored. This is correct, because the instruction is then executed again. The repeated
-    /// instruction stores the same values, or it traps at the lane outside the window, after the stores of lower lanes.
+    /// after earlier strips have stored. This behaviour is correct, because the instruction is then executed again. The
+    /// repeated instruction stores the same values, or it traps at the lane outside the window, after the stores of
+    /// lower lanes.
     pub(crate) fn restarting(fast: Strip, exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);

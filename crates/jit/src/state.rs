@@ -44,11 +44,12 @@ pub const EXIT: u32 = 0;
 /// Number of ways in which lanes that have left a node can wait.
 pub(crate) const KINDS: usize = 2;
 
-/// MXCSR for code: exceptions masked, rounding to nearest; denormal operands and results become zeros.
+/// MXCSR for code. Exceptions are masked, and rounding is to nearest. Denormal operands and results become zeros.
 pub const FLUSH: u32 = 0x9fc0;
-/// MXCSR for code: exceptions masked, rounding to nearest; denormal operands become zeros, results may be denormals.
+/// MXCSR for code. Exceptions are masked, and rounding is to nearest. Denormal operands become zeros, and results may
+/// be denormals.
 pub const FLUSH_OPERANDS: u32 = 0x1fc0;
-/// MXCSR for code: exceptions masked, rounding to nearest; denormals are kept.
+/// MXCSR for code. Exceptions are masked, and rounding is to nearest. Denormals are kept.
 pub(crate) const KEEP_DENORMALS: u32 = 0x1f80;
 
 /// State that generated code and the engine share. Generated code adds to the counts in the state.
@@ -98,7 +99,7 @@ pub struct State {
     pub hindered: u32,
     /// Bit N is set if the stack has had N entries in a conditional.
     pub held: u32,
-    /// Number of executed instructions, each multiplied by its number of active lanes.
+    /// The sum of the numbers of active lanes of all executed instructions.
     pub lane_instructions: u64,
     /// The memory of each site.
     pub(crate) sites: [Site; SITES as usize],
@@ -224,7 +225,7 @@ impl State {
         state
     }
 
-    /// Resets the state to that of [`State::new`].
+    /// Resets the state to the state that [`State::new`] returns.
     pub(crate) fn reset(&mut self) {
         *self = State { rounds: u32::MAX, sites: [Site::NONE; SITES as usize], ..State::ZERO };
     }
@@ -234,9 +235,9 @@ impl State {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
-    /// Keeps the memory of all sites if this memory was set with the same code, launch and memory. `origin` identifies
-    /// these three. Without an origin, or with a different origin, the sites have no memory afterwards. Returns whether
-    /// the sites keep their memory.
+    /// `origin` identifies the code, the launch and the memory for which the sites are set. If `origin` has not
+    /// changed, the sites keep their memory. If `origin` has changed or is `None`, the sites have no memory afterwards.
+    /// Returns whether the sites keep their memory.
     #[inline]
     pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) -> bool {
         let kept = origin.is_some() && self.origin == origin;

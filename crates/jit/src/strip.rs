@@ -14,7 +14,7 @@ use crate::called::PerLane;
 /// A row in memory, relative to one of two base addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Row {
-    /// A row of the group, by its distance in bytes.
+    /// A row of the group. The number is the distance in bytes from the start of the group's rows to this row.
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
@@ -44,7 +44,7 @@ pub enum Two {
     Sub,
     Mul,
     And,
-    /// Bitwise AND of the complement of the first value and the second value.
+    /// Bitwise AND of two words: the complement of the first value, and the second value.
     AndNot,
     Or,
     Xor,
@@ -82,17 +82,17 @@ pub mod predicate {
     pub const UNORD: u8 = 3;
     /// a != b, or a or b is NaN.
     pub const NEQ: u8 = 4;
-    /// a < b is false: a >= b, or one of them is NaN.
+    /// a < b is false: a >= b, or a or b is NaN.
     pub const NLT: u8 = 5;
-    /// a <= b is false: a > b, or one of them is NaN.
+    /// a <= b is false: a > b, or a or b is NaN.
     pub const NLE: u8 = 6;
     /// a and b are not NaN.
     pub const ORD: u8 = 7;
     /// a = b, or a or b is NaN.
     pub const EQ_UQ: u8 = 8;
-    /// a >= b is false: a < b, or one of them is NaN.
+    /// a >= b is false: a < b, or a or b is NaN.
     pub const NGE: u8 = 9;
-    /// a > b is false: a <= b, or one of them is NaN.
+    /// a > b is false: a <= b, or a or b is NaN.
     pub const NGT: u8 = 10;
     /// a != b, and neither a nor b is NaN.
     pub const NEQ_OQ: u8 = 12;
@@ -116,7 +116,7 @@ pub enum One {
     /// Rounds to a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
     Round(u8),
     Sqrt,
-    /// Shifts by the given number of bits.
+    /// Shifts to the left by this number of bits.
     Shl(u8),
     Shr(u8),
     Sar(u8),
@@ -138,18 +138,19 @@ pub(crate) enum Node {
     },
     /// The word at this offset of the window, in all lanes. The offset counts bytes.
     Word(u32),
-    /// The least distance of the span with this number, in bytes, in all lanes.
+    /// The smallest distance, in bytes, of the span with this number. The value is the same in all lanes.
     Least(u32),
-    /// The smallest distance, in bytes, that the span with this number has, in all lanes.
+    /// The greatest valid offset, in bytes, of the first word of the span with this number. The value is the same in
+    /// all lanes.
     Limit(u32),
-    /// The greatest valid offset in bytes of the first word of the span with this number. All lanes have the same
-    /// offset.
+    /// The address of the first byte of the site with this number. The value is the same in all lanes.
     Start(u32),
-    /// The number of byte offsets at which the site with this number has words, in all lanes. The highest bit of the
-    /// number is inverted.
+    /// The number of byte offsets at which the site with this number has words. The highest bit of the number is
+    /// inverted. The value is the same in all lanes.
     Bound(u32),
     /// A load from the window, in the span with this number. A lane whose access is inside the window gets its word of
-    /// the window. Any other lane gets an arbitrary word. `place` and `lanes` are those of the span.
+    /// the window. Any other lane gets an arbitrary word. `place` and `lanes` have the values of the span's fields with
+    /// these names.
     Load {
         span: u32,
         distance: i32,
@@ -215,7 +216,7 @@ pub(crate) enum Effect {
     /// Has the effect of [`Effect::Gather`], for lanes that leave the node.
     Leave(u32, Value),
     /// Stores the value in words of the window, lane after lane. A lane stores only if its access in the span with this
-    /// number is inside the window. `place` and `lanes` are those of the span.
+    /// number is inside the window. `place` and `lanes` have the values of the span's fields with these names.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
 
@@ -252,7 +253,8 @@ pub(crate) struct Span {
     pub(crate) greatest: i32,
     /// The site whose memory is accessed instead of the window. `place` is then an offset in the memory of the site.
     pub(crate) site: Option<u32>,
-    /// Whether a lane outside the memory prevents the segment from running. If it does not, the lane loads zeros.
+    /// Whether a lane outside the memory prevents the segment from running. If the value is `false`, such a lane loads
+    /// zeros.
     pub(crate) exits: bool,
 }
 
@@ -271,7 +273,7 @@ impl Span {
 /// An access of the window with a checked address. Only [`Strip::inside`] creates such an access, for a base, a
 /// distance and a mask.
 ///
-/// The access is valid only in the strip that created it. The verifier rejects it in any other strip.
+/// The access is valid only in the strip that created it. The verifier rejects the access in any other strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
     span: u32,
@@ -348,7 +350,7 @@ impl Strip {
         Strip::default()
     }
 
-    /// Returns an empty strip. It accesses the whole words of a window of `bytes` bytes.
+    /// Returns an empty strip. The strip accesses the whole words of a window of `bytes` bytes.
     pub fn with_window(bytes: u32) -> Strip {
         Strip { window: bytes & !3, ..Strip::default() }
     }

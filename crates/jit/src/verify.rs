@@ -1,9 +1,9 @@
 //! Proves, before the code of a node is emitted, that this code accesses only the group's rows, the words of the state
 //! and the window.
 //!
-//! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
-//! access has no check with the same base and mask as the access, or if the check does not cover the distance of the
-//! access.
+//! The verifier reads the finished strips and does not rely on the functions that created them. The verifier rejects a
+//! node if an access has no check with the same base and mask as the access, or if the check does not cover the
+//! distance of the access.
 
 use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
@@ -42,7 +42,7 @@ pub enum Rejected {
     /// A lane of a span is not inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
     Lanes(u32),
-    /// An access uses a place or lanes that differ from those of its span.
+    /// An access uses a place or lanes that differ from the place or the lanes of its span.
     #[error("an access does not use the place and the lanes of span {0}")]
     Unchecked(u32),
     /// An access has a distance that its span does not cover.

@@ -146,12 +146,13 @@ impl Analysis {
         self.target.isa
     }
 
-    /// Returns how the machine was found.
+    /// Returns how the analysis determined the machine.
     pub fn chosen_by(&self) -> ChosenBy {
         self.chosen_by
     }
 
-    /// Returns the machine of the source. Also returns the chip and the program type of the source, if they are known.
+    /// Returns the machine of the source. If the chip and the program type of the source are known, also returns the
+    /// chip and the program type.
     pub fn target(&self) -> Target {
         match self.assembled() {
             Some(assembled) => Target {
@@ -210,7 +211,7 @@ impl Analysis {
         self.instructions.get_or_init(|| self.find_instructions())
     }
 
-    /// Returns the instructions of the line with this number, counted from 0.
+    /// Returns the instructions of line `line`. Line numbers begin at 0.
     pub(crate) fn instructions_in(&self, line: usize) -> &[InstructionAt] {
         let all = self.instructions();
         let (start, end) = (self.lines.start(&self.text, line), self.lines.end(&self.text, line));
@@ -219,7 +220,7 @@ impl Analysis {
         &all[from..to.max(from)]
     }
 
-    /// Returns the listing of a program, in which lines are found by address.
+    /// Returns the listing of a program. The caller can look up the lines of the listing by address.
     pub(crate) fn listing(&self, program: usize) -> Option<&Lines> {
         let all = self.listings.get_or_init(|| {
             let Some(assembled) = self.assembled() else { return Vec::new() };

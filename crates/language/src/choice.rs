@@ -40,7 +40,7 @@ impl TargetHint {
     }
 }
 
-/// The way in which the machine of a source was found.
+/// How the analysis determined the machine of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The source states the machine, or the source is in AMD's syntax.
@@ -54,8 +54,8 @@ pub enum ChosenBy {
     Fewest,
 }
 
-/// Returns the target of a source and how the target was found. Returns `None` if neither the text nor the hints name a
-/// machine. `plain` is the text with its macros expanded.
+/// Returns the target of a source, and how the analysis determined this target. Returns `None` if neither the text nor
+/// the hints name a machine. `plain` is the text with its macros expanded.
 pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> Option<(Target, ChosenBy)> {
     let (isa, by) = if let Some(isa) = isa_of_source(plain) {
         (isa, ChosenBy::Source)

@@ -151,7 +151,7 @@ impl Analysis {
             found.extend(self.operands(spot, mnemonic, offset));
         }
         if self.in_brackets(spot) {
-            // Inside an address, only registers are valid, not the other words of the instruction.
+            // Inside an address, registers are valid. All other words of the instruction are not valid there.
             found
                 .retain(|proposal| proposal.sort == ProposalSort::Register && proposal.text.starts_with('$'));
         }
@@ -173,7 +173,7 @@ impl Analysis {
         found
     }
 
-    /// Returns whether the text has too few words to identify its machine, and nothing states the machine.
+    /// Returns whether nothing states the machine, and the text has too few words to identify the machine.
     fn is_blank(&self) -> bool {
         let own = &self.files[0];
         let words = |line: &LexedLine| line.statement(&own.text).len();

@@ -16,7 +16,7 @@ use crate::vocabulary::vocabulary;
 /// Number of spaces per level of indentation.
 const STEP: usize = 4;
 
-/// Maximum length of an operation, in characters. The column of operands does not depend on longer operations (R700).
+/// Maximum length of an operation that affects the column of operands, in characters (R700).
 const WIDEST: usize = 16;
 
 /// Directives that contain rows of numbers.
@@ -32,7 +32,7 @@ struct LaidOut {
 
 impl Analysis {
     /// Returns the changes that lay out the text. The function first assembles the changed text. If the programs of the
-    /// changed text differ from those of the original text, the function returns no changes.
+    /// changed text differ from the programs of the original text, the function returns no changes.
     pub fn format(&self) -> Vec<TextChange> {
         let lines = self.layout();
         let mut changes = Vec::new();
@@ -191,7 +191,7 @@ impl Analysis {
         self.isa() == Isa::R700 && matches!(name, ".slot" | ".literal")
     }
 
-    /// Returns whether the mnemonic of a statement in AMD's syntax is that of a control-flow instruction.
+    /// Returns whether the mnemonic of a statement in AMD's syntax is the mnemonic of a control-flow instruction.
     fn is_amd_control(&self, statement: &[Lexeme]) -> bool {
         let text = self.text();
         let word = statement
@@ -250,8 +250,8 @@ fn slot_parts(statement: &[Lexeme], text: &str) -> Option<SlotParts> {
     fits.then_some(SlotParts { number, slot: *slot, operation: *operation, operands })
 }
 
-/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. Such comments keep
-/// their column if all of them are in the same column.
+/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. If all such comments
+/// are in the same column, the comments keep this column.
 fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     let mut out = Vec::with_capacity(lines.len());
     let mut from = 0;

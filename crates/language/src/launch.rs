@@ -14,7 +14,7 @@ pub fn is_launch(text: &str) -> bool {
         return match LaunchFile::fields(text) {
             Ok(fields) => names.iter().any(|name| fields.contains_key(*name)),
             // A JSON text may be incomplete because the user is still typing. Such a text counts as a launch file if
-            // the text begins with one of these fields.
+            // the text begins with one of the fields in `names`.
             Err(_) => names.iter().any(|name| inside.trim_start().starts_with(&format!("\"{name}\""))),
         };
     }

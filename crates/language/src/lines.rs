@@ -43,13 +43,13 @@ impl LineStarts {
         self.0.len()
     }
 
-    /// Returns the number of the line that contains the byte at an offset, counted from 0.
+    /// Returns the number of the line that contains the byte at an offset. Line numbers begin at 0.
     pub fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset) - 1
     }
 
-    /// Returns the offset of the start of a line, counted from 0. For lines after the last line, returns the length of
-    /// `text`.
+    /// Returns the offset of the start of line `line`. Line numbers begin at 0. For lines after the last line, returns
+    /// the length of `text`.
     pub fn start(&self, text: &str, line: usize) -> usize {
         self.0.get(line).copied().unwrap_or(text.len())
     }
@@ -61,8 +61,8 @@ impl LineStarts {
         start + text[start..end].strip_suffix('\r').unwrap_or(&text[start..end]).len()
     }
 
-    /// Returns the line and the column of the byte at an offset, both counted from 0. A byte inside a character has the
-    /// column of the character.
+    /// Returns the line and the column of the byte at an offset. The numbers of lines and columns begin at 0. A byte
+    /// inside a character has the column of the character.
     pub fn position(&self, text: &str, offset: usize, unit: ColumnUnit) -> (usize, usize) {
         let offset = offset.min(text.len());
         let line = self.line(offset);
@@ -73,8 +73,8 @@ impl LineStarts {
         (line, unit.width(&text[self.0[line]..end]))
     }
 
-    /// Returns the offset in bytes of a line and column, both counted from 0. A column after the end of its line means
-    /// the end of the line. A line after the last line means the end of the text.
+    /// Returns the offset in bytes of a line and column. The numbers of lines and columns begin at 0. A column after
+    /// the end of its line means the end of the line. A line after the last line means the end of the text.
     pub fn offset(&self, text: &str, line: usize, column: usize, unit: ColumnUnit) -> usize {
         if line >= self.count() {
             return text.len();

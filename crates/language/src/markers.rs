@@ -1,5 +1,5 @@
-//! Messages about a source: assembler errors and warnings, findings of the rules, and a hint about how the machine was
-//! chosen.
+//! Messages about a source: assembler errors and warnings, findings of the rules, and a hint about the reason for which
+//! the analysis uses a machine.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;
@@ -67,7 +67,7 @@ impl Analysis {
         found
     }
 
-    /// Returns a message that some errors are not shown, placed at the first of these errors.
+    /// Returns a message which states that some errors are not shown. The message is at the first of these errors.
     fn left_out(&self) -> Option<Marker> {
         let first = self.plain_errors().get(MOST_SHOWN)?;
         let count = self.plain_errors().len() - MOST_SHOWN;
@@ -193,7 +193,9 @@ impl Analysis {
         found
     }
 
-    /// Returns whether a changed source no longer has a message, and the message's line has no more errors than before.
+    /// Returns whether a change removes a message without additional errors. `after` is the analysis of the changed
+    /// source. The message must not be present in `after`, and its line must not have more errors than before the
+    /// change.
     fn mends(&self, marker: &Marker, after: &Analysis) -> bool {
         if marker.level == MarkerLevel::Hint {
             let has_hint = after.assembler_markers().iter().any(|other| other.level == MarkerLevel::Hint);
@@ -328,8 +330,7 @@ impl Analysis {
         self.findings().iter().map(marker).collect()
     }
 
-    /// If nothing states the machine, returns a hint. The hint states that the machine was chosen by the number of
-    /// errors.
+    /// If nothing states the machine, returns a hint. The hint states that the number of errors determined the machine.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
         let own = &self.files[0];

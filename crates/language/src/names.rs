@@ -99,7 +99,7 @@ pub(crate) struct NameTable {
 }
 
 impl NameTable {
-    /// Finds the names in the files.
+    /// Creates the table of the names in the files.
     pub(crate) fn new(files: &[SheetFile], isa: Isa) -> NameTable {
         let words = vocabulary(isa);
         let mut table = NameTable::default();
@@ -296,7 +296,7 @@ impl ByName {
         ByName(known)
     }
 
-    /// Returns whether a name has a definition of the given kind.
+    /// Returns whether a name has a definition of the kind `sort`.
     fn has(&self, definitions: &[Definition], name: &str, sort: NameSort) -> bool {
         self.0.get(name).is_some_and(|all| all.iter().any(|index| definitions[*index].sort == sort))
     }

@@ -11,7 +11,7 @@ use crate::lexemes::{LexemeKind, lex};
 const MOST: usize = 8;
 
 /// Number of errors after which an assembler may stop. If an attempt finds this many errors, another attempt may find
-/// more.
+/// more errors.
 pub(crate) const MANY: usize = 20;
 
 /// The result of assembling a text with errors.

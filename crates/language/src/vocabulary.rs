@@ -99,7 +99,7 @@ impl Vocabulary {
 pub(crate) enum FormPiece {
     /// A word that is part of the text.
     Fixed(String),
-    /// A number with the text before and after it: `$rN`, `temp[N]`, `$rNl`.
+    /// A number with the text before and after the number: `$rN`, `temp[N]`, `$rNl`.
     Numbered(String, String),
     /// A name with alternatives in parentheses: `NAME(A|B)`.
     Bracketed(String, Vec<String>),

@@ -1,9 +1,9 @@
 //! The state of standard output at the start of the process.
 //!
-//! If a standard stream is closed at the start of the process, Rust's runtime opens `/dev/null` in its place, and
-//! writing to the stream succeeds. After that, the flags of descriptor 1 do not show that the descriptor was closed,
-//! because Python's `subprocess.DEVNULL` has the same flags. Therefore this module registers a function that the loader
-//! calls before `main`. The function checks the descriptor before the runtime changes it.
+//! If a standard stream is closed at the start of the process, Rust's runtime opens `/dev/null` instead of the stream.
+//! Writing to the stream then succeeds. After that, the flags of descriptor 1 do not show that the descriptor was
+//! closed, because Python's `subprocess.DEVNULL` has the same flags. Therefore this module registers a function that
+//! the loader calls before `main`. The function checks the descriptor before the runtime changes the descriptor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether descriptor 1 was closed at the start of the process.
 ///
-/// Always `false` on systems other than Linux and macOS.
+/// On systems other than Linux and macOS, the result is always `false`.
 pub fn standard_output_was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)
 }

@@ -24,7 +24,7 @@ const TRIES: usize = 16;
 #[derive(Debug)]
 pub struct Whole {
     file: File,
-    /// Temporary path and final path of the file. `None` if data is written directly.
+    /// Temporary path and final path of the file. If data is written directly, this field is `None`.
     places: Option<(PathBuf, PathBuf)>,
 }
 
@@ -32,7 +32,7 @@ impl Whole {
     /// Creates a file that will appear at `path`. If `path` is a link, the new file replaces the link's target.
     ///
     /// # Errors
-    /// The folder or an existing file at `path` is not writable.
+    /// Returns an error if the folder or an existing file at `path` is not writable.
     pub fn create(path: &Path) -> io::Result<Whole> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let before = fs::metadata(&path).ok();
@@ -55,7 +55,7 @@ impl Whole {
     /// Creates a file that will appear at `path`. The file will replace anything with this name, including a link.
     ///
     /// # Errors
-    /// The folder is not writable.
+    /// Returns an error if the folder is not writable.
     pub fn replace(path: &Path) -> io::Result<Whole> {
         let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
         let mut tries = 0;
@@ -79,7 +79,7 @@ impl Whole {
     /// Returns the time at which the file was last written, by the clock of the file system.
     ///
     /// # Errors
-    /// The file system does not report the time.
+    /// Returns an error if the file system does not report the time.
     pub fn modified(&self) -> io::Result<SystemTime> {
         self.file.metadata()?.modified()
     }
@@ -87,7 +87,7 @@ impl Whole {
     /// Renames the file to its final path.
     ///
     /// # Errors
-    /// The file cannot be written or renamed. In this case, the file is deleted.
+    /// Returns an error if the file cannot be written or renamed. In this case, the file is deleted.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some((meanwhile, path)) = &self.places {
@@ -101,7 +101,7 @@ impl Whole {
     /// Writes the content to the disk and then renames the file to its final path.
     ///
     /// # Errors
-    /// The content cannot be written to the disk, or [`Whole::finish`] fails.
+    /// Returns an error if the content cannot be written to the disk, or if [`Whole::finish`] fails.
     pub fn finish_on_disk(self) -> io::Result<()> {
         self.file.sync_all()?;
         self.finish()
@@ -131,7 +131,7 @@ impl Drop for Whole {
 /// Returns 32 hexadecimal digits from the operating system's random number generator.
 ///
 /// # Errors
-/// The operating system does not provide random numbers.
+/// Returns an error if the operating system does not provide random numbers.
 pub fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;

@@ -64,7 +64,7 @@ pub struct KernelRan {
 /// Runs a kernel of `bench` over the first `lanes` lanes.
 ///
 /// # Errors
-/// The machine or kernel does not exist, or the number of lanes is not possible.
+/// Returns an error if the machine or kernel does not exist, or if the number of lanes is not possible.
 pub fn run_kernel(isa: &str, kernel: &str, lanes: u32) -> Result<KernelRan, PlayError> {
     let wrong = |message: String| PlayError::of(FaultyPart::Request, message);
     let isa: Isa =

@@ -31,7 +31,7 @@ pub struct PlayError {
     pub of: FaultyPart,
     /// The problem, in one sentence.
     pub message: String,
-    /// Line of the launch file, counted from 1. `None` if the line is not known.
+    /// Line of the launch file, counted from 1. If the line is not known, this field is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The diagnostics of the source.

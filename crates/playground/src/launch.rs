@@ -34,7 +34,7 @@ impl Files for InPlace {
 /// Parses a launch file. If the launch file does not state a machine, uses the machine that the source states.
 ///
 /// # Errors
-/// The text cannot be parsed, or neither the launch file nor the source states a machine.
+/// Returns an error if the text cannot be parsed, or if neither the launch file nor the source states a machine.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
         // If the macros of the source cannot be expanded, reports this error first, because the source may state the
@@ -125,7 +125,8 @@ pub struct LaunchReply {
 /// Runs a launch and compares its results with the expected results.
 ///
 /// # Errors
-/// The source does not assemble, or the launch is not possible. A trap is a result, not an error.
+/// Returns an error if the source does not assemble, or if the launch is not possible. A trap is a result, not an
+/// error.
 pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
     let PreparedLaunch { launch, opened, program } = prepared(source, launch)?;
     let options = Options::default();
@@ -173,7 +174,7 @@ fn fill(reply: &mut LaunchReply, result: RunResult) {
 /// Runs a launch and records the run. Returns the run in the form of the `--html` page.
 ///
 /// # Errors
-/// The source does not assemble, or the launch is not possible.
+/// Returns an error if the source does not assemble, or if the launch is not possible.
 pub fn record(source: &str, launch: &str, title: &str) -> Result<Report, PlayError> {
     let PreparedLaunch { launch, opened, program } = prepared(source, launch)?;
     let options = launch.options(&Options::default())?;

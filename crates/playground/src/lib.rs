@@ -1,8 +1,9 @@
 //! The engine of the playground. [`answer`] takes a request and returns a reply, both in JSON.
 //!
 //! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module. The module
-//! `abi` contains the functions that the WebAssembly module exports, and is compiled only for that target. `reconverge
-//! serve` and its tests call [`answer`] natively. The replies have the same bytes in a browser and natively.
+//! `abi` contains the functions that the WebAssembly module exports. The compiler compiles `abi` only for WebAssembly.
+//! `reconverge serve` and its tests call [`answer`] natively. The replies have the same bytes in a browser and
+//! natively.
 //!
 //! * [`request`]: the requests. The enum has one variant per request. A reply is `{"reply": …}` or `{"error": …}`
 //!   ([`error`]).

@@ -17,7 +17,7 @@ pub struct SourcePlace {
     pub line: usize,
     /// A description of the problem. If the expected text is known, the description ends with this text.
     pub message: String,
-    /// Name of the violated rule. `None` unless the message is a finding of lint.
+    /// Name of the violated rule. If the message is not a finding of lint, this field is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
     /// Fixes for the problem.

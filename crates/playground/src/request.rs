@@ -80,7 +80,7 @@ impl PlayRequest {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WordsGiven {
-    /// The machine. Needed only if the file does not state the machine.
+    /// The machine. The request needs this field only if the file does not state the machine.
     #[serde(default)]
     pub isa: Option<String>,
     /// The chip.

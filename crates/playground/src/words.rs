@@ -24,8 +24,8 @@ pub struct Disassembled {
 pub struct RoundTripped {
     /// The programs of the file.
     pub programs: Vec<ProgramBack>,
-    /// The first difference between the given file and the file that was assembled again, or `None` if both files are
-    /// equal.
+    /// The first difference between the file of the request and the file that was assembled again, or `None` if both
+    /// files are equal.
     pub difference: Option<String>,
 }
 
@@ -38,7 +38,8 @@ pub struct ProgramBack {
     pub words: usize,
     /// The disassembled text.
     pub text: String,
-    /// The first word that differs between the given words and the assembled words, or `None` if all words are equal.
+    /// The first word that differs between the words of the request and the assembled words, or `None` if all words are
+    /// equal.
     pub difference: Option<String>,
 }
 
@@ -70,7 +71,7 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 /// Disassembles words.
 ///
 /// # Errors
-/// The words are not a program of a known machine.
+/// Returns an error if the words are not a program of a known machine.
 pub fn disassemble(words: &WordsGiven) -> Result<Disassembled, PlayError> {
     let opened = given(words)?;
     let style = Style { structure: true, idioms: true, ..Style::default() };
@@ -81,7 +82,7 @@ pub fn disassemble(words: &WordsGiven) -> Result<Disassembled, PlayError> {
 /// Disassembles words and assembles the text again.
 ///
 /// # Errors
-/// The words are not a program of a known machine.
+/// Returns an error if the words are not a program of a known machine.
 pub fn round_trip(words: &WordsGiven) -> Result<RoundTripped, PlayError> {
     let opened = given(words)?;
     let program = |program: &Program| -> Result<ProgramBack, PlayError> {

@@ -8,8 +8,8 @@
 //!
 //! The available pages of the guide omit some details. This module defines these details itself. The program receives
 //! (i, j) in [`INDEX_TEMP`]. The module rejects tiled layouts. [`Format`] defines how integers become floats. The guide
-//! has commands that set the instruction buffer, set the constant buffer, and start a domain. [`Dispatch`] replaces
-//! these commands.
+//! has commands that set the instruction buffer, set the constant buffer, and start the run over a domain. [`Dispatch`]
+//! replaces these commands.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
 /// The temporary that holds i in red and j in green when the program starts. Blue and alpha of this temporary are 0.
 /// The page of the guide that names the register was not available. This module uses temporary 0, because drivers route
-/// the first coordinate to temporary 0. (r500.md Q3)
+/// the first texture coordinate to temporary 0. (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 /// A rectangle of index pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
-    /// First i.
+    /// First index i of the rectangle.
     pub i: u32,
-    /// First j.
+    /// First index j of the rectangle.
     pub j: u32,
     /// Number of pairs along i.
     pub width: u32,
@@ -78,8 +78,9 @@ pub struct Conditional {
     /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares this value with the pair's
     /// element of the conditional buffer.
     pub value: f32,
-    /// Whether the conditional buffer receives the program's conditional value (W_OMASK) for each pair whose outputs
-    /// are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
+    /// Whether the dispatch writes the program's conditional value (W_OMASK) to the conditional buffer, for each pair
+    /// whose outputs are written. The guide calls this setting set_cond_out_mask. r500.md Q18 infers that W_OMASK
+    /// carries the conditional value.
     pub write: bool,
 }
 
@@ -109,7 +110,7 @@ pub struct Dispatch {
 pub struct DispatchOutcome {
     /// Memory after the dispatch.
     pub memory: Vec<u8>,
-    /// Counts over all groups.
+    /// Execution counts, summed over all groups.
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
@@ -154,7 +155,7 @@ struct Pair {
     covered: bool,
 }
 
-/// A dispatch that has been checked. Its memory is stored outside this struct.
+/// A dispatch that has been checked. The memory of the dispatch is stored outside this struct.
 #[derive(Clone, Debug)]
 struct Plan {
     dispatch: Dispatch,
@@ -190,7 +191,8 @@ impl Plan {
         self.dispatch.hardware.group_width
     }
 
-    /// Returns the number of groups in the domain. A quad at the edge of the domain counts as a whole quad.
+    /// Returns the number of groups in the domain. If only a part of a quad lies inside the domain, the quad is counted
+    /// as a whole quad.
     fn groups(&self) -> usize {
         let Domain { width, height, .. } = self.dispatch.domain;
         (4 * width.div_ceil(2) as usize * height.div_ceil(2) as usize).div_ceil(self.width())
@@ -236,8 +238,8 @@ impl Plan {
     }
 }
 
-/// Runs a program over a domain. Each group consists of quads of 2 x 2 pairs. The groups take the quads of the domain
-/// row by row. The groups run in order.
+/// Runs a program over a domain. Each group consists of quads of 2 x 2 pairs. The quads of the domain are assigned to
+/// the groups row by row. The groups run in order.
 ///
 /// # Errors
 /// Returns a [`DispatchError`] if the dispatch is invalid, the program traps, or an output cannot be stored.
@@ -267,8 +269,8 @@ pub struct Run {
     setup: Arc<Setup>,
     plan: Arc<Plan>,
     options: Options,
-    /// The number, the initial state and the current state of the running group. The group holds the memory. `None`
-    /// after the dispatch has ended.
+    /// The number, the initial state and the current state of the running group. The current state contains the memory.
+    /// `None` after the dispatch has ended.
     running: Option<(usize, Start, Group)>,
     /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
@@ -388,7 +390,7 @@ struct Groups<'a> {
     options: &'a Options,
     /// The fast engine, or `None` if the reference interpreter runs the groups.
     fast: Option<Fast>,
-    /// The latest group. The fast engine reuses the memory of this group for the next group.
+    /// The latest group. The fast engine reuses the allocations of this group for the next group.
     group: Group,
     /// Number of runs of each block in the fast engine.
     runs: Vec<u64>,
@@ -457,8 +459,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Returns the pairs of consecutive quads of a domain. The quads are in order row by row. The order within a quad is
-/// top left, top right, bottom left, bottom right.
+/// Returns the pairs of consecutive quads of a domain. The quads are ordered row by row. The order within a quad is top
+/// left, top right, bottom left, bottom right.
 fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     let Domain { i, j, width, height } = domain;
     let (across, down) = (width.div_ceil(2) as usize, height.div_ceil(2) as usize);

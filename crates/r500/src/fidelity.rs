@@ -35,7 +35,8 @@ pub const fn omod(omod: Omod) -> Fidelity {
     }
 }
 
-/// Returns the accuracy of a unit's result, including its presubtract and its output modifier.
+/// Returns the accuracy of a unit's result. The accuracy takes the presubtract and the output modifier of the unit into
+/// account.
 pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     let mut fidelity = match unit {
         Unit::Rgb => alu.rgb.op.operation().fidelity.max(omod(alu.rgb.omod)),

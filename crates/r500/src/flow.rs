@@ -26,7 +26,7 @@ use thiserror::Error;
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
 /// Effect of an operation on the loop stack. `al` is true for a LOOP, which has the register aL, and false for a REP,
-/// which does not.
+/// which does not have this register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Does not change the loop stack.
@@ -180,7 +180,7 @@ pub struct LeftOpen {
     pub calls: usize,
 }
 
-/// Flow control that the documents leave undefined. Strict mode traps.
+/// A use of flow control whose effect the documents leave undefined. In strict mode, such a use traps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
     /// The loop stack does not have a free frame for another loop. In lenient mode, the stack grows. (CTM guide p. 35)
@@ -189,8 +189,8 @@ pub enum Undefined {
         /// Capacity of the loop stack in frames.
         limit: usize,
     },
-    /// An operation needs a frame, but the loop stack is empty. In lenient mode, the group continues with the slot
-    /// after the end instruction of a loop. At a BREAK, the group jumps or stays according to the votes. (CTM guide p.
+    /// An operation needs a frame, but the loop stack is empty. In lenient mode, at the end instruction of a loop, the
+    /// group continues with the next slot. At a BREAK, the group jumps or stays according to the votes. (CTM guide p.
     /// 35)
     #[error("{op} with an empty loop stack")]
     LoopStackUnderflow {
@@ -238,8 +238,8 @@ pub enum Undefined {
         /// Lanes that were active after the call, are now switched off, and have not returned.
         lanes: Mask,
     },
-    /// A return is executed inside a loop of its subroutine. In lenient mode, the group returns, and the frames stay on
-    /// the stack. (CTM guide p. 36)
+    /// A return is executed inside a loop of its subroutine. In lenient mode, the group returns, and the loop's frames
+    /// stay on the loop stack. (CTM guide p. 36)
     #[error("return inside a loop of the subroutine")]
     ReturnInsideLoop,
 }
@@ -380,7 +380,8 @@ impl Flow {
         self.loops.iter().any(|frame| frame.al.is_some())
     }
 
-    /// Advances the program counter to the next slot. Every instruction other than FC does this.
+    /// Advances the program counter to the next slot. Every instruction other than FC advances the program counter in
+    /// this way.
     pub fn advance(&mut self) {
         self.pc += 1;
     }
@@ -390,7 +391,7 @@ impl Flow {
         self.pc += slots;
     }
 
-    /// Ends the group, after it has executed the instruction at END_ADDR.
+    /// Ends the group, after the group has executed the instruction at END_ADDR.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -745,8 +746,8 @@ impl FlowView for Flow {
         frames.chain(calls).collect()
     }
 
-    /// When a branch switches off a lane, the lane's counter is 0. So the nesting depth of the lane is its counter plus
-    /// one.
+    /// When a branch switches off a lane, the lane's counter is 0. So the nesting depth of the lane is the lane's
+    /// counter plus one.
     fn depths(&self) -> Vec<Depth> {
         let nested = self.branch.lanes().map(|lane| u32::from(self.counters.of(lane)) + 1).max();
         let depth = |of, used, room: usize| Depth { of, used, room: Some(room as u32) };

@@ -1,9 +1,9 @@
 //! The control flow of a program as a graph of its slots.
 //!
 //! A group has one program counter, and an edge is a possible transition of that counter. Lanes that do not follow a
-//! transition wait until the counter reaches them. The constants of the launch may change, so edges do not depend on
-//! these constants. A LOOP may be entered or skipped, and a static branch may jump or stay. A return has edges to the
-//! slots after the calls of its subroutine.
+//! transition wait until the program counter reaches their next instruction. The constants of the launch may change, so
+//! edges do not depend on these constants. A LOOP may be entered or skipped, and a static branch may jump or stay. A
+//! return has edges to the slots after the calls of its subroutine.
 //!
 //! The graph omits edges to slots without an instruction, because the group traps at such a slot.
 
@@ -43,7 +43,7 @@ pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
 }
 
 pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
-    // If the instruction does not select a predicate, the predicate counts as true.
+    // If the instruction does not select a predicate, the predicate is treated as true.
     let predicates: &[bool] = if common.rgb_pred_sel == PredSel::NONE { &[true] } else { &[false, true] };
     let mut all = Wishes { jump: false, stay: false, differ: false };
     for boolean in [false, true] {

@@ -45,7 +45,7 @@ pub struct Group {
 }
 
 /// The lanes that have written each output register. The values are in the rows of the registers. If a channel is
-/// written several times, the last value counts. (CTM guide p. 31)
+/// written several times, the last value is the result. (CTM guide p. 31)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Written {
     /// Lanes that have written a channel of a render target: `color[target][channel]`.
@@ -79,8 +79,8 @@ pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
     (TEMPORARIES + target) * 4 + channel
 }
 
-/// Clears the ALU result, because every FC instruction destroys the ALU result. (CTM guide p. 35. The value 0 is
-/// recommended, because the guide does not state the value after an FC instruction.)
+/// Clears the ALU result, because every FC instruction destroys the ALU result (CTM guide p. 35). The value 0 is
+/// recommended, because the guide does not state the value after an FC instruction.
 pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
@@ -185,8 +185,8 @@ impl Group {
         self.memory.take().map(|bound| *bound)
     }
 
-    /// Returns the counts so far. An instruction that is issued to the group counts once, regardless of the number of
-    /// active lanes.
+    /// Returns the counts so far. An instruction that is issued to the group is counted once, regardless of the number
+    /// of active lanes.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }

@@ -103,7 +103,7 @@ impl Tex {
 pub struct Alu {
     /// Sources of the RGB half, with the presubtract of the RGB half.
     pub rgb_sources: Sources,
-    /// Sources of the alpha part.
+    /// Sources of the alpha half, with the presubtract of the alpha half.
     pub alpha_sources: Sources,
     /// The RGB half.
     pub rgb: Half<RgbOp>,
@@ -115,7 +115,7 @@ pub struct Alu {
     pub w_omask: bool,
 }
 
-/// Three sources, and the presubtract of the first two.
+/// Three sources, and the presubtract of the first two sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sources {
     /// src0, src1, src2.

@@ -40,7 +40,7 @@ impl Term {
     }
 }
 
-/// Returns the sum of `terms` with OMOD, rounded once. The operations MAD, MDH, MDV and FRC use this function.
+/// Returns the sum of `terms`, scaled by OMOD and rounded once. The operations MAD, MDH, MDV and FRC use this function.
 pub fn sum(terms: &[Term], omod: Omod) -> f32 {
     // A dot product has the most terms: four.
     let mut values = [0.0; 4];
@@ -246,7 +246,8 @@ pub fn predicate(x: f32, target: Target) -> bool {
     }
 }
 
-/// Compares a value with zero. Denormals count as zero. For a NaN, only "not equal" holds. (r500.md Q11)
+/// Compares a value with zero. The comparison treats denormals as zero. For a NaN, only "not equal" is true. (r500.md
+/// Q11)
 pub fn compare(x: f32, op: AluResultOp) -> bool {
     let x = flush(x);
     match op {

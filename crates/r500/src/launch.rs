@@ -21,7 +21,7 @@ use crate::texture::Texture;
 pub struct Input {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// Bits of r, g, b, a for each lane. The values are shared, so that a launch is cheap to copy.
+    /// Bits of r, g, b, a for each lane. Launches share the values, so that a launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 
@@ -97,8 +97,9 @@ impl Environment {
     }
 
     /// Returns whether lowering a program returns the same result for both environments. Assumes that either both
-    /// environments have denormal constants or neither has. The results are the same if the environments differ only in
-    /// constants. Two environments with equal images count as different unless they share the images.
+    /// environments have denormal constants, or neither environment has denormal constants. The results are the same if
+    /// the environments differ only in constants. If two environments have equal images but do not share the images,
+    /// this function treats the environments as different.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {

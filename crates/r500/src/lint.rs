@@ -19,7 +19,7 @@ use crate::violations::Violation;
 use crate::words::*;
 
 reconverge_isa::rules! {
-    // Rules for one instruction
+    // Rules for single instructions
     RESERVED_BITS = "reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
     FC_PREDICATE = "fc-predicate", Error, "An FC instruction has one predicate, so RGB_PRED_SEL is not RGBA.", "CTM guide p. 31", "select one bit: RRRR, GGGG, BBBB or AAAA";
     OMASK = "omask", Error, "Only ALU and OUT have RGB_OMASK and ALPHA_OMASK.", "CTM guide p. 31; REG", "clear the output masks";
@@ -41,7 +41,7 @@ reconverge_isa::rules! {
     END_WAIT = "end-wait", Warning, "The last OUT waits for the texture semaphore.", "CTM guide p. 23", "set TEX_SEM_WAIT";
     UNREACHABLE = "unreachable", Note, "Every instruction can be reached.", "-", "remove the instructions, or jump to them";
 
-    // Rules for nesting, on all paths
+    // Rules for the nesting of constructs on all paths
     BRANCH_DEPTH = "branch-depth", Warning, "Branches nest up to 32 deep, or 4 deep in partial flow control.", "CTM guide p. 35; Mesa", "nest fewer ifs and conditional calls, or set US_FC_CTRL.FULL_FC_EN";
     LOOP_DEPTH = "loop-depth", Warning, "Loops nest up to 4 deep.", "CTM guide p. 35; Shader Model 3", "unroll a loop";
     CALL_DEPTH = "call-depth", Warning, "Calls nest up to 4 deep and do not recurse.", "CTM guide p. 35; Shader Model 3", "inline the subroutine";
@@ -182,7 +182,7 @@ fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     Ways { stays: ways.stays && !all, jumps: ways.jumps && all }
 }
 
-/// Returns the slots that the program reaches with the values of its boolean constants.
+/// Returns the slots that the program can reach if the boolean constants keep the values that the program sets.
 fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     let mut reached = NumberSet::new();
     let mut open = vec![u32::from(setup.start)];

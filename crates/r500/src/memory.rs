@@ -80,8 +80,8 @@ pub struct Surface {
     pub tiling: Tiling,
 }
 
-/// A variant of an uncached output. (CTM guide p. 31. The variants are numbered in the order of the guide's list,
-/// r500.md Q19)
+/// A variant of an uncached output (CTM guide p. 31). The numbers of the variants follow the order of the guide's list.
+/// (r500.md Q19)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scatter {
     /// Whether all lanes must write to the same element.
@@ -103,8 +103,8 @@ impl Scatter {
 }
 
 impl Surface {
-    /// Returns the byte address of an element: base + (y * pitch + x) * size. (Recommended, because the guide shows the
-    /// formula only in a figure)
+    /// Returns the byte address of an element: base + (y * pitch + x) * size. This formula is a recommended
+    /// interpretation, because the guide shows the formula only in a figure.
     ///
     /// # Errors
     /// Returns an error if the layout is tiled or the position is outside the surface.
@@ -133,8 +133,8 @@ impl Surface {
         Ok(self.format.decode(element))
     }
 
-    /// Writes the channels that the format has. For integer formats, clamps values to 0..1 and rounds them to the
-    /// nearest integer.
+    /// Writes the channels that the format has. For integer formats, clamps values to 0..1 and rounds the clamped
+    /// values to the nearest integer.
     ///
     /// # Errors
     /// Returns an [`AccessError`] if the layout is tiled or the element is outside the surface or memory.
@@ -208,8 +208,8 @@ impl Bound {
         if surface.format.channels() != 1 {
             return Err(AccessError::Neighbours(surface.format));
         }
-        // The last channel receives the requested element, and the other channels receive its neighbours. (CTM guide p.
-        // 6)
+        // The last channel receives the requested element, and the other channels receive the neighbours of this
+        // element. (CTM guide p. 6)
         let mut value = [0; 4];
         for (channel, (dx, dy)) in value.iter_mut().zip([(1, 0), (0, 1), (1, 1), (0, 0)]) {
             *channel = surface.load(&self.memory, x + dx, y + dy)?[0];

@@ -1,5 +1,5 @@
 //! Detects words that are unlikely to be fragment code, and guesses what the words are. Programs do not have a
-//! signature, so a positive result is not a proof. It is only a reason to check the file.
+//! signature, so a positive result is not a proof. A positive result is only a reason to check the file.
 
 use crate::inst::{WORDS, decode};
 use crate::violations::violations;
@@ -13,8 +13,8 @@ pub enum Mistaken {
     Vertex,
 }
 
-/// Returns the likely kind of the words, if many of the instructions in them are invalid or forbidden. Otherwise,
-/// returns `None`.
+/// Returns the likely kind of the words, if many instructions in the words are invalid or forbidden. Otherwise, returns
+/// `None`.
 pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
     // Compilers emit few or no odd instructions. In random words, nearly every instruction is odd.
     let (odd, count) = oddities(words);

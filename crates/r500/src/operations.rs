@@ -74,7 +74,7 @@ const fn row(
 /// All operations.
 ///
 /// The documents define the results of choices bit for bit. Operations that round follow profile R, because the
-/// rounding of the hardware is not documented. The CTM guide (p. 41) only states an error of about one bit per input.
+/// rounding of the hardware is not documented. The CTM guide (p. 41) states only an error of about one bit per input.
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands

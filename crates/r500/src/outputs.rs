@@ -16,13 +16,13 @@ use crate::inst::TARGETS;
 /// The output registers of one lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneOutput {
-    /// Whether TEXKILL killed the lane. The outputs of a killed lane do not count as written.
+    /// Whether TEXKILL killed the lane. The outputs of a killed lane are treated as not written.
     pub killed: bool,
     /// Bits of r, g, b, a for render targets A to D.
     pub color: [[u32; 4]; TARGETS],
     /// Written channels of each target. Bit 0 is red.
     pub written: [u8; TARGETS],
-    /// The depth (W) output, or `None` if the lane did not write it.
+    /// The depth (W) output, or `None` if the lane did not write the output.
     pub depth: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ pub struct Outputs {
 }
 
 /// A bit for each lane. The lowest bit of the first word is lane 0. Words at the end may be missing. A missing word
-/// counts as 0.
+/// stands for 0.
 type LaneBits = Vec<u64>;
 
 /// Number of lanes in a word of [`LaneBits`].
@@ -72,7 +72,7 @@ struct Column {
 }
 
 impl Column {
-    /// Extends the column to `lanes` lanes. The new lanes count as lanes that did not write the channel.
+    /// Extends the column to `lanes` lanes. The new lanes are marked as lanes that did not write the channel.
     fn pad(&mut self, lanes: usize) {
         let from = self.words.len();
         if from < lanes {
@@ -194,7 +194,7 @@ impl Outputs {
     /// Drops the columns that no lane wrote, so that equal runs return equal outputs. Extends the remaining columns to
     /// all lanes.
     pub(crate) fn settled(mut self) -> Outputs {
-        // A column is empty until some lane writes to it.
+        // A column is empty until some lane writes to the column.
         self.columns.retain(|(_, column)| !column.words.is_empty());
         self.columns.iter_mut().for_each(|(_, column)| column.pad(self.lanes));
         self
@@ -275,7 +275,7 @@ fn append(bits: &mut LaneBits, place: usize, part: &LaneBits) {
 pub struct Outcome {
     /// The output registers of the lanes.
     pub outputs: Outputs,
-    /// Counts over all groups.
+    /// Execution counts, summed over all groups.
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
@@ -306,10 +306,10 @@ impl Outcome {
     }
 }
 
-/// Counts over several groups, and the first finding in these groups.
+/// The summed counts of several groups, and the first finding in these groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
-    /// Counts over all groups.
+    /// Execution counts, summed over all groups.
     pub(crate) statistics: Statistics,
     /// The executed operations and their accuracy.
     pub(crate) report: Report,
@@ -337,7 +337,7 @@ impl Totals {
         self.finding = first(self.finding, finding);
     }
 
-    /// Adds the totals of other groups. These groups may come before or after the groups of `self`.
+    /// Adds the totals of other groups. In lane order, these groups may precede or follow the groups of `self`.
     pub(crate) fn add(&mut self, other: &Totals) {
         self.statistics.add(&other.statistics);
         self.report.add(&other.report);

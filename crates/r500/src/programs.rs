@@ -1,5 +1,5 @@
-//! Texts with several programs. Each program begins with `.program`. If `.isa` and `.chip` precede the first
-//! `.program`, these two directives apply to all programs.
+//! Assembly texts that contain several programs. Each program begins with `.program`. If `.isa` and `.chip` precede the
+//! first `.program`, these two directives apply to all programs.
 
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, name_of};
 

@@ -1,5 +1,5 @@
-//! The reference interpreter. It executes one instruction at a time, for one lane after another. Read it alongside the
-//! manual.
+//! The reference interpreter. It executes one instruction at a time, for one lane after another. Read this file
+//! alongside the manual.
 //!
 //! [`crate::flow`] executes flow control. [`mod@crate::lane`] defines the arithmetic of one lane. [`crate::operations`]
 //! names the function of each operation.
@@ -138,8 +138,9 @@ impl Group {
         Ok(())
     }
 
-    /// Computes the values of both units for one lane. SOP and DP use the value of the other unit before OMOD and clamp
-    /// of the other unit. Then OMOD and clamp of the unit with SOP or DP apply to this value. (docs/r500.md, Q7)
+    /// Computes the values of both units for one lane. SOP and DP read the value of the other unit before the other
+    /// unit scales and clamps the value. The unit that executes SOP or DP then applies its OMOD and its clamp to this
+    /// value. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,

@@ -95,7 +95,7 @@ impl Loaded {
     ///
     /// # Errors
     /// Returns an error if the launch is invalid, if a group traps, or if the results of two engines differ. If several
-    /// groups trap, the error is from the group with the lowest lanes.
+    /// groups trap, the error is from the group with the lowest lane numbers.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
@@ -207,7 +207,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
     run_watched(setup, launch, options, Watch::Nothing)
 }
 
-/// Loads a program and runs it with an observer. See [`Loaded::run_watched`].
+/// Loads a program and runs a launch of the program with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
 /// Returns the same errors as [`Loaded::run`].
@@ -227,13 +227,13 @@ pub fn run_watched(
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The lowered program. Set when [`Run::advance`] first runs on the fast engine.
+    /// The lowered program. `None` until [`Run::advance`] first runs on the fast engine.
     fast: Option<Arc<Fast>>,
-    /// The running group and its first lane. After the launch has ended, this is the last group.
+    /// The running group and its first lane. After the launch has ended, this field holds the last group.
     group: Group,
     first_lane: usize,
-    /// Whether a caller may have changed the running group. If so, the next group does not reuse the memory of this
-    /// group.
+    /// Whether a caller may have changed the running group. If this field is set, the next group does not reuse the
+    /// memory of this group.
     touched: bool,
     done: bool,
     totals: Totals,
@@ -358,7 +358,8 @@ impl Run {
     }
 
     /// Replaces the program for the current group and all later groups. An instruction without a meaning traps when a
-    /// group reaches it. The issue counts include the instructions of the old program and of the new program.
+    /// group reaches the instruction. The issue counts include the instructions of the old program and of the new
+    /// program.
     ///
     /// # Errors
     /// Returns an error if the words are not a program.

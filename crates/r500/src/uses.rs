@@ -1,13 +1,14 @@
 //! Registers that each instruction reads and writes.
 //!
-//! Files have the names of the assembly text. The numbering depends on the file. In `temp`, `const` and `out`, a number
-//! is four times the register plus the channel. The depth output is number 16 of `out`. In `pred`, a number is the
-//! channel. In `int` and `bool`, a number is the number of the constant. `alu` is the ALU result. `aL` is the loop
-//! register, which the lanes of a group share.
+//! The register files have the same names as in assembly text. The numbering depends on the file. In `temp`, `const`
+//! and `out`, a number is four times the number of the register plus the channel. The depth output is number 16 of
+//! `out`. In `pred`, a number is the channel. In `int` and `bool`, a number is the number of the constant. `alu` is the
+//! ALU result. `aL` is the loop register, which the lanes of a group share.
 //!
-//! A unit of an arithmetic instruction has an entry if the instruction writes a value that the unit computes. A source
-//! counts as read only if it affects a channel that the instruction writes. One effect has no entry: an uncached OUT
-//! stores to the memory of a CTM launch. The instruction itself does not show whether its outputs are uncached.
+//! A unit of an arithmetic instruction has an entry if the instruction writes a value that the unit computes. The entry
+//! lists a source only if the source affects a channel that the instruction writes. One effect has no entry: an
+//! uncached OUT stores to the memory of a CTM launch. The instruction itself does not show whether its outputs are
+//! uncached.
 
 use std::ops::Range;
 
@@ -66,8 +67,8 @@ pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     }
 }
 
-/// Returns, for each channel of a temporary, whether a program may read the channel. The index is the number of the
-/// channel.
+/// Returns, for each channel of a temporary, whether a program may read the channel. The index of an element is the
+/// number of its channel.
 pub fn temps_read(setup: &Setup) -> Vec<bool> {
     let mut read = vec![false; TEMPORARIES * 4];
     let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -75,7 +76,8 @@ pub fn temps_read(setup: &Setup) -> Vec<bool> {
     read
 }
 
-/// Marks the channels of temporaries that an instruction may read. The index is the number of the channel.
+/// Marks the channels of temporaries that an instruction may read. The index of an element is the number of its
+/// channel.
 pub(crate) fn mark_temps_read(inst: &Inst, read: &mut [bool]) {
     let all = of_instruction(inst);
     for Read { slot, .. } in all.iter().flat_map(|uses| &uses.reads).filter(|read| read.slot.file == TEMP) {

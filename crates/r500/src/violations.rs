@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, although the hardware could execute them.
+//! Encodings that the documents forbid, although the hardware could execute these encodings.
 
 use thiserror::Error;
 

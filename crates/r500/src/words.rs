@@ -605,7 +605,8 @@ pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     }
 }
 
-/// A state register with its name in the manual. If the unit has several such registers, their names are `NAME_n`.
+/// A state register with its name in the manual. If the unit has several such registers, the names of these registers
+/// are `NAME_n`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRegister {
     /// Format of the register.

@@ -125,7 +125,7 @@ pub enum Cause {
         bank: u32,
         /// The dword in the bank.
         dword: u32,
-        /// The earlier access, followed by the access that traps.
+        /// The two accesses: first the earlier access, then the access that traps.
         accesses: Box<[ShareAccess; 2]>,
     },
     /// The wavefront has issued as many instructions as the watchdog allows.

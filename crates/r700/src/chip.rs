@@ -25,7 +25,7 @@ pub struct Chip {
     pub wave_width: u8,
     /// Whether the chip has the double-precision operations.
     pub fp64: bool,
-    /// Whether registers are indexed through aL instead of through AR. On such a chip, MOVA_GPR_INT writes aL.
+    /// Whether instructions index registers through aL instead of through AR. On such a chip, MOVA_GPR_INT writes aL.
     pub indexes_by_loop: bool,
 }
 
@@ -35,7 +35,7 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// Returns this chip with `aliases` as its other names.
+    /// Returns a copy of this chip. The other names of the copy are `aliases`.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }
@@ -70,7 +70,7 @@ impl Chip {
             && (fp64, indexes_by_loop) == (other.fp64, other.indexes_by_loop)
     }
 
-    /// Returns the chip with a name or alias, in any case.
+    /// Returns the chip that has `name` as its name or as one of its other names. The comparison ignores case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
         CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(is)).copied()

@@ -1,5 +1,5 @@
-//! A decoded program: control-flow instructions by address, decoded clauses, assigned slots, and resolved literals and
-//! opcodes.
+//! A decoded program. It contains the control-flow instructions by address, and the decoded clauses. Each ALU
+//! instruction of a clause has a slot, an opcode, and the values of its literals.
 //!
 //! The decoder decodes only instructions that are reachable from the first instruction, because the gaps between
 //! clauses may contain any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
@@ -174,9 +174,9 @@ impl AluOp {
 
 impl<'a> Group<'a> {
     /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. If the group
-    /// has several PRED_SET*, returns the PRED_SET* that is computed last. Instructions that write through an index are
-    /// computed before all other instructions. If an operation takes a pair of slots, the instruction in the lower slot
-    /// has the operation's result.
+    /// has several PRED_SET*, returns the PRED_SET* that the machine computes last. The machine computes instructions
+    /// with an indexed destination before all other instructions. If an operation takes a pair of slots, the
+    /// instruction in the lower slot has the operation's result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -191,7 +191,8 @@ impl<'a> Group<'a> {
 pub struct Source {
     /// Origin of the value.
     pub operand: Operand,
-    /// Whether the index of the instruction is added to the number of the operand's register or constant.
+    /// Whether the machine adds an index to the number of the operand's register or constant. INDEX_MODE of the
+    /// instruction selects this index.
     pub rel: bool,
     /// SRC_ABS.
     pub abs: bool,
@@ -242,7 +243,7 @@ pub enum Select {
     Zero,
     /// The constant 1.
     One,
-    /// Leaves the destination component unchanged.
+    /// The instruction does not write the destination component.
     Mask,
 }
 
@@ -281,7 +282,7 @@ pub enum ExportKind {
 pub struct MemoryExport {
     /// The instruction. Its name states the memory space.
     pub inst: ExportInst,
-    /// Whether x of INDEX_GPR is added to the base.
+    /// Whether the machine adds component x of register INDEX_GPR to the base.
     pub indexed: bool,
     /// Whether the instruction reads memory into registers instead of writing registers to memory (R600 only).
     pub read: bool,
@@ -308,15 +309,15 @@ pub struct MemoryExport {
 impl MemoryExport {
     /// Returns the number of register components from which COMP_MASK selects. For a stream, this number is four for
     /// any element size. For other memory, this number is the number of dwords in an element. (Source: Mesa
-    /// `r600_shader.c`. There, `emit_streamout` writes y alone with elements of one dword.)
+    /// `r600_shader.c`. In this file, `emit_streamout` can write only component y while the element size is one dword.)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
 
     /// Returns the dword of element 0. For streams and rings, ARRAY_BASE is a number of dwords for any element size.
-    /// For other memory, ARRAY_BASE is a number of elements. (Source: Mesa `r600_shader.c`. There, `emit_streamout` and
-    /// `emit_gs_ring_writes` write elements of several dwords to streams and rings. The manual, p. 45, describes only
-    /// elements of one dword.)
+    /// For other memory, ARRAY_BASE is a number of elements. (Source: Mesa `r600_shader.c`. In this file,
+    /// `emit_streamout` and `emit_gs_ring_writes` write elements of several dwords to streams and rings. The manual, p.
+    /// 45, describes only elements of one dword.)
     pub fn first_dword(&self) -> u64 {
         let space = self.space();
         let by_dword = space.is_stream() || space == Space::Ring;
@@ -406,8 +407,8 @@ pub struct VertexFormat {
     /// The second word, decoded as the form that names a destination register. If the fetch has a semantic, this
     /// register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID. The table of semantics maps SEMANTIC_ID to the destination register. `None` if the word names the
-    /// register itself.
+    /// SEMANTIC_ID. The table of semantics maps SEMANTIC_ID to the destination register. If the word names the
+    /// register, this field is `None`.
     pub semantic: Option<u8>,
 }
 
@@ -483,8 +484,8 @@ impl CodeOptions {
 impl Code {
     /// Decodes the instructions of `words` that are reachable from instruction `start`.
     ///
-    /// If an instruction is invalid, the program stores a [`CodeFault`] in its place ([`Code::faults`]). An invalid
-    /// instruction traps only if it is executed.
+    /// If an instruction is invalid, the program stores a [`CodeFault`] instead of the instruction ([`Code::faults`]).
+    /// An invalid instruction traps only if it is executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
         let mut reader =
             Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
@@ -513,10 +514,10 @@ impl Code {
         Code { chip: options.chip, place, cf, ops: reader.ops, groups: reader.groups }
     }
 
-    /// Returns group `number`, counted from 0, of a clause of this program.
+    /// Returns group `number` of a clause of this program. The first group has number 0.
     ///
     /// # Panics
-    /// Panics if the clause has fewer groups or belongs to another program.
+    /// Panics if the clause has no group `number`, or if the clause belongs to another program.
     pub fn group(&self, clause: &AluClause, number: usize) -> Group<'_> {
         let groups = &self.groups[clause.groups.start as usize..clause.groups.end as usize];
         let GroupSpan { addr, first, len } = groups[number];
@@ -553,7 +554,7 @@ impl Code {
     /// Returns the control-flow instruction at `addr`.
     ///
     /// # Errors
-    /// If the instruction is invalid, or the program cannot reach this address.
+    /// Returns an error if the instruction is invalid, or if the program cannot reach this address.
     pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
         match self.at(addr) {
             Some(Ok(cf)) => Ok(cf),
@@ -593,7 +594,8 @@ pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
     Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
 }
 
-/// Returns whether every active lane passes the condition for any values of the constants.
+/// Returns whether every active lane passes the condition of `control`. The result does not depend on the values of the
+/// constants.
 pub(crate) fn always_passes(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode
 }

@@ -1,6 +1,6 @@
 //! The table of control-flow instructions. Each instruction has one row with its operation, its chips and the fidelity
-//! of its emulation. The match does not have a catch-all arm, so the module does not compile if an instruction has no
-//! row. [`mem_fidelity`] and [`tex_fidelity`] return the fidelity of fetches from memory and textures.
+//! of its emulation. The table is a `match` without a catch-all arm, so the module does not compile if an instruction
+//! has no row. [`mem_fidelity`] and [`tex_fidelity`] return the fidelity of fetches from memory and textures.
 //!
 //! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. If these sources leave a question open,
 //! [`crate::rules`] states the interpretation that this project follows.
@@ -269,8 +269,8 @@ impl SampleKind {
     }
 }
 
-/// Returns the kind of a SAMPLE instruction, or `None` for other instructions. A `_G_L` or `_G_LZ` instruction states a
-/// level of detail. So the gradients have no effect on such an instruction.
+/// Returns the kind of a SAMPLE instruction, or `None` for other instructions. A `_G_L` or `_G_LZ` instruction has an
+/// explicit level of detail. So the gradients have no effect on such an instruction.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {

@@ -56,7 +56,7 @@ pub struct Flow {
     call_depth: u32,
     deepest: u32,
     done: bool,
-    /// The lanes that ran last. Only the events for observers depend on this field.
+    /// The active lanes of the latest step that had active lanes. Only the events for observers depend on this field.
     ran: LastActive,
 }
 
@@ -293,7 +293,7 @@ impl Flow {
         Err(FlowFault::StackOverflow { needed, declared, full, sub, subentries_an_entry, program: None })
     }
 
-    /// If using more entries than STACK_SIZE is a fault, returns STACK_SIZE. Otherwise returns `None`.
+    /// Returns STACK_SIZE if a stack with more entries than STACK_SIZE is a fault. Otherwise returns `None`.
     #[inline(always)]
     fn declared(&self) -> Option<u32> {
         self.setup.stack_size.filter(|_| self.setup.strict)
@@ -513,8 +513,8 @@ impl Flow {
 
     /// Continues with the next instruction, unless every lane is in inactive-continue or inactive-break. If every lane
     /// is in one of these two states, pops the branch entries of the loop's body and jumps to the LOOP_END at ADDR. If
-    /// this instruction jumped in every case without an active lane, the jump would skip the else side of an enclosing
-    /// `if`. POP_COUNT is ignored.
+    /// this instruction always jumped when no lane is active, the jump would skip the else side of an enclosing `if`.
+    /// POP_COUNT is ignored.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
@@ -721,8 +721,8 @@ impl Flow {
 
     /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` is the set of lanes that the instruction disables. Active
     /// lanes in this set become inactive-continue in ALU_CONTINUE, inactive-break in ALU_BREAK, and inactive-branch in
-    /// other forms. Lanes outside this set keep their state. Returns whether the active lanes diverge, so that some
-    /// stay active and some do not.
+    /// other forms. Lanes outside this set keep their state. Returns whether the active lanes diverge. The active lanes
+    /// diverge if some of them stay active and some do not.
     #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;

@@ -2,7 +2,7 @@
 //!
 //! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). Packed components have the order that Mesa
 //! and DECAF use. The name of a format lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. If
-//! every component has whole bytes, the components are in memory order.
+//! every component consists of whole bytes, the components are in memory order.
 
 use half::f16;
 
@@ -198,7 +198,7 @@ pub fn swap(bytes: &mut [u8], swap: Swap) {
 /// Returns the four components of an element.
 ///
 /// `bytes` holds at least `layout.bytes` bytes, in little-endian order. If the format does not have w, w is 1. If the
-/// format does not have x, y or z, the missing component is 0 (no source for these values).
+/// format does not have x, y or z, the missing component is 0. No source documents these values.
 pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     let mut element = [0u8; 16];
     let length = layout.bytes as usize;

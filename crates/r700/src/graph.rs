@@ -1,10 +1,10 @@
 //! Control-flow graph of a program: the [`Graph`] of its instructions, and the edges ([`Way`]) out of each control-flow
-//! instruction with their effects on the stack. The stack size is computed from these edges. The legality checks also
-//! use these edges.
+//! instruction with their effects on the stack. The computation of the stack size and the legality checks use these
+//! edges.
 //!
-//! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, for any
-//! conditions and constants. Lanes diverge at groups that update the execute mask. The control-flow instruction after
-//! such a group decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
+//! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, whatever the
+//! conditions and constants are. Lanes diverge at groups that update the execute mask. The control-flow instruction
+//! after such a group decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -92,8 +92,8 @@ pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
 struct Row {
     /// The outgoing edges.
     ways: Vec<Way>,
-    /// Kind of the only edge that remains if the condition is FALSE, so that no lane can pass. `None` means that all
-    /// edges remain.
+    /// If the condition is FALSE, no lane can pass. This field is the kind of the only edge that remains in this case.
+    /// `None` means that all edges remain.
     unpassed: Option<EdgeKind>,
     /// Whether the instruction can make inactive lanes active.
     wakes: bool,
@@ -226,7 +226,7 @@ impl Ways {
         ways
     }
 
-    /// Returns the addresses that are reachable from `entry` without leaving the subroutine of `entry`.
+    /// Returns the addresses in the subroutine of `entry` that control flow can reach from `entry`.
     pub(crate) fn within(&self, entry: u32) -> NumberSet {
         let mut found = NumberSet::new();
         let mut open = vec![entry];
@@ -307,8 +307,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. After a group that updates the execute mask, possibly no lane runs the later groups of
-    /// the clause. In this case, the wavefront may jump over the later groups.
+    /// Adds a clause of groups. If a group updates the execute mask, the later groups of the clause may have no lane to
+    /// run. In this case, the wavefront may jump over the later groups.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

@@ -1,8 +1,8 @@
 //! The computations of one lane: one pure function on 32-bit registers for each operation. The functions have no
 //! branches, so that a loop over lanes can be vectorised.
 //!
-//! All functions of this module treat floats in the same way (MAN chapter 4; comments state the points that the manual
-//! leaves open):
+//! All functions of this module treat floats in the same way. The source is MAN chapter 4. Comments state the points
+//! that this chapter does not define:
 //!
 //! * floats are binary32, results are rounded to nearest even, and operations are not fused;
 //! * a denormal operand is treated as a zero with the operand's sign, and a denormal result becomes a zero with the

@@ -96,7 +96,7 @@ pub struct Environment {
     pub start: u32,
     /// NUM_GPRS: number of registers per lane, 0 to 128.
     pub num_gprs: u8,
-    /// NUM_CLAUSE_TEMP_GPRS: how many of the highest register numbers are clause temporaries.
+    /// NUM_CLAUSE_TEMP_GPRS: number of clause temporaries. The clause temporaries have the highest register numbers.
     pub clause_temps: u8,
     /// STACK_SIZE, in entries. `None` means 255, the largest size that a program can declare.
     pub stack_size: Option<u32>,
@@ -231,10 +231,10 @@ impl Environment {
         }
     }
 
-    /// Returns an error if the machine does not have the number of registers.
+    /// Checks the numbers of registers and clause temporaries.
     ///
     /// # Errors
-    /// [`LaunchError::Registers`].
+    /// Returns [`LaunchError::Registers`] if instructions cannot address so many registers.
     pub fn check(&self) -> Result<(), LaunchError> {
         let Environment { num_gprs: gprs, clause_temps, .. } = *self;
         if gprs.max(clause_temps) > 128 { Err(LaunchError::Registers { gprs, clause_temps }) } else { Ok(()) }
@@ -311,7 +311,7 @@ impl Environment {
         }
     }
 
-    /// Returns the options to decode this program's code.
+    /// Returns the options for decoding this program's code.
     pub fn code_options(&self) -> CodeOptions {
         CodeOptions { chip: self.chip, prefer_vector: self.prefer_vector }
     }

@@ -1,4 +1,4 @@
-//! The AMD R700 shader machine, with R600 as a chip option.
+//! The AMD R700 shader machine. This machine can also emulate R600 chips.
 //!
 //! A program is a list of control-flow instructions that launch clauses. A clause is a straight-line sequence of ALU
 //! groups or fetches. All lanes of a wavefront share one program counter. An active mask, a state for each lane and a
@@ -8,8 +8,8 @@
 //!
 //! * [`words`]: the word formats.
 //! * [`chip`]: the chips and the differences between them.
-//! * [`rules`]: the points on which sources disagree. Each point is a named rule with the chosen interpretation and the
-//!   reason.
+//! * [`rules`]: the points on which sources disagree. Each point is a named rule, with this project's interpretation
+//!   and the reason for this interpretation.
 //! * [`flow`]: the divergence machine. It consists of masks, lane states, the stack, loops and calls.
 //! * [`lane`], [`lane64`]: the computations of one lane, as pure functions. [`format`](mod@format): numbers in memory.
 //! * [`meaning`], [`control`]: operation, fidelity and chips of each ALU opcode and each control-flow instruction.
@@ -28,7 +28,7 @@
 //!   [`mod@lint`]: legality checks.
 //!
 //! Short names of documents: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, cited by PDF
-//! page. [`rules`] explains Mesa, LLVM, XF86, DECAF, CEMU and M2S.
+//! page. [`rules`] explains the short names Mesa, LLVM, XF86, DECAF, CEMU and M2S.
 //!
 //! ```
 //! use reconverge_isa::Program;

@@ -97,7 +97,7 @@ pub struct Known {
     pub registers: Option<u32>,
 }
 
-/// Returns the findings in a program, in the order of their addresses. The checks know only the words of the program.
+/// Returns the findings in a program, in the order of their addresses. The checks use only the words of the program.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     lint_with(words, chip, &Known::default())
 }
@@ -188,7 +188,7 @@ impl Lint<'_> {
         // subroutine then exports the data.
         let other = |cf: &Cf| match &cf.op {
             CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
-            // If a program of this kind may not contain the export, the rule `stage` reports the export. So this rule
+            // If a program of this kind may not contain the export, the rule `stage` reports the export. So this check
             // does not report the export.
             CfOp::Export(_, export) => (export.kind == ExportKind::Pixel) != (kind == ExportKind::Pixel),
             CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) => false,
@@ -504,8 +504,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Returns text for a message. The text lists the BANK_SWIZZLE values with which the instruction at `addr` can read
-    /// its operands together with the other instructions of its group.
+    /// Returns text for a message. The text lists BANK_SWIZZLE values for the instruction at `addr`. With each of these
+    /// values, the read ports can read the operands of all instructions of the group.
     fn banks(&self, group: Group<'_>, addr: u32) -> String {
         let words: Vec<[u32; 2]> = (group.addr..)
             .take(group.ops.len())

@@ -1,8 +1,8 @@
 //! The meaning of each ALU opcode: the function of [`lane`] or [`lane64`] that computes the opcode's result, and the
 //! fidelity of the opcode.
 //!
-//! Each opcode has one line, in the order of the opcode numbers. The match does not have a catch-all arm, so the module
-//! does not compile if an opcode has no meaning.
+//! Each opcode has one line, in the order of the opcode numbers. The table is a `match` without a catch-all arm, so the
+//! module does not compile if an opcode has no meaning.
 
 use std::sync::LazyLock;
 
@@ -66,8 +66,8 @@ impl Meaning {
         }
     }
 
-    /// Returns whether the opcode has no effect except one result, and computes this result only from operands of its
-    /// own slot.
+    /// Returns whether the opcode has one result and no other effect, and the result depends only on the operands in
+    /// the slot of the instruction.
     pub fn is_result_only(self) -> bool {
         match self {
             Meaning::Float1(_)

@@ -34,7 +34,7 @@ impl Private {
         self.rows.clear();
     }
 
-    /// Returns a dword of a lane, or 0 if the dword was not written.
+    /// Returns a dword of a lane, or 0 if the lane's wavefront has not written the dword.
     pub fn read(&self, lane: Lane, dword: usize) -> u32 {
         self.rows.get(dword).map_or(0, |row| row[lane.index()])
     }
@@ -85,7 +85,7 @@ impl Private {
 pub struct DataShare {
     /// The dwords. The list is empty until the first write, because most programs do not use the share.
     words: Vec<u32>,
-    /// The accesses so far. `None` unless the run searches for races.
+    /// The accesses so far. If the run does not search for races, this field is `None`.
     pub(crate) races: Option<Box<Races>>,
 }
 
@@ -178,7 +178,8 @@ impl Spaces {
         }
     }
 
-    /// Returns the space that each lane has separately, or `None` for the scatter buffer.
+    /// Returns the memory of a space that each lane has separately. Returns `None` for the scatter buffer, because the
+    /// lanes share this buffer.
     pub(crate) fn private(&self, space: Space) -> Option<&Private> {
         match space {
             Space::Scratch => Some(&self.scratch),
@@ -189,7 +190,8 @@ impl Spaces {
         }
     }
 
-    /// Returns, for modification, the space that each lane has separately. Returns `None` for the scatter buffer.
+    /// Returns, for modification, the memory of a space that each lane has separately. Returns `None` for the scatter
+    /// buffer, because the lanes share this buffer.
     pub(crate) fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
         match space {
             Space::Scratch => Some(&mut self.scratch),

@@ -27,7 +27,7 @@ impl Executed {
         self.rules.extend(rule);
     }
 
-    /// Adds the counts of another wavefront.
+    /// Adds `other`, the counts and rules of another wavefront.
     pub fn add(&mut self, other: &Executed) {
         self.report.add(&other.report);
         self.rules.extend(other.rules.iter().copied());
@@ -109,10 +109,10 @@ pub struct MemoryOutcome {
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
-    /// Export targets with one list per component. Empty unless the launch requests exports in this form
-    /// ([`Launch::by_column`]).
+    /// Export targets with one list per component. If the launch does not request exports in this form
+    /// ([`Launch::by_column`]), the list is empty.
     pub columns: Vec<ExportedColumns>,
-    /// For each lane, whether the lane was not covered at the start or was removed by a KILL.
+    /// For each lane, whether the lane was not covered at the start, or a KILL removed the lane.
     pub killed: Vec<bool>,
     /// Memory after the run.
     pub memory: MemoryOutcome,
@@ -120,7 +120,8 @@ pub struct Outcome {
     pub emissions: Vec<Emission>,
     /// Counts of the run. [`Wave`](crate::wave::Wave) defines these counts.
     pub statistics: Statistics,
-    /// Executed instructions and their fidelity. Empty unless the launch requests [reports](Launch::reports).
+    /// Executed instructions and their fidelity. If the launch does not request [reports](Launch::reports), these
+    /// counts are empty.
     pub fidelity: Executed,
     /// Number of stack entries that the wavefront with the deepest stack needed.
     pub stack_needed: u32,

@@ -88,8 +88,8 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// `ports` contains the reads of other instructions. Adds to `ports` the reads of this instruction with the
-    /// BANK_SWIZZLE `bank`. Returns `None` if two reads need the same port for different registers.
+    /// Returns `ports` with the reads of this instruction. `ports` contains the reads of other instructions. `bank` is
+    /// the BANK_SWIZZLE of this instruction. Returns `None` if two reads need the same port for different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,
@@ -125,8 +125,9 @@ impl Reads {
     }
 }
 
-/// Returns a BANK_SWIZZLE for each instruction. Instructions with a value in `given` keep this value. All other values
-/// are as low as possible. Returns `None` if no choice lets every instruction read its operands.
+/// Returns a BANK_SWIZZLE for each instruction. Instructions with a value in `given` keep this value. For all other
+/// instructions, the function chooses the lowest possible values. Returns `None` if no choice lets every instruction
+/// read its operands.
 pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32>> {
     fn rest(reads: &[Reads], given: &[Option<u32>], ports: &Ports, found: &mut Vec<u32>) -> bool {
         let (Some((first, others)), Some((own, after))) = (reads.split_first(), given.split_first()) else {
@@ -167,7 +168,8 @@ pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }
 
-/// Returns text for a message. The text states why no BANK_SWIZZLE values give all reads of a group a port.
+/// Returns text for a message. The text states why the ports cannot serve all reads of a group, whatever the
+/// BANK_SWIZZLE values are.
 pub(crate) fn conflict(reads: &[Reads]) -> String {
     let mut all: Vec<(u32, u32)> =
         reads.iter().flat_map(|read| read.registers).flatten().map(|(gpr, chan)| (chan, gpr)).collect();

@@ -26,7 +26,7 @@ pub enum Weight {
 pub struct RuleInfo {
     /// The rule.
     pub rule: Rule,
-    /// Question that the sources leave open.
+    /// Question on which the sources disagree or are silent.
     pub question: &'static str,
     /// Behaviour of this machine.
     pub reading: &'static str,

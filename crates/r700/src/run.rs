@@ -37,7 +37,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// Returns an error if the machine does not have the number of registers that the environment states.
+    /// Returns an error if instructions cannot address as many registers as the environment states.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -175,9 +175,9 @@ impl Loaded {
         (origin, simd)
     }
 
-    /// Runs all wavefronts, each until it ends or until a [stop] of all runs is requested. `waves` is the number of
-    /// wavefronts of the whole launch. The decision to compile the program depends on this number. The outcome of the
-    /// launch replaces `outcome`.
+    /// Runs each wavefront until the wavefront ends, or until a [stop] of all runs is requested. `waves` is the number
+    /// of wavefronts of the whole launch. The decision to compile the program depends on this number. The outcome of
+    /// the launch replaces `outcome`.
     fn all<O: Observer>(
         &self,
         origin: &Origin,
@@ -185,7 +185,7 @@ impl Loaded {
         (waves, outcome): (usize, &mut Outcome),
         observer: &mut O,
     ) -> Result<(), RunError> {
-        // `O::DATA` is a constant. Therefore rustc does not generate the fast engine for observers of data.
+        // `O::DATA` is a constant. Therefore rustc does not generate the code of the fast engine for observers of data.
         if O::DATA {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
@@ -267,7 +267,7 @@ pub fn run_watched(
 /// `inputs` returns the initial registers of a range of lanes. These registers replace [`Launch::inputs`]. `done`
 /// receives the results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in
 /// inputs and results begin with the first lane of the range. In an [`Emission`](crate::outcome::Emission), the lane
-/// number counts from the start of the whole launch. Memory that wavefronts share keeps its contents from piece to
+/// number is relative to the start of the whole launch. Memory that wavefronts share keeps its contents from piece to
 /// piece.
 ///
 /// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. These
@@ -326,7 +326,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns a launch that can be stepped, before its first instruction.
+    /// Returns a launch that can be stepped. The launch is before its first instruction.
     ///
     /// # Errors
     /// Returns an error if the launch does not fit the machine, for example because the launch has too many lanes.

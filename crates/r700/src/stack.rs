@@ -115,7 +115,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Adds the addresses that can follow the instruction at `pc`.
+    /// Adds the addresses that can follow the instruction at `pc` to the list of addresses that the search must visit.
     fn follow(&mut self, (pc, stack): At, watch: &mut dyn FnMut(u32, Met<'_>)) {
         let Ok(cf) = self.code.cf(pc) else { return };
         watch(pc, Met::Instruction(&stack));

@@ -23,7 +23,8 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns whether this texture and `other` share an image and the chip reads the image in the same way for both.
+    /// Returns whether this texture and `other` share an image, and the chip reads the image in the same way for both
+    /// textures.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
@@ -31,8 +32,8 @@ impl Texture {
             && *integer_border == other.integer_border
     }
 
-    /// Returns the border colour in the component order of texels. When DST_SEL later selects components, each
-    /// component of the colour returns to its position.
+    /// Returns the border colour in the component order of texels. DST_SEL later reorders the components. After this
+    /// step, each component of the colour is in its original position.
     ///
     /// This order is inferred from the results of `texwrap bordercolor` in the list of failures on RV770. In this test,
     /// the colour is right for the orders ZYXW, XXX1, XXXY and 000X. The colour is wrong for orders that rotate three

@@ -25,8 +25,8 @@ pub const R: &str = "R";
 /// File of the global registers, which all wavefronts share.
 pub(crate) const GLOBAL: &str = "global";
 
-/// Returns the smallest NUM_GPRS that covers every register that a program names. Clause temporaries do not count. (MAN
-/// p. 33)
+/// Returns the smallest NUM_GPRS that covers every register that a program names. The result does not include clause
+/// temporaries. (MAN p. 33)
 pub fn registers_needed(code: &Code) -> u32 {
     let operations = uses(code);
     let slots = operations
@@ -329,8 +329,9 @@ fn sets_state(inst: TexInst) -> bool {
     )
 }
 
-/// Adds the operands of a texture instruction to `uses`. The operands are the components of the source register that
-/// the instruction reads for any resource, and the clause state that the instruction reads.
+/// Adds the operands of a texture instruction to `uses`. The resource is unknown. So this function adds every component
+/// of the source register that the instruction reads for some resource. This function also adds the clause state that
+/// the instruction reads.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
     // The level of detail and GET_GRADIENTS depend on other lanes of the quad.
     let lod = sample_kind(inst).map(|kind| kind.lod);

@@ -94,8 +94,8 @@ impl ClauseState {
 /// Data that texture instructions load for later instructions of the same clause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
-    /// The horizontal and the vertical gradients that SET_GRADIENTS_H and SET_GRADIENTS_V, or KEEP_GRADIENTS, have
-    /// loaded.
+    /// The horizontal and the vertical gradients. Either SET_GRADIENTS_H and SET_GRADIENTS_V have loaded these
+    /// gradients, or KEEP_GRADIENTS has loaded them.
     pub(crate) gradients: [Option<Box<Values>>; 2],
     /// Index that SET_CUBEMAP_INDEX has loaded.
     pub(crate) cubemap_index: Option<Box<Lanes>>,
@@ -177,10 +177,10 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
 ///   control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the active
 ///   lanes, or in WHOLE_QUAD_MODE all lanes of every quad with an active lane. The lanes of a fetch instruction are the
 ///   lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
-/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some
-///   stay active and some do not. Conditions of control-flow instructions do not count. A boolean constant is the same
-///   for all lanes. Therefore only VALID_PIXEL_MODE lets such a condition split the active lanes, and the lanes that
-///   fail this condition are not valid.
+/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some of
+///   these lanes stay active and some do not. Conditions of control-flow instructions do not count. A boolean constant
+///   is the same for all lanes. Therefore only VALID_PIXEL_MODE lets such a condition split the active lanes, and the
+///   lanes that fail this condition are not valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
     pub(crate) code: Arc<Code>,
@@ -272,8 +272,8 @@ impl Wave {
         self.simd = Simd::default();
     }
 
-    /// Turns this wavefront into the wavefront whose first lane is at position `place`, before its first instruction.
-    /// The state that all wavefronts share does not change.
+    /// Turns this wavefront into the wavefront whose first lane is at position `place`. The wavefront is then before
+    /// its first instruction. The state that all wavefronts share does not change.
     pub(crate) fn restart(&mut self, place: usize) {
         let launch = self.launch.clone();
         self.restart_with(place, &Starts::of(&launch, None), None);

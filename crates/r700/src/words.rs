@@ -202,7 +202,7 @@ names! {
         PUSH = 11,
         /// Pushes the active mask and continues with the lanes that do not pass.
         PUSH_ELSE = 12,
-        /// Swaps the sides of the innermost push: its active lanes wait, and its waiting lanes run.
+        /// Swaps the sides of the innermost push: the active lanes wait, and the waiting lanes of the push run.
         ELSE = 13,
         /// Pops POP_COUNT entries.
         POP = 14,
@@ -224,7 +224,7 @@ names! {
         EMIT_CUT_VERTEX = 22,
         /// Ends the strip of the lanes that pass.
         CUT_VERTEX = 23,
-        /// Removes the lanes that pass from the valid mask. Their exports are dropped.
+        /// Removes the lanes that pass from the valid mask. The exports of these lanes are dropped.
         KILL = 24,
         /// Ends the program. (Only opcode tables contain this instruction. The manual reserves its number.)
         END_PROGRAM = 25,
@@ -257,11 +257,12 @@ names! {
         EXPORT = 39,
         /// Exports registers, as the last export of its kind.
         EXPORT_DONE = 40,
-        /// Writes registers to the buffer that all lanes share, in no defined order between lanes.
+        /// Writes registers to the buffer that all lanes share. The order of the writes of different lanes is not
+        /// defined.
         MEM_EXPORT = 58,
     }
-    /// Effect of an ALU clause on the stack, and on lanes that fail its predicate. It is the 4-bit CF_INST of a CF_ALU
-    /// word.
+    /// Effect of an ALU clause on the stack, and on lanes that fail its predicate. The 4-bit CF_INST of a CF_ALU word
+    /// encodes this effect.
     pub enum AluForm(4) {
         /// Runs a clause of ALU groups.
         ALU = 8,
@@ -271,9 +272,9 @@ names! {
         ALU_POP_AFTER = 10,
         /// Runs a clause of ALU groups, then pops two entries.
         ALU_POP2_AFTER = 11,
-        /// Runs a clause of ALU groups. Lanes that fail its predicate end their iteration of the loop.
+        /// Runs a clause of ALU groups. Lanes that fail the predicate of the clause end their iteration of the loop.
         ALU_CONTINUE = 13,
-        /// Runs a clause of ALU groups. Lanes that fail its predicate leave the loop.
+        /// Runs a clause of ALU groups. Lanes that fail the predicate of the clause leave the loop.
         ALU_BREAK = 14,
         /// Runs a clause of ALU groups, then swaps the sides of the innermost push.
         ALU_ELSE_AFTER = 15,
@@ -286,15 +287,15 @@ names! {
         MUL = 1,
         /// Multiplies src0 by src1 according to IEEE 754. Denormals are treated as 0.
         MUL_IEEE = 2,
-        /// Returns the larger of src0 and src1, or src1 if either is a NaN.
+        /// Returns the larger of src0 and src1. If one operand is a NaN, returns src1.
         MAX = 3,
-        /// Returns the smaller of src0 and src1, or src1 if either is a NaN.
+        /// Returns the smaller of src0 and src1. If one operand is a NaN, returns src1.
         MIN = 4,
-        /// Returns the larger of src0 and src1. If one of them is a NaN, returns the other.
+        /// Returns the larger of src0 and src1. If one operand is a NaN, returns the other operand.
         MAX_DX10 = 5,
-        /// Returns the smaller of src0 and src1. If one of them is a NaN, returns the other.
+        /// Returns the smaller of src0 and src1. If one operand is a NaN, returns the other operand.
         MIN_DX10 = 6,
-        /// Splits a double into its exponent, as an integer, and its mantissa, over four slots.
+        /// Splits a double into an integer exponent and a mantissa, over four slots.
         FREXP_64 = 7,
         /// Returns 1.0 if src0 equals src1 as floats, and otherwise 0.0.
         SETE = 8,
@@ -312,7 +313,7 @@ names! {
         SETGE_DX10 = 14,
         /// Returns all bits set if src0 differs from src1 as floats, and otherwise 0.
         SETNE_DX10 = 15,
-        /// Returns src0 minus the largest integer that is not above it.
+        /// Returns src0 minus the largest integer that is not above src0.
         FRACT = 16,
         /// Rounds src0 toward 0 to an integer, as a float.
         TRUNC = 17,
@@ -322,13 +323,14 @@ names! {
         RNDNE = 19,
         /// Rounds src0 down to an integer, as a float.
         FLOOR = 20,
-        /// Rounds src0 to the nearest integer, clamps it to -256 to 255 and writes it to the address register AR.
+        /// Rounds src0 to the nearest integer, clamps this integer to -256 to 255, and writes the result to the address
+        /// register AR.
         MOVA = 21,
-        /// Rounds src0 down, clamps it to -256 to 255 and writes it to the address register AR.
+        /// Rounds src0 down, clamps the integer to -256 to 255, and writes the result to the address register AR.
         MOVA_FLOOR = 22,
         /// Adds two doubles, over two slots. The lower slot has the high halves of the operands.
         ADD_64 = 23,
-        /// Clamps the integer src0 to -256 to 255 and writes it to the address register AR.
+        /// Clamps the integer src0 to -256 to 255 and writes the result to the address register AR.
         MOVA_INT = 24,
         /// Returns src0. Without modifiers, all bits are preserved.
         MOV = 25,
@@ -359,7 +361,7 @@ names! {
         /// the predicate is 0 and the result is 1.0.
         PRED_SETNE = 35,
         /// Inverts a nesting counter. If src0 is 1.0, the predicate is 1 and the result is 0.0. Otherwise the predicate
-        /// is 0. The result is then 1.0 if src0 is 0.0, and src0 for other values.
+        /// is 0. In this case, the result is 1.0 if src0 is 0.0, and otherwise src0.
         PRED_SET_INV = 36,
         /// Subtracts src1 from a nesting counter. If src0 is at most src1, the predicate is 1 and the result is 0.0.
         /// Otherwise the predicate is 0 and the result is src0 - src1.
@@ -382,16 +384,16 @@ names! {
         /// Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETNE_PUSH = 43,
         /// Removes a lane from the valid mask if src0 equals src1 as floats. The result is 1.0 for such a lane, and 0.0
-        /// for others.
+        /// for all other lanes.
         KILLE = 44,
         /// Removes a lane from the valid mask if src0 is greater than src1 as floats. The result is 1.0 for such a
-        /// lane, and 0.0 for others.
+        /// lane, and 0.0 for all other lanes.
         KILLGT = 45,
         /// Removes a lane from the valid mask if src0 is greater than or equal to src1 as floats. The result is 1.0 for
-        /// such a lane, and 0.0 for others.
+        /// such a lane, and 0.0 for all other lanes.
         KILLGE = 46,
         /// Removes a lane from the valid mask if src0 differs from src1 as floats. The result is 1.0 for such a lane,
-        /// and 0.0 for others.
+        /// and 0.0 for all other lanes.
         KILLNE = 47,
         /// Returns the bits that are set in both src0 and src1.
         AND_INT = 48,
@@ -426,10 +428,10 @@ names! {
         /// Returns all bits set if src0 is greater than or equal to src1 as unsigned integers, and otherwise 0.
         SETGE_UINT = 63,
         /// Removes a lane from the valid mask if src0 is greater than src1 as unsigned integers. The result is 1.0 for
-        /// such a lane, and 0.0 for others.
+        /// such a lane, and 0.0 for all other lanes.
         KILLGT_UINT = 64,
         /// Removes a lane from the valid mask if src0 is greater than or equal to src1 as unsigned integers. The result
-        /// is 1.0 for such a lane, and 0.0 for others.
+        /// is 1.0 for such a lane, and 0.0 for all other lanes.
         KILLGE_UINT = 65,
         /// Tests whether src0 equals src1 as signed integers. If so, the predicate is 1 and the result is 0.0.
         /// Otherwise the predicate is 0 and the result is 1.0.
@@ -444,16 +446,16 @@ names! {
         /// Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETNE_INT = 69,
         /// Removes a lane from the valid mask if src0 equals src1 as signed integers. The result is 1.0 for such a
-        /// lane, and 0.0 for others.
+        /// lane, and 0.0 for all other lanes.
         KILLE_INT = 70,
         /// Removes a lane from the valid mask if src0 is greater than src1 as signed integers. The result is 1.0 for
-        /// such a lane, and 0.0 for others.
+        /// such a lane, and 0.0 for all other lanes.
         KILLGT_INT = 71,
         /// Removes a lane from the valid mask if src0 is greater than or equal to src1 as signed integers. The result
-        /// is 1.0 for such a lane, and 0.0 for others.
+        /// is 1.0 for such a lane, and 0.0 for all other lanes.
         KILLGE_INT = 72,
         /// Removes a lane from the valid mask if src0 differs from src1 as signed integers. The result is 1.0 for such
-        /// a lane, and 0.0 for others.
+        /// a lane, and 0.0 for all other lanes.
         KILLNE_INT = 73,
         /// Counts nested branches. If src0 is 0.0 and the integer src1 equals 0, the predicate is 1 and the result is
         /// 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
@@ -478,28 +480,30 @@ names! {
         DOT4 = 80,
         /// Adds the four products of src0 and src1 in slots x to w according to IEEE 754. Every slot receives the sum.
         DOT4_IEEE = 81,
-        /// Finds the cube-map face of a direction, over slots x to w. x and y receive the coordinates tc and sc, z
-        /// receives twice the major axis, and w receives the face.
+        /// Determines the cube-map face of a direction, over slots x to w. Slots x and y receive the coordinates tc and
+        /// sc, slot z receives twice the major axis, and slot w receives the face.
         CUBE = 82,
-        /// Returns the largest src0 of slots x to w. Every slot receives it.
+        /// Returns the largest src0 of slots x to w. Every slot receives this value.
         MAX4 = 83,
-        /// Clamps the integer src0 to -256 to 255 and writes it to aL, which indexes registers on early R600 chips.
+        /// Clamps the integer src0 to -256 to 255 and writes the result to aL, which indexes registers on early R600
+        /// chips.
         MOVA_GPR_INT = 96,
         /// Returns 2 to the power of src0.
         EXP_IEEE = 97,
-        /// Returns the logarithm of src0 to base 2. Minus infinity becomes the lowest float.
+        /// Returns the logarithm of src0 to base 2. If the logarithm is minus infinity, returns the lowest float.
         LOG_CLAMPED = 98,
         /// Returns the logarithm of src0 to base 2.
         LOG_IEEE = 99,
-        /// Returns 1 / src0. An infinity becomes the largest float with its sign.
+        /// Returns 1 / src0. If the quotient is infinite, returns the largest float with the sign of the quotient.
         RECIP_CLAMPED = 100,
-        /// Returns 1 / src0. An infinity becomes 0 with its sign.
+        /// Returns 1 / src0. If the quotient is infinite, returns 0 with the sign of the quotient.
         RECIP_FF = 101,
         /// Returns 1 / src0.
         RECIP_IEEE = 102,
-        /// Returns 1 / sqrt(src0). An infinity becomes the largest float with its sign.
+        /// Returns 1 / sqrt(src0). If the quotient is infinite, returns the largest float with the sign of the
+        /// quotient.
         RECIPSQRT_CLAMPED = 103,
-        /// Returns 1 / sqrt(src0). An infinity becomes 0 with its sign.
+        /// Returns 1 / sqrt(src0). If the quotient is infinite, returns 0 with the sign of the quotient.
         RECIPSQRT_FF = 104,
         /// Returns 1 / sqrt(src0).
         RECIPSQRT_IEEE = 105,
@@ -537,7 +541,7 @@ names! {
         FLT_TO_UINT = 121,
         /// Adds an integer to the exponent of a double, over two slots.
         LDEXP_64 = 122,
-        /// Returns a double minus the largest integer that is not above it, over two slots.
+        /// Returns a double minus the largest integer that is not above this double, over two slots.
         FRACT_64 = 123,
         /// Tests whether src0 is greater than src1 as doubles, over two slots. If so, the predicate is 1 and the result
         /// is 0.0. Otherwise the predicate is 0 and the result is 1.0.
@@ -551,13 +555,13 @@ names! {
     }
     /// Opcodes with three operands: ALU_INST of OP3.
     pub enum Op3(5) {
-        /// Multiplies two doubles and adds a third, over four slots.
+        /// Multiplies two doubles and adds a third double, over four slots.
         MULADD_64 = 8,
-        /// Multiplies two doubles, adds a third, and multiplies the sum by 2, over four slots.
+        /// Multiplies two doubles, adds a third double, and multiplies the sum by 2, over four slots.
         MULADD_64_M2 = 9,
-        /// Multiplies two doubles, adds a third, and multiplies the sum by 4, over four slots.
+        /// Multiplies two doubles, adds a third double, and multiplies the sum by 4, over four slots.
         MULADD_64_M4 = 10,
-        /// Multiplies two doubles, adds a third, and halves the sum, over four slots.
+        /// Multiplies two doubles, adds a third double, and halves the sum, over four slots.
         MULADD_64_D2 = 11,
         /// Multiplies src0 by src1 for a specular term. The result is the lowest float if src1 is the lowest float,
         /// minus infinity or a NaN, or if src2 is not above 0.
@@ -615,11 +619,11 @@ names! {
         GET_TEXTURE_RESINFO = 4,
         /// Returns the number of samples of a texture.
         GET_NUMBER_OF_SAMPLES = 5,
-        /// Returns the level of detail of the quad. x is clamped, and y is not.
+        /// Returns the level of detail of the quad. Component x is clamped, and component y is not clamped.
         GET_LOD = 6,
-        /// Returns the difference of the source between horizontal neighbours of the quad.
+        /// Returns the difference between the source values of horizontal neighbours in the quad.
         GET_GRADIENTS_H = 7,
-        /// Returns the difference of the source between vertical neighbours of the quad.
+        /// Returns the difference between the source values of vertical neighbours in the quad.
         GET_GRADIENTS_V = 8,
         /// Returns the weights with which the texture would be filtered.
         GET_LERP = 9,
@@ -635,11 +639,12 @@ names! {
         SET_CUBEMAP_INDEX = 14,
         /// Returns one channel of four neighbouring texels.
         FETCH4 = 15,
-        /// Samples a texture with filtering. The level of detail comes from the differences within the quad.
+        /// Samples a texture with filtering. The level of detail comes from the coordinate differences within the quad.
         SAMPLE = 16,
         /// Samples a texture with filtering. w is the level of detail.
         SAMPLE_L = 17,
-        /// Samples a texture with filtering. The level of detail comes from the differences within the quad, plus w.
+        /// Samples a texture with filtering. The level of detail comes from the coordinate differences within the quad.
+        /// w is added to the level of detail.
         SAMPLE_LB = 18,
         /// Samples a texture with filtering. The level of detail is 0.
         SAMPLE_LZ = 19,
@@ -647,30 +652,34 @@ names! {
         SAMPLE_G = 20,
         /// Samples a texture with filtering. w is the level of detail.
         SAMPLE_G_L = 21,
-        /// Samples a texture with filtering. The level of detail comes from the gradients that the clause has set, plus
-        /// w.
+        /// Samples a texture with filtering. The level of detail comes from the gradients that the clause has set. w is
+        /// added to the level of detail.
         SAMPLE_G_LB = 22,
         /// Samples a texture with filtering. The level of detail is 0.
         SAMPLE_G_LZ = 23,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
-        /// from the differences within the quad.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. The level of
+        /// detail comes from the coordinate differences within the quad.
         SAMPLE_C = 24,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. w is the level of detail.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. w is the level
+        /// of detail.
         SAMPLE_C_L = 25,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
-        /// from the differences within the quad, plus w.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. The level of
+        /// detail comes from the coordinate differences within the quad. w is added to the level of detail.
         SAMPLE_C_LB = 26,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail is 0.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. The level of
+        /// detail is 0.
         SAMPLE_C_LZ = 27,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
-        /// from the gradients that the clause has set.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. The level of
+        /// detail comes from the gradients that the clause has set.
         SAMPLE_C_G = 28,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. w is the level of detail.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. w is the level
+        /// of detail.
         SAMPLE_C_G_L = 29,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
-        /// from the gradients that the clause has set, plus w.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. The level of
+        /// detail comes from the gradients that the clause has set. w is added to the level of detail.
         SAMPLE_C_G_LB = 30,
-        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail is 0.
+        /// Samples a texture with filtering, and compares the texels with the reference value in w or z. The level of
+        /// detail is 0.
         SAMPLE_C_G_LZ = 31,
     }
     /// Vertex fetches: the field VTX_INST.

@@ -10,8 +10,8 @@
 //! in common. The results in memory therefore do not depend on the number of threads. If a program stops with an error,
 //! no later piece is merged.
 //!
-//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this removal depends on the pieces
-//! that are merged at that moment. The removal does not change memory, because the results of a hidden lane are never
+//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this removal depends on which
+//! pieces are already merged. The removal does not change memory, because the results of a hidden lane are never
 //! stored.
 
 use std::cell::Cell;
@@ -39,13 +39,13 @@ use crate::vertex::has;
 /// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// Number of checks of a condition during which a waiting thread spins. During the next `YIELDS` checks, the thread
-/// yields to other threads. After these checks, the thread sleeps. Spinning comes first, because waking a thread takes
-/// longer than shading a small piece.
+/// A waiting thread checks a condition repeatedly. During the first `LOOKS` checks, the thread spins. During the next
+/// `YIELDS` checks, the thread yields to other threads. After these checks, the thread sleeps. Spinning comes first,
+/// because waking a thread takes longer than shading a small piece.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// Minimum number of quads of a batch from which hidden quads are removed before shading.
+/// If a batch receives at least this number of quads from a primitive, hidden quads may be removed before shading.
 const FEW: usize = 16;
 
 /// Memory for batches of lanes. A thread keeps this memory for later draws, because allocations take much of the time
@@ -105,7 +105,7 @@ pub(crate) struct Queue {
     /// Copies of [`Pieces::shaded`] and [`Pieces::merged`].
     shaded: AtomicUsize,
     merged: AtomicUsize,
-    /// Notified when `shaded` or `merged` changes, if a thread sleeps.
+    /// If a thread sleeps, each change of `shaded` or `merged` notifies this variable.
     changed: Condvar,
 }
 
@@ -379,7 +379,7 @@ impl Batches<'_> {
         passed
     }
 
-    /// Stores outstanding fills of the surface rows that these quads overlap.
+    /// Writes outstanding fills to the surface rows that these quads overlap.
     fn settle(&self, quads: &[Quad]) {
         let Batches { draw, samples, memory, .. } = *self;
         let depth = draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
@@ -588,7 +588,7 @@ impl Drop for StopsAfterPanic<'_> {
     }
 }
 
-/// Stores outstanding fills of the surface rows that these quads overlap. Pixels of the surface have one sample.
+/// Writes outstanding fills to the surface rows that these quads overlap. Pixels of the surface have one sample.
 fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
     let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
     let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };

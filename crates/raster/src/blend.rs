@@ -70,7 +70,8 @@ pub(crate) fn stored_bits(value: f32) -> u32 {
 }
 
 impl Blend {
-    /// Returns the colour to store, from a fragment's `source` and `second` colour and the stored `destination`.
+    /// Returns the colour to store. `source` and `second` are the two colours of a fragment, and `destination` is the
+    /// stored colour.
     pub fn apply(&self, source: [f32; 4], second: [f32; 4], destination: [f32; 4]) -> [f32; 4] {
         let clamp = |color: [f32; 4]| match self.range {
             // A NaN becomes the lower bound.

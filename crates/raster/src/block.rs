@@ -39,7 +39,8 @@ impl Block {
     }
 
     /// Returns the texels of a block, row by row, as bits of red, green, blue and alpha. Missing channels are 0, and
-    /// missing alpha is 1. Bytes after the end of `bytes` read as 0. With `srgb`, the colours are on the sRGB curve.
+    /// missing alpha is 1. Bytes after the end of `bytes` read as 0. If `srgb` is set, the colours are on the sRGB
+    /// curve.
     pub fn texels(self, bytes: &[u8], srgb: bool) -> [[u32; 4]; SIDE * SIDE] {
         let mut block = [0; 16];
         let length = bytes.len().min(self.bytes());
@@ -128,7 +129,7 @@ mod tests {
         block.texels(bytes, false).map(|texel| texel.map(f32::from_bits))
     }
 
-    /// EXT_texture_compression_s3tc: red and blue, with two colours between them.
+    /// EXT_texture_compression_s3tc: the block has the colours red and blue, and two colours between red and blue.
     #[test]
     fn colours_lie_between_the_two_of_the_block() {
         let bytes = [0x00, 0xf8, 0x1f, 0x00, 0b11_10_01_00, 0, 0, 0];

@@ -1,15 +1,16 @@
 //! Clipping in clip space.
 //!
-//! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are not clipped at the view volume.
-//! Primitives are clipped instead at a guard band far outside of every surface. The scissor removes the pixels outside
-//! of the view volume. Clipping at the near plane, the far plane and the user's planes is exact.
+//! Source: OpenGL 3.0, 2.17. The left, right, upper and lower sides of the view volume do not clip primitives. Instead,
+//! a guard band far outside of every surface clips primitives. The scissor removes the pixels outside of the view
+//! volume. Clipping at the near plane, the far plane and the user's planes is exact.
 
 use crate::vertex::Vertex;
 
 /// The clipping planes, and the conditions under which primitives are dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clip {
-    /// Near plane: z is at least 0 (`true`) or at least -w (`false`). `None` if depth is clamped instead.
+    /// Near plane: z is at least 0 (`true`) or at least -w (`false`). If depth is clamped instead, this field is
+    /// `None`.
     pub near: Option<bool>,
     /// Far plane: whether z is at most w.
     pub far: bool,

@@ -83,7 +83,8 @@ struct Along {
     /// Whether the component falls from 1 at the left or upper edge to 0 at the opposite edge. Otherwise, the component
     /// rises from 0 to 1.
     falls: bool,
-    /// The values at the left or upper edge and at the opposite edge, if these values are not 0 and 1.
+    /// The values at the left or upper edge and at the opposite edge. If these values are 0 and 1, this field is
+    /// `None`.
     stretched: Option<[f64; 2]>,
 }
 
@@ -164,8 +165,8 @@ impl Slopes {
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
         // If a single-precision value is equal at all vertices, the weighted sum of the value in doubles rounds to the
-        // same value. Near a thin triangle, this statement may be false, because weights are large. For a line, this
-        // statement is always true, because the weights of a line are at most 1.
+        // same value. Near a thin triangle, the sum may round to another value, because weights are large. For a line,
+        // the sum always rounds to the same value, because the weights of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;

@@ -48,8 +48,8 @@ const FURTHEST: f32 = 65_536.;
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
-    /// Returns the copy that a draw performs. Returns `None` unless the draw has no tests and has a single target that
-    /// stores four-byte colours unchanged.
+    /// Returns the copy that a draw performs. Returns `None` if the draw has tests, or if the draw does not have
+    /// exactly one target that stores four-byte colours unchanged.
     pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let [target] = &draw.targets[..] else { return None };
         let Target { surface, format, places, mask, blend, color } = target;

@@ -47,8 +47,7 @@ const ALONE: usize = 4;
 const LARGE: u64 = 1 << 15;
 const PART: i32 = 1 << 11;
 
-/// If a draw has at least this number of vertices, other threads may help, even if the primitives of the draw may be
-/// small.
+/// If a draw has at least this number of vertices, other threads may help. The primitives of such a draw may be small.
 const MANY: usize = 1 << 10;
 
 /// If all lanes of a primitive have the same result, and the primitive has at least this number of pixels, one lane is
@@ -62,7 +61,7 @@ pub struct Coordinates {
     /// offset of the viewport are not yet applied, and 1/w replaces w.
     pub in_window: bool,
     /// Number of steps per pixel. Window coordinates are rounded to the nearest step before the conversion to
-    /// fixed-point numbers. `None` if coordinates are not rounded to such steps.
+    /// fixed-point numbers. If coordinates are not rounded to such steps, this field is `None`.
     pub steps: Option<u16>,
 }
 
@@ -259,7 +258,7 @@ fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
 
 /// Returns which sides of a primitive are edges. Bit n is for the side from vertex n to the next vertex.
 ///
-/// Edge flags of vertices only apply to separate triangles, quads and polygons. (OpenGL 3.0, 2.6.2)
+/// Edge flags of vertices apply only to separate triangles, quads and polygons. (OpenGL 3.0, 2.6.2)
 fn sides(topology: Topology, primitive: &Primitive, corners: &[Placed<'_>]) -> u32 {
     let inner = match topology {
         Topology::Triangles | Topology::Quads | Topology::Polygon => {
@@ -319,7 +318,7 @@ struct Pipeline<'a, 'scope> {
     level: Option<Level>,
     /// Vector level for filling primitives by columns, if pixels have one sample.
     by_columns: Option<Level>,
-    /// The copy of bytes that replaces shading. `None` once a primitive cannot be copied.
+    /// The copy of bytes that replaces shading. When a primitive cannot be copied, this field becomes `None`.
     copied: Option<ByteRows>,
 }
 
@@ -491,8 +490,8 @@ impl<'scope> Pipeline<'_, 'scope> {
             (false, false) => [bounded(half), 0],
         };
         // In either direction, the first pixel of a line is drawn and the last pixel is not drawn (OpenGL 3.0, 3.5.1).
-        // A pixel includes the lower end of its column or row, but not the upper end. A line towards lower coordinates
-        // is therefore moved up by the smallest step.
+        // A pixel includes the lower end of its column or row, and does not include the upper end. A line towards lower
+        // coordinates is therefore moved up by the smallest step.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
         let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };

@@ -181,7 +181,8 @@ fn integer(value: f64) -> u32 {
 }
 
 /// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. The exponent of
-/// these floats has five bits and the bias of a half. The remaining bits of these floats are the fraction.
+/// these floats has five bits and the same bias as the exponent of a half. The remaining bits of these floats are the
+/// fraction.
 #[inline(always)]
 fn float_to_single(raw: u32, width: u8) -> u32 {
     match width {

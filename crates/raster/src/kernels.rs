@@ -1,5 +1,5 @@
 //! Merges lanes by rows. A row is [`LANES`] lanes that are merged together. Decisions that depend only on the state of
-//! a draw are made once per draw. Each step then processes a whole row under a mask.
+//! a draw are made once per draw. Each step then processes all lanes of a row that are in a mask.
 //!
 //! No two lanes of a row have the same pixel. If no step supports a part of the draw's state, for instance an uncommon
 //! format, [`Merge`] processes the lanes one by one.
@@ -56,7 +56,7 @@ enum Color<'a> {
     /// Elements of one word. The word is an unchanged component of the colour. The number is the index of this
     /// component.
     Word(Cells<'a>, usize),
-    /// Elements of another format that rows can convert.
+    /// Elements of another format that the kernels can convert.
     Elements(Box<Elements<'a>>),
     /// Lanes are stored one by one.
     Lanes,
@@ -273,8 +273,8 @@ impl<'a> Kernels<'a> {
         Some(all)
     }
 
-    /// Returns whether a lane that fails the depth test has no effect, and would also fail the test at any later time
-    /// in the draw.
+    /// Returns whether lanes that fail the depth test can be skipped. Two conditions must hold. A lane that fails the
+    /// test must have no effect. Such a lane must also fail the test at any later time in the draw.
     pub(crate) fn hides(&self) -> bool {
         let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
             &self.depth
@@ -587,8 +587,8 @@ fn tested(
 }
 
 impl MergedRows<'_> {
-    /// Returns, for each target, the word that all lanes store, or `None` if the words may differ. Returns an empty
-    /// list unless the results are uniform.
+    /// Returns, for each target, the word that all lanes store, or `None` if the words may differ. If the results are
+    /// not uniform, returns an empty list.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
         let fixed = |(target, color): (&Target, &Color<'_>)| {

@@ -144,7 +144,7 @@ pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: 
 
 /// Calls `each` as [`fill`] does, for pixels with several samples. `samples` has the fixed-point offsets of the samples
 /// from the pixel's centre. A pixel is covered if at least one of its samples is covered. `each` also receives a mask
-/// of covered samples for each pixel; bit n is sample n.
+/// of covered samples for each pixel. Bit n of this mask is for sample n.
 pub fn fill_samples<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,

@@ -95,7 +95,8 @@ impl<const N: usize> Spans<N> {
         if low < high { (low as i32, high as i32) } else { NOTHING }
     }
 
-    /// Returns the spans of row `y` and of the row below. The polygon must have no pixels in rows that are skipped.
+    /// Returns the spans of row `y` and of the row below. If the caller skips rows, the polygon must have no pixels in
+    /// these rows.
     #[inline(always)]
     fn pair(&mut self, y: i32) -> [Ends; 2] {
         let upper = self.at(y);

@@ -36,11 +36,11 @@ pub enum SampleOrder {
     #[default]
     Planes,
     /// Each pixel is a rectangle of elements. The numbers are log2 of the width and of the height of this rectangle.
-    /// The pitch and the rows of the surface count elements. Samples 0 to 3 form a square, row by row. Samples 4 to 7
-    /// form another square to the right of the first square.
+    /// The pitch and the rows of the surface are numbers of elements. Samples 0 to 3 form a square, row by row. Samples
+    /// 4 to 7 form another square to the right of the first square.
     Rectangles([u8; 2]),
     /// The elements of each pixel are contiguous. The number states how many elements a pixel has. The pitch of the
-    /// surface counts elements.
+    /// surface is a number of elements.
     Together(u8),
 }
 
@@ -73,8 +73,8 @@ impl Surface {
         self.start..self.start.saturating_add(length).min(self.end)
     }
 
-    /// Returns the range of bytes that contains the rows of pixels from `first` to before `end`, for pixels with
-    /// `samples` samples.
+    /// Returns the range of bytes that contains the rows of pixels from `first` to `end` - 1, for pixels with `samples`
+    /// samples.
     fn rows(&self, [first, end]: [i32; 2], bytes: usize, samples: usize) -> Range<usize> {
         let all = self.range(bytes, samples);
         if self.order == SampleOrder::Planes && samples > 1 {
@@ -198,7 +198,7 @@ pub struct Offset {
     pub slope: f64,
     /// Constant that is added to depth.
     pub constant: f64,
-    /// Whether `constant` counts steps of a float near the largest depth of the primitive.
+    /// Whether the unit of `constant` is the step of a float near the largest depth of the primitive.
     pub of_float: bool,
     /// A positive number is the upper limit of the offset, a negative number is the lower limit, and 0 means no limit.
     pub clamp: f64,
@@ -229,7 +229,8 @@ pub struct Points {
 /// Multisampling state. (OpenGL 3.0, 3.3.1)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multisample {
-    /// Fixed-point offsets of the samples from the centre of their pixel. Empty for surfaces with one sample.
+    /// Fixed-point offsets of the samples from the centre of their pixel. The list is empty for surfaces with one
+    /// sample.
     pub places: Vec<Corner>,
     /// Whether coverage is determined separately for each sample. If not, all samples of a pixel are covered if the
     /// centre of the pixel is covered.
@@ -245,7 +246,7 @@ pub struct Multisample {
     /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, the centroid is the
     /// first covered sample. Otherwise, the centroid is the centre of the pixel.
     pub at_centroid: u64,
-    /// If samples are shaded separately, bit n: input n is evaluated at the sample.
+    /// Bit n: whether input n is evaluated at the sample if samples are shaded separately.
     pub at_sample: u64,
     /// First: whether the position is evaluated at the centroid. Second: whether the position is evaluated at the
     /// sample if samples are shaded separately.
@@ -344,8 +345,8 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
-    /// Whether a line is a rectangle in the direction of the line. If false, the width of the line is measured along
-    /// the x or y axis. A line whose samples have separate coverage is always a rectangle.
+    /// Whether a line is a rectangle in the direction of the line. If not, the width of the line is measured along the
+    /// x or y axis. A line whose samples have separate coverage is always a rectangle.
     pub rectangular_lines: bool,
     /// The stipple pattern of lines, if the stipple is on.
     pub stipple: Option<Stipple>,
@@ -355,14 +356,15 @@ pub struct Draw {
     pub depth: Option<DepthTarget>,
     /// Depth and stencil tests.
     pub tests: Tests,
-    /// Minimum and maximum stored depth for which samples are drawn, if the depth bounds test is on.
-    /// (EXT_depth_bounds_test)
+    /// Range of the depth bounds test, or `None` if the test is off. Samples are drawn only if the stored depth is in
+    /// this range. (EXT_depth_bounds_test)
     pub depth_bounds: Option<[f32; 2]>,
     /// Comparison of the alpha of colour 0 with a reference, if the alpha test is on.
     pub alpha_test: Option<(Compare, f32)>,
     /// The colour targets.
     pub targets: Vec<Target>,
-    /// The logic operation, which is applied after blending. [`LogicOp::COPY`] if the logic operation is off.
+    /// The logic operation, which is applied after blending. If the logic operation is off, this field is
+    /// [`LogicOp::COPY`].
     pub logic: LogicOp,
     /// Whether the draw copies stored depth and stencil to the first colour target, and stores nothing else.
     pub copies_depth: bool,
@@ -401,7 +403,8 @@ pub struct Fragments {
     pub quads: Vec<Quad>,
     /// For each quad, whether the front of its primitive is visible.
     pub fronts: Vec<bool>,
-    /// For each lane, a mask of the pixel's covered samples; bit n is sample n. Empty if pixels have one sample.
+    /// For each lane, a mask of the pixel's covered samples. Bit n is for sample n. The list is empty if pixels have
+    /// one sample.
     pub samples: Vec<u8>,
     /// For each lane, the sample that the lane shades. The list is empty if samples are not shaded separately.
     pub sample: Vec<u8>,
@@ -483,15 +486,15 @@ pub struct Shaded {
     pub stencil: Option<LaneWords>,
     /// For each lane, whether the lane ended without a fragment. The list is empty if no lane ended in this way.
     pub killed: Vec<bool>,
-    /// For each lane, a mask of the samples that may be covered; bit n is sample n. `None` if the program does not
-    /// write a mask.
+    /// For each lane, a mask of the samples that may be covered. Bit n is for sample n. If the program does not write a
+    /// mask, this field is `None`.
     pub mask: Option<LaneWords>,
 }
 
 /// Describes a fragment program whose only result is colour 0, which is a texel. See [`FragmentProgram::copied`].
 ///
-/// The texel is the texel of the level that contains the point at the coordinates times `factor`. The description is
-/// valid only if the level contains this point.
+/// The coordinates times `factor` are a point in the level. The colour is the texel that contains this point. The
+/// description is valid only if the level contains this point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedTexels {
     /// The elements of a level with one slice. The channels of these elements are the red, green, blue and alpha of the
@@ -569,7 +572,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) fragments: Fragments,
-    /// For each sample, the depths of all lanes. Empty if samples have the depth of the position.
+    /// For each sample, the depths of all lanes. The list is empty if samples have the depth of the position.
     pub(crate) depths: Vec<LaneWords>,
     /// The first lane of each primitive. Lanes of one primitive have different pixels.
     pub(crate) starts: Vec<usize>,

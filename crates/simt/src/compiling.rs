@@ -22,7 +22,7 @@ const MANY_GROUPS: usize = 512;
 /// The parts of a program that are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Loops and other code for which compiling pays off in a launch of many groups.
+    /// Loops and other code, if compiling them pays off in a launch of many groups.
     Worth,
     /// Only loops, if compiling them pays off.
     Loops,
@@ -56,15 +56,16 @@ impl Extent {
         matches!(self, Extent::Upto(_))
     }
 
-    /// Returns whether compiling pays off for some code. If the code is compiled, `gain` of its operations need no
-    /// dispatch. `once` is set if the code does not run in a loop.
+    /// Returns whether compiling pays off for a part of a program. `gain` is the number of operations that need no
+    /// dispatch in compiled code. `once` is set if the part does not run in a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
-    /// Returns, for each block of a program, whether the block is compiled. Blocks of loops are compiled first. Other
-    /// blocks follow until the maximum number of instructions is reached. `sizes` contains the number of instructions
-    /// of each block.
+    /// Returns, for each block of a program, whether the engine compiles the block. The function selects blocks in
+    /// loops first. Unless the extent is [`Extent::Loops`], the function then selects other blocks. A block is not
+    /// compiled if it would exceed the maximum number of instructions. `sizes` contains the number of instructions of
+    /// each block.
     pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut left = match self {
             Extent::Worth | Extent::Loops => MOST_COMPILED,
@@ -97,7 +98,7 @@ pub struct Spent {
     /// Number of times that a program was examined for compiling. An examination is also counted if compiling did not
     /// pay off for any part of the program.
     pub programs: u64,
-    /// Total time of these examinations, including the time for compiling.
+    /// Total time of all examinations, including the time for compiling.
     pub time: Duration,
     /// Time for preparing code that a process needs once, before its first program ([`once`]).
     pub once: Duration,
@@ -108,7 +109,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Returns the cost since `before`, an earlier value.
+    /// Returns this cost minus `before`, an earlier result of [`spent`].
     pub fn since(self, before: Spent) -> Spent {
         Spent {
             programs: self.programs - before.programs,
@@ -136,8 +137,8 @@ pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
 
-/// Returns why the fast engine ran instead of the compiled engine for the first time in this process. Returns `None` if
-/// the fast engine never replaced the compiled engine.
+/// Returns the first reason for which the fast engine ran instead of the compiled engine in this process. Returns
+/// `None` if the fast engine never replaced the compiled engine.
 pub fn refusal() -> Option<&'static str> {
     REFUSED.get().map(String::as_str)
 }
@@ -157,9 +158,9 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
     verified.is_ok()
 }
 
-/// Prepares code that a process needs once. The first call runs `make`, while the first program of the process is
-/// compiled. Later calls do nothing. The time of the preparation counts as [`Spent::once`], not as time for compiling
-/// the program.
+/// Prepares code that a process needs once. The process calls this function whenever it compiles a program. The first
+/// call runs `make`. Later calls do nothing. The time of the preparation counts as [`Spent::once`], not as time for
+/// compiling the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -169,9 +170,9 @@ pub fn once(make: impl FnOnce()) {
     });
 }
 
-/// Compiles a program of `instructions` instructions for a level. `make` returns the compiled program and its bytes of
-/// code, or `None` if compiling does not pay off for any part of the program. If the program cannot be compiled, this
-/// function also returns `None`. In that case, [`refusal`] returns the reason.
+/// Compiles a program of `instructions` instructions for a level of vector instructions. `make` returns the compiled
+/// program and its size in bytes, or `None` if compiling does not pay off for any part of the program. If the program
+/// cannot be compiled, this function also returns `None`. In that case, [`refusal`] returns the reason.
 pub fn compile<T, E: Display>(
     level: Level,
     instructions: usize,

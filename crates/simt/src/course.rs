@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(left(1, &[8, 20], 3), Some(2));
         assert_eq!(left(1, &[8, 16], 1), Some(1));
         assert_eq!(left(0, &[8, 16], 3), Some(1));
-        // First, a run that continues after the end of the course. Then, a run that ends before the course.
+        // The first run continues after the end of the course. The second run ends before the end of the course.
         assert_eq!(left(1, &[8, 16, 24], 3), Some(3));
         assert_eq!(left(1, &[8], 3), Some(2));
     }

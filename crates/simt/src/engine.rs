@@ -13,7 +13,8 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The reference interpreter. Its code is written so that a reader can compare it with the manual line by line.
+        /// The reference interpreter. The code of this interpreter is written so that a reader can compare the code
+        /// with the manual line by line.
         #[default]
         Reference = "reference",
         /// The fast engine. It lowers the program once and executes operations on whole rows of lanes.
@@ -21,9 +22,10 @@ reconverge_isa::choices! {
         /// Host code that is compiled for the program at run time. If the machine or the processor does not support
         /// compiled code, the fast engine runs instead.
         Compiled = "compiled",
-        /// The reference interpreter and the fast engine, which are compared while they run ([`crate::lockstep`]).
+        /// The reference interpreter and the fast engine. Both run, and their states are compared
+        /// ([`crate::lockstep`]).
         Lockstep = "lockstep",
-        /// The reference interpreter and the compiled engine, which are compared while they run.
+        /// The reference interpreter and the compiled engine. Both run, and their states are compared.
         LockstepCompiled = "lockstep=reference,compiled",
     }
 }
@@ -63,8 +65,8 @@ pub struct Options {
     pub engine: Engine,
     /// Level of vector instructions that the fast engine uses. `None` means the highest level that the processor has.
     pub level: Option<Level>,
-    /// Maximum number of instructions that a group (Tesla: a block) may issue before the watchdog stops it. The default
-    /// is [`INSTRUCTIONS`].
+    /// Maximum number of instructions that a group (Tesla: a block) may issue before the watchdog stops the group. The
+    /// default is [`INSTRUCTIONS`].
     pub watchdog: u64,
     /// Maximum number of host threads. `None` means all threads of the pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
@@ -84,8 +86,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the engine that runs a launch. This is the engine of the options. If this build does not have vector
-    /// code for the processor ([`Level::any`]), returns the reference interpreter instead.
+    /// Returns the engine that runs a launch. If this build has vector code for the processor ([`Level::any`]), the
+    /// result is the engine of the options. Otherwise, the result is the reference interpreter.
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }

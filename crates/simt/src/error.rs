@@ -46,12 +46,12 @@ impl fmt::Display for GroupId {
     }
 }
 
-/// A trap, with the group and the instruction that caused it.
+/// A trap, with the group and the instruction that caused the trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupTrap<Cause> {
     /// The group. Lane numbers of the trap are relative to this group.
     pub group: GroupId,
-    /// Words of the instruction, if the machine shows them. Words that do not exist are 0.
+    /// Words of the instruction, if traps of the machine show words. Words that do not exist are 0.
     pub words: Option<[u32; 2]>,
     /// Address, lanes and cause of the trap.
     pub trap: Trap<Cause>,
@@ -76,11 +76,13 @@ pub struct Difference {
     /// The group for which the engines differ.
     pub group: GroupId,
     /// The first instruction after which the engines differ, with the lanes for which the reference interpreter issues
-    /// this instruction. It is the last instruction of the range `instructions`. `None` if the group had ended.
+    /// this instruction. This instruction is the last one in the range `instructions`. `None` if the group had already
+    /// ended.
     pub at: Option<Issue>,
     /// A range of instructions after which the engines differ, if the fast engine runs the whole range at once.
     /// Instructions are counted from the first instruction of the group (Tesla: of the block). The search found no
-    /// shorter range of this kind. The range has one instruction if that instruction alone shows the difference.
+    /// shorter range after which the engines differ. The range has one instruction if that instruction alone shows the
+    /// difference.
     pub instructions: Range<u64>,
     /// The first instruction in the range `instructions`, with its active lanes.
     pub from: Option<Issue>,
@@ -134,7 +136,7 @@ pub struct CodeFault {
     pub pc: u32,
     /// Whether listings of the machine show addresses in hexadecimal.
     pub hexadecimal: bool,
-    /// Address in the host's memory that the code accessed, if the system reports it.
+    /// Address in the host's memory that the code accessed, if the operating system reports this address.
     pub address: usize,
 }
 
@@ -149,7 +151,7 @@ impl CodeFault {
     /// # Errors
     /// Returns the errors of `run`. If the generated code faults, returns the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        // After a fault, nothing that the run has changed is used. So the run is safe to unwind.
+        // After a fault, no code uses the values that the run has changed. So the run is safe to unwind.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {
             Ok(fault) => Err((*fault).into()),
             Err(other) => resume_unwind(other),

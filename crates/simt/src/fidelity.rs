@@ -6,7 +6,7 @@ reconverge_isa::choices! {
     /// How far a result can be trusted, best grade first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fidelity {
-        /// The result equals exact arithmetic, or the result of a model that was validated on hardware.
+        /// The value equals the result of exact arithmetic, or the result of a model that was validated on hardware.
         Exact = "exact",
         /// The value follows the documents, but was not compared with hardware.
         Specified = "specified",

@@ -29,8 +29,9 @@ impl Rounding {
     /// All four modes.
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
-    /// Returns the mode for rounding the magnitude of a number, so that the number itself is rounded in this mode. For
-    /// a negative number, the returned mode is [`Down`](Rounding::Down) for [`Up`](Rounding::Up), and the reverse.
+    /// Returns the mode in which the magnitude of a number must be rounded, so that the number itself is rounded in the
+    /// mode `self`. If the number is negative, the function exchanges [`Down`](Rounding::Down) and
+    /// [`Up`](Rounding::Up).
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -123,10 +124,10 @@ impl Format {
 
     /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// If the magnitude is inexact, its lowest bit must be set. In that case, the magnitude must also have at least two
-    /// more bits above the lowest bit than the format has. For a magnitude of 0, the function returns a zero of the
-    /// given sign. If the result overflows, the function returns an infinity or the largest finite number, depending on
-    /// the mode.
+    /// If the magnitude is inexact, the caller must set its lowest bit. In that case, the magnitude without its lowest
+    /// bit must have at least two more significant bits than the format. For a magnitude of 0, the function returns a
+    /// zero of the given sign. If the result overflows, the function returns an infinity or the largest finite number,
+    /// depending on the mode.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {
@@ -205,10 +206,11 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
 }
 
 /// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent. The magnitudes must be results
-/// of [`top_aligned`]. If set bits are shifted out, the lowest bit of the sum is set to 1.
+/// of [`top_aligned`]. The function shifts one of the magnitudes. If this shift drops set bits, the lowest bit of the
+/// sum is 1.
 ///
 /// If both magnitudes have up to 106 significant bits, the sum loses bits only if one magnitude is much smaller than
-/// the second magnitude. In that case, at most one leading bit can cancel.
+/// the other magnitude. In that case, at most one leading bit can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -224,14 +226,14 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
 ///
 /// Every term must be finite, and must be a single or the product of two singles. Then no partial sum overflows or
 /// underflows a double, and the sum before the rounding is exact. There are at most eight terms. If all terms are -0,
-/// the sum is -0. If the terms cancel otherwise, the sum is +0. Denormal results are not flushed. The caller must
-/// handle infinite and NaN terms beforehand.
+/// the sum is -0. If other terms cancel, the sum is +0. Denormal results are not flushed. The caller must handle
+/// infinite and NaN terms beforehand.
 ///
 /// The function computes Shewchuk's expansion sum and rounds the sum to odd on 53 bits. After that, the last rounding
 /// to 24 bits is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     debug_assert!(terms.len() <= 8 && terms.iter().all(|term| term.is_finite()));
-    // `parts` is a non-overlapping expansion, smallest first, whose exact sum is the sum so far.
+    // The exact sum of `parts` is the sum so far. `parts` is a non-overlapping expansion, smallest part first.
     let mut parts = [0.0f64; 8];
     let mut used = 0;
     for &term in terms {
@@ -274,9 +276,9 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     if tail == 0.0 || bits & 1 == 1 {
         return head;
     }
-    // If `tail` and `head` have the same sign, the exact value truncated to a double is `head`, and the last bit of the
-    // result becomes 1. Otherwise, the truncated value is the double next to `head` towards zero. The last bit of that
-    // double is already 1.
+    // If `tail` and `head` have the same sign, truncation of the exact value to a double returns `head`. The last bit
+    // of the result then becomes 1. Otherwise, the truncated value is the double next to `head` towards zero. The last
+    // bit of that double is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
@@ -390,7 +392,8 @@ mod tests {
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
-        // The two previous values, given with more significant bits than a double has.
+        // Again half of the smallest denormal, and a slightly larger number. Both magnitudes have more bits than a
+        // double.
         assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
         assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
         assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);

@@ -21,8 +21,8 @@ use crate::wide::Wide;
 
 pub use crate::wide::{Kind, Task};
 
-/// An instruction set extension that the host's processor has. Only this module creates values of this type, after it
-/// has checked the processor. So code that is compiled for a `Level` may run.
+/// An instruction set extension that the host's processor has. Only this module creates values of this type, and only
+/// after a check of the processor. So code that is compiled for a `Level` may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
 
@@ -45,7 +45,7 @@ impl Level {
         best.map_or(Level::BASELINE, Level)
     }
 
-    /// Returns the level with a name, if this processor and this build have it.
+    /// Returns the level with a name, if this processor and this build have the level.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::available().into_iter().find(|level| level.name() == name)
     }
@@ -239,8 +239,8 @@ macro_rules! by_level {
     };
 }
 
-/// Defines a function that takes a level. The function returns a pointer to the code of a `Body` that was compiled for
-/// this level.
+/// Defines a function that takes a level and returns a pointer to code. A type parameter of the function selects a
+/// `Body`. The code is that of the `Body`, compiled for the level.
 ///
 /// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. The implementations of
 /// `Body` are marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler
@@ -275,7 +275,7 @@ macro_rules! by_level {
 #[macro_export]
 macro_rules! handlers {
     ($vis:vis fn $handler:ident<$Body:ident>(&mut $Lanes:ty, &$Operation:ty) -> $Handler:ident) => {
-        /// Returns a pointer to the code of a body that is compiled for a level.
+        /// Returns a pointer to the code of the body `B`. This code is compiled for `level`.
         $vis fn $handler<B: $Body>(level: $crate::Level) -> $Handler {
             $crate::for_baseline! {
                 unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {

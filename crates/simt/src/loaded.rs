@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::Engine;
 use crate::compiling::Extent;
 
-/// The forms of a lowered program. A key holds the options of a run on which lowering depends. For each key, there is
-/// one plain form. In addition, there is one compiled form for each extent of host code that runs have used. A form is
-/// created when a run first needs it. Up to [`MOST_FORMS`] forms are stored for later runs.
+/// The forms of a lowered program. A key contains those options of a run on which lowering depends. For each key, there
+/// is one plain form. In addition, there is one compiled form for each extent of host code that runs have used. A form
+/// is created when a run first needs it. Up to [`MOST_FORMS`] forms are stored for later runs.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 
@@ -72,7 +72,7 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
 
 /// A group that has ended, stored for the next run of its program. Reusing a group saves time, because creating a group
 /// takes longer than running a few instructions. No thread waits for the stored group: if another thread is accessing
-/// it, a run creates a new group.
+/// the stored group, a run creates a new group.
 pub struct Spare<T>(Mutex<Option<T>>);
 
 impl<T> fmt::Debug for Spare<T> {

@@ -4,7 +4,8 @@
 //! First, the fast engine runs a stretch by the same paths as in normal runs. The reference interpreter then steps
 //! through the same number of instructions. Finally, the comparison covers all state that either engine may have
 //! changed. The length of each stretch is random. It is also random whether the engines announce the events of a
-//! stretch, which are then compared. The same seed results in the same stretches:
+//! stretch. If the engines announce events, the comparison includes these events. The same seed results in the same
+//! stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
@@ -15,9 +16,10 @@
 //!
 //! After a difference, a new copy of the group runs up to the stretch that showed the difference. The search then
 //! shortens this stretch from both ends as long as the engines still differ. The result is a single instruction, or the
-//! shortest stretch found that shows the difference if the fast engine runs it at once. A piece of host code for
-//! several instructions always runs as a whole. So [`first`] compares again with code that is compiled for fewer
-//! instructions. The last instruction of the resulting stretch is the first instruction after which the engines differ.
+//! shortest stretch that the search found. The engines differ after this stretch if the fast engine runs the stretch at
+//! once. A piece of host code for several instructions always runs as a whole. So [`first`] compares the engines again,
+//! with code that is compiled for fewer instructions. The last instruction of the resulting stretch is the first
+//! instruction after which the engines differ.
 //!
 //! This module does not depend on any machine. Each machine implements [`Twin`].
 
@@ -59,13 +61,13 @@ pub trait Twin {
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
     /// Runs the fast engine for at least one and at most `most` instructions. The engine uses the same paths as in a
-    /// normal run, and announces these paths. It may stop before `most` instructions at any point from which it can
-    /// continue.
+    /// normal run, and announces these paths. The engine may stop before `most` instructions, at any point from which
+    /// the engine can continue.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
-    /// Compares the two copies. `end` is the result of the stretch. Both copies had this result. While the program
-    /// runs, all state that the program can still read must be equal. At the end of the program, all results of the
-    /// group must be equal, including the counts of the group.
+    /// Compares the two copies. `end` is the result of the stretch in both copies. While the program runs, all state
+    /// that the program can still read must be equal. At the end of the program, all results of the group must be
+    /// equal, including the counts of the group.
     ///
     /// # Errors
     /// Returns the first item whose values in the two copies differ.
@@ -167,7 +169,7 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
 
 /// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates a twin of the group in
 /// its initial state. After a difference, `make` is called again to reduce the difference. The function returns the
-/// twin at the end of the group, and adds the instructions of the fast engine to `shares`.
+/// twin at the end of the group. It adds the numbers of instructions that the fast engine ran to `shares`.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].
@@ -267,7 +269,7 @@ struct Lengths {
 /// Distribution of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// Stretches of the length that the fast engine runs at once in normal runs, in which nothing is compared.
+    /// Stretches of the length that the fast engine runs at once in normal runs. Normal runs do not compare engines.
     Whole,
     /// Stretches of one instruction.
     Single,
@@ -322,7 +324,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// A twin, and the number of instructions that it has run.
+/// A twin, and the number of instructions that the twin has run.
 struct Pair<T> {
     twin: T,
     done: u64,
@@ -378,8 +380,8 @@ impl<T: Twin> Pair<T> {
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // The comparison uses two observer types with which other code already uses the reference interpreter. So
-            // these types do not add compiled code.
+            // Other code already instantiates the reference interpreter for these two observer types. So the comparison
+            // does not add compiled code.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -413,11 +415,11 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
 }
 
 /// Reduces a difference to the shortest stretch found that shows the difference. Returns `known` if no shorter stretch
-/// shows it. `reach` returns a pair that has run the given number of instructions.
+/// shows the difference. `reach` returns a pair that has run the given number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
-    // The search first tries stretches without events. If `known` was observed, the search then tries stretches with
-    // events.
+    // The search first tries stretches without events. If the difference `known` was found in a stretch with events,
+    // the search then also tries stretches with events.
     let mut modes = vec![false];
     modes.extend(known.observed.then_some(true));
     for observed in modes {
@@ -448,8 +450,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
                 None => low = middle,
             }
         }
-        // Then move the start. A stretch that starts at `low` shows the difference; a stretch that starts at
-        // `high_start` does not.
+        // Then move the start. A stretch that starts at `low` shows the difference. A stretch that starts at
+        // `high_start` does not show the difference.
         let (mut low, mut high_start) = (start, high);
         while high_start - low > 1 {
             let middle = low + (high_start - low) / 2;
@@ -678,8 +680,8 @@ mod tests {
         (run(|| toy(defect, traps_at, Extent::Throughout), seed, &mut shares), shares)
     }
 
-    /// Returns the differences that several seeds find. Each difference is reduced by comparing again with shorter
-    /// pieces of code.
+    /// Returns the differences that several seeds find. To reduce each difference, the engines are compared again with
+    /// shorter pieces of code.
     fn firsts(defect: Defect) -> Vec<Difference> {
         let again = |extent, known: &Difference| again(|| toy(defect, u32::MAX, extent), known);
         let differences = differences(defect).into_iter();
@@ -786,7 +788,7 @@ mod tests {
         // If the second comparison does not find the difference, the known difference is returned unchanged.
         let known = &differences(Defect::Chain)[0];
         assert_eq!(*first(Box::new(known.clone()), |_, _| None), *known);
-        // If the difference occurs only with pieces of whole blocks, the length of these pieces is reduced.
+        // If the difference occurs only with pieces of whole blocks, the search reduces the length of these pieces.
         let blocks = |extent: Extent, _: &Difference| match extent {
             Extent::Blocks(4..) => Some(Difference { observed: true, ..known.clone() }),
             _ => None,

@@ -95,11 +95,11 @@ pub struct Depth {
     pub of: &'static str,
     /// Number of entries in use.
     pub used: u32,
-    /// Maximum number of entries that the program declares or the machine has, if known.
+    /// Maximum number of entries that the program declares or that the machine has. `None` if the number is not known.
     pub room: Option<u32>,
 }
 
-/// The flow state of a group, in the form in which groups of every machine can show it.
+/// The flow state of a group, in a form that is the same for all machines.
 pub trait FlowView {
     /// Returns the next instruction and its active lanes, or `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;

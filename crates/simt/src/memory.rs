@@ -1,5 +1,5 @@
-//! Memory that many groups share. It consists of disjoint buffers at addresses. With views of the memory, groups can
-//! run in parallel and leave the same result as if they ran in order.
+//! Memory that many groups share. The memory consists of disjoint buffers at addresses. With views of the memory,
+//! groups can run in parallel and leave the same result as if they ran in order.
 //!
 //! Groups of a grid (blocks, in CUDA's term) may write the same memory. This module guarantees that **the result of a
 //! launch is that of running its groups to their end one after another in the order of their index**, for any number of
@@ -7,9 +7,9 @@
 //! view, which shows the memory as it was before these groups started. The machine then commits the groups in order.
 //! The view of a group records which memory the group has read, and what the group has written. If a group may have
 //! read bytes that an earlier group has since written, the machine discards the view and runs the group again on the
-//! current memory. Otherwise the group read the same values as in launch order, so committing its writes leaves the
-//! same memory. Atomic operations are not a special case, because they are reads and writes. Running threads share no
-//! data, so the code does not need locks or relaxed atomics.
+//! current memory. Otherwise the group has read the same values as in launch order. So after the commit of the group's
+//! writes, the memory is also the same as in launch order. Atomic operations are not a special case, because they are
+//! reads and writes. Running threads share no data, so the code does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;
@@ -89,17 +89,17 @@ impl PartialEq for Memory {
 
 impl Eq for Memory {}
 
-/// Memory that groups load from and store to. If a function returns `false`, some of the bytes do not exist, and
-/// nothing has changed.
+/// Memory that groups load from and store to. If a function returns `false`, some of the bytes do not exist, and the
+/// function has changed nothing.
 pub trait Store {
     /// Copies the bytes from `address` on into `into`.
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
-    /// Replaces the bytes from `address` on by `bytes`.
+    /// Writes `bytes` to the memory, from `address` on.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
     /// Returns `count` bytes from `address` on. Returns `None` if no single buffer contains all of these bytes, or if
-    /// the memory cannot return them as one slice. The group must read only the picked bytes, because the other bytes
-    /// may be out of date.
+    /// the memory cannot return them as one slice. The group must read only the bytes that `_picked` selects, because
+    /// other bytes may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
@@ -126,7 +126,7 @@ pub trait Store {
     }
 
     /// Returns bytes as [`writing`](Self::writing) does, for a group that first reads the picked bytes and then writes
-    /// them.
+    /// these bytes.
     #[inline(always)]
     fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
@@ -145,7 +145,7 @@ pub enum Picked<'a> {
     Each(&'a [u32], u32, u32),
 }
 
-/// Checks that buffers do not overlap. The buffers are sorted by ascending address.
+/// Checks that buffers do not overlap. `buffers` must be sorted by ascending address.
 fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
     match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
         Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),

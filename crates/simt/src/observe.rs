@@ -8,7 +8,8 @@ reconverge_isa::choices! {
     pub enum Path {
         /// Host code that was compiled for the program.
         Compiled = "compiled",
-        /// Chain: consecutive blocks that run with the same lanes, without a check of the flow state between them.
+        /// Chain: consecutive blocks that run with the same lanes, without a check of the flow state between the
+        /// blocks.
         Chain = "chain",
         /// Conditional that runs as a unit: the branch, its sides and their join.
         Conditional = "conditional",
@@ -16,8 +17,8 @@ reconverge_isa::choices! {
         Clause = "clause",
         /// Block of several instructions that runs after a check of the flow state, or a clause that is not fused.
         Block = "block",
-        /// Part of a block. The group entered the block in the middle of the block, or the instruction budget ended
-        /// inside the block.
+        /// Part of a block. The group entered the block after the first instruction of the block, or the instruction
+        /// budget ended inside the block.
         Part = "part of a block",
         /// Single instruction.
         Single = "single",
@@ -158,8 +159,8 @@ impl LastActive {
 pub trait Observer {
     /// Whether the machine announces any events to the observer.
     const ENABLED: bool;
-    /// Whether events include writes to registers and accesses to memory. If they do not, the remaining events (issues,
-    /// divergence and stack changes) cost little.
+    /// Whether events include writes to registers and accesses to memory. If `DATA` is not set, the other events
+    /// (issues, divergence and stack changes) cost little.
     const DATA: bool = Self::ENABLED;
     /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
     const PATHS: bool = false;
@@ -181,7 +182,7 @@ pub trait Observer {
     fn again(&mut self, _key: u32, _active: Mask, _first: Mask) -> bool {
         false
     }
-    /// Records the events since the call of [`Observer::again`] under a key.
+    /// Records, under a key, the events since the call of [`Observer::again`].
     #[inline(always)]
     fn learn(&mut self, _key: u32, _active: Mask, _first: Mask) {}
     /// Returns whether the observer uses [`Observer::depth`].

@@ -56,8 +56,8 @@ impl Observer for Shares {
     }
 }
 
-/// Writes each path that occurred with its share in percent, and the total number of instructions: `chain 75.0 %,
-/// single 25.0 % of 8 instructions`.
+/// Writes each path that executed instructions, with its percentage of all instructions, and the total number of
+/// instructions: `chain 75.0 %, single 25.0 % of 8 instructions`.
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();

@@ -4,9 +4,9 @@
 //! While a program is lowered, a [`Layout`] counts the rows of the program. The layout creates a [`Place`] only for a
 //! row that it has counted. A [`Frame`] checks that a group has at least as many rows as the layout. So operations can
 //! access a place without a bounds check. With a bounds check, an operation with three sources takes 5 ns. Without the
-//! check, it takes 0.6 ns less (rustc 1.95, AVX-512, an AMD EPYC).
+//! check, the operation takes 0.6 ns less (rustc 1.95, AVX-512, an AMD EPYC).
 
-// Unsafe code is required because rows are accessed through a pointer. `Frame` states why that is sound.
+// Unsafe code is required because rows are accessed through a pointer. `Frame` states why this access is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -75,9 +75,9 @@ impl<const N: usize> Layout<N> {
     }
 }
 
-/// The rows of a group that runs a lowered program. The frame borrows the rows (`&mut [Row<N>]`), or takes them from
-/// the group (`Guarded<Row<N>>`). When the group itself needs the rows that the frame has taken, the rows are
-/// [swapped](Frame::swap) back.
+/// The rows of a group that runs a lowered program. The frame borrows the rows (`&mut [Row<N>]`), or takes the rows
+/// from the group (`Guarded<Row<N>>`). If the group itself needs the rows that the frame has taken, [`Frame::swap`]
+/// returns the rows to the group.
 #[derive(Debug)]
 pub struct Frame<R, const N: usize> {
     rows: R,
@@ -163,7 +163,7 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         std::ptr::slice_from_raw_parts_mut(rows.as_mut_ptr().cast(), size_of_val(rows))
     }
 
-    /// Returns all rows in a form in which some rows can be read while others are written.
+    /// Returns all rows in a form in which code can read some rows while it writes other rows.
     #[inline(always)]
     pub fn cells(&mut self) -> Cells<'_, N> {
         Cells { first: self.rows.as_mut().as_mut_ptr(), rows: PhantomData }

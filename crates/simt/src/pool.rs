@@ -23,7 +23,7 @@ static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The process in which this thread became a thread of a pool, or 0 if that is not known yet.
+    /// Number of the process in which this thread became a thread of a pool, or 0 if the number is not known yet.
     static HOME: Cell<u32> = const { Cell::new(0) };
 
     /// Whether this thread does all its work itself, without a pool (see [`on_one_thread`]).
@@ -44,8 +44,8 @@ enum Caller {
     /// The thread does not belong to a pool. It uses the pool of the process.
     Elsewhere,
     /// The thread belongs to a pool of the parent process, but uses the pool of the current process. While a thread of
-    /// a pool waits, it runs other work of its pool. This thread must not wait in that way, because it would continue
-    /// work of the parent process.
+    /// a pool waits, it runs other work of its pool. This thread must not wait in that way, because the thread would
+    /// then continue work of the parent process.
     Orphan,
 }
 
@@ -126,9 +126,9 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread. The work may spawn jobs, which other threads of the pool that [`install`] uses can run.
-/// The function returns after all jobs have ended. If there are no other threads, `work` receives `None` instead of a
-/// scope.
+/// Does work on this thread. The work may spawn jobs. Other threads of the pool that [`install`] uses can run these
+/// jobs. The function returns after all jobs have ended. If there are no other threads, `work` receives `None` instead
+/// of a scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -149,8 +149,8 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // An orphan gets no helpers. While waiting for helpers, the orphan would continue the work of the parent's
-        // pool.
+        // An orphan does the work without other threads. If it waited for other threads, it would meanwhile continue
+        // the work of the parent's pool.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }

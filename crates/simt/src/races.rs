@@ -10,9 +10,10 @@
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
 //! groups. An access is recorded as a *stamp*. A stamp is the time of the access, with the number of the group in the
 //! low bits. The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the
-//! access is ordered before all later accesses. Rows of lanes are compared at once, all other accesses lane by lane. If
-//! only floors order accesses, two loads per cell are sufficient: for any store, at least one of the two loads belongs
-//! to another group. If barriers for some groups or locks order accesses, a race may be missed.
+//! access is ordered before all later accesses. The code compares all lanes of a row at once. It compares all other
+//! accesses lane by lane. If only floors order accesses, two loads per cell are sufficient: for any store, a group
+//! other than the group of the store has made at least one of the two loads. If barriers for some groups or locks order
+//! accesses, this module may miss a race.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -66,15 +67,15 @@ pub struct Races {
     given_changed: bool,
     stores: Stamps,
     loads: Stamps,
-    /// For each cell, the latest load by a group that did not make the load in `loads`.
+    /// For each cell, the latest load by a group other than the group of the load in `loads`.
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders that floors do not create. They order accesses around locks, and around barriers for some groups.
+    /// The orders of accesses around locks, and around barriers for some groups. Floors do not create these orders.
     clocks: Option<Clocks>,
 }
 
-/// For each cell, the stamp of an access, and the instruction and lane that made it.
+/// For each cell, the stamp of an access, and the instruction and lane that made the access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Stamps {
     stamps: Vec<u32>,
@@ -111,12 +112,13 @@ struct Agreed {
     by: u32,
 }
 
-/// For each group, which accesses of other groups are ordered before the group's next access.
+/// For each group, the accesses of other groups that are ordered before the group's next access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
     /// `known[g][h]` is a time. Accesses of group h before this time are ordered before the next access of group g.
     known: Vec<Vec<u32>>,
-    /// Times that groups have released at barriers and locks, by number of the barrier or lock.
+    /// For the number of each barrier or lock, one time per group. The barrier or lock orders accesses of this group
+    /// before this time.
     points: HashMap<u32, Vec<u32>>,
 }
 
@@ -171,7 +173,7 @@ impl Races {
     }
 
     /// Orders the earlier accesses of a group before the later accesses of groups that [acquire](Races::acquire) the
-    /// same point afterwards.
+    /// same point afterwards. A point is the number of a barrier or of a lock.
     pub fn release(&mut self, group: u32, point: u32) {
         if self.groups > 1 {
             let view = self.view(group);
@@ -201,8 +203,8 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns a time for each group. Suppose that `group` releases a point now. Then accesses of each group before the
-    /// time of that group are ordered before accesses that acquire the point.
+    /// Returns a time for each group. Suppose that `group` releases a point now. Then the accesses of each group before
+    /// the time of that group are ordered before the later accesses of groups that acquire the point.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -210,8 +212,8 @@ impl Races {
         view
     }
 
-    /// Advances the time. If all stamps have been used, the stamps restart at the lowest stamp, and all earlier
-    /// accesses count as ordered before later accesses.
+    /// Advances the time. If all stamps have been used, the stamps restart at the lowest stamp. All earlier accesses
+    /// then count as ordered before later accesses.
     fn advance(&mut self) {
         if self.now < (u32::MAX >> self.group_bits) - 1 {
             self.now += 1;
@@ -361,8 +363,8 @@ impl Races {
         self.agreed.get(&(cell as u32)).is_some_and(|agreed| agreed.groups & bit(group) != 0)
     }
 
-    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes that access memory. It
-    // contains at least one lane. `accessor` describes the row's first lane.
+    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes that access memory. The
+    // set contains at least one lane. `accessor` describes the row's first lane.
 
     /// Records loads of `bytes` bytes per lane. Returns `false` if one of the loads is an error or may be outside the
     /// memory. In that case, some loads may already have been recorded, and the caller calls [`Races::load`] for each
@@ -613,7 +615,8 @@ fn row_mut<const N: usize>(cells: &mut [u32], first: usize) -> &mut [u32; N] {
     cells[first..].first_chunk_mut().expect("the cells of the row exist")
 }
 
-/// Returns a word of ones for each lane of a set, and a word of zeros for the other lanes.
+/// Returns one word per lane. In the words of the lanes of a set, all bits are set. In the words of other lanes, all
+/// bits are clear.
 #[inline(always)]
 fn members<const N: usize>(bits: u64) -> [u32; N] {
     crate::wide::spread(bits)
@@ -725,8 +728,8 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // Record one lane after another, up to the first lane with a hazard. The callers of these functions do
-                // the same.
+                // Record the accesses of one lane after another, up to the first lane with a hazard. The callers of
+                // these functions do the same.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

@@ -1,8 +1,8 @@
 //! The texture sampler of all three machines.
 //!
 //! An [`Image`] contains texels, a [`Sampler`] describes how to read them, and [`sample`] reads them. The machine
-//! determines the level of detail from a quad's neighbours, from explicit derivatives or from a register. For this
-//! purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
+//! determines the level of detail from neighbouring lanes of a quad, from explicit derivatives or from a register. For
+//! this purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
 //! The documents of the three machines name the modes, but do not state the arithmetic of these modes. The formulas are
 //! those of the OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel
@@ -14,7 +14,7 @@
 //! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. Linear filtering mixes
 //! texels first along s, then along t, then along r, and finally between levels. A texel whose weight is 0 is not read.
 //! Texels that are not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a
-//! coordinate or a level of detail is a NaN, it counts as 0.
+//! coordinate or a level of detail is a NaN, the NaN counts as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -68,7 +68,7 @@ pub enum Wrap {
     MirrorOnceToBorder,
 }
 
-/// The way in which the texels near a coordinate are combined.
+/// Method for combining the texels near a coordinate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
     /// The texel that contains the coordinate.
@@ -78,7 +78,7 @@ pub enum Filter {
     Linear,
 }
 
-/// The way in which mip levels are chosen.
+/// Method for selecting mip levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MipFilter {
     /// The lane always reads level 0.
@@ -86,7 +86,7 @@ pub enum MipFilter {
     None,
     /// The lane reads the nearest level.
     Nearest,
-    /// The two nearest levels are read and weighted.
+    /// The lane reads the two nearest levels and mixes their values by weight.
     Linear,
 }
 
@@ -117,8 +117,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns the result of comparing `reference` with `texel`. If one of them is a NaN, only "not equal" and "always"
-    /// are true.
+    /// Returns the result of comparing `reference` with `texel`. If one of them is a NaN, only the comparisons "not
+    /// equal" and "always" are true.
     pub fn passes(self, reference: f32, texel: f32) -> bool {
         match self {
             Compare::Never => false,
@@ -136,7 +136,8 @@ impl Compare {
 /// State that determines how an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Wrap modes for s, t and r. For cubes, these modes are ignored, and coordinates clamp to the edge of the face.
+    /// Wrap modes for s, t and r. For cubes, these modes are ignored, and coordinates are clamped to the edge of the
+    /// face.
     pub wrap: [Wrap; 3],
     /// Filter for a level of detail of at most 0, at which a texel covers more than a pixel.
     pub mag: Filter,
@@ -156,8 +157,8 @@ pub struct Sampler {
     pub unnormalised: bool,
     /// Whether linear filtering at the edges of a cube's faces mixes texels of several faces (OpenGL 3.2, 3.8.8).
     pub seamless: bool,
-    /// Maximum number of positions of an anisotropic filter; 0 and 1 disable the filter. [`sample`] and its variants
-    /// read only one position. [`Footprint`](anisotropy::Footprint) computes the other positions.
+    /// Maximum number of positions of an anisotropic filter. The values 0 and 1 disable the filter. [`sample`] and its
+    /// variants read only one position. [`Footprint`](anisotropy::Footprint) computes the positions of the filter.
     pub anisotropy: u8,
 }
 
@@ -198,7 +199,8 @@ pub fn sample(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     filtered(image, sampler, at, |texel| texel.map(f32::from_bits)).map(f32::to_bits)
 }
 
-/// Reads a depth image. Returns the share of the texels that pass the comparison, from 0 to 1, weighted by the filter.
+/// Reads a depth image. Returns the fraction of the texels that pass the comparison, from 0 to 1, weighted by the
+/// filter.
 pub fn sample_compare(
     image: &Image,
     sampler: &Sampler,
@@ -214,7 +216,7 @@ pub fn sample_compare(
 }
 
 /// Returns the four texels that linear filtering would mix in 2D, without mixing them. The order of the texels is that
-/// of the gather instructions: (0, 1), (1, 1), (1, 0), (0, 0), in texels from the lower corner.
+/// of the gather instructions: (0, 1), (1, 1), (1, 0), (0, 0). These pairs are offsets from the lower corner in texels.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
     let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
@@ -345,7 +347,8 @@ impl Face {
     }
 }
 
-/// A position on one level. It consists of coordinates in texels, and of the slice of an array or the face of a cube.
+/// A position on one level. A position consists of coordinates in texels, and of the slice of an array or the face of a
+/// cube.
 struct LevelPosition {
     texels: [f32; 3],
     /// Number of texels along each axis.
@@ -432,8 +435,8 @@ fn filter_of(sampler: &Sampler, lod: f32) -> Filter {
     if clamped_lod(sampler, lod) > 0.0 { sampler.min } else { sampler.mag }
 }
 
-/// Returns the larger level to read, and the weight of the next smaller level. The weight is less than 1. It is 0 if
-/// only one level is read.
+/// Returns the larger level to read, and the weight of the next smaller level. The weight is less than 1. The weight is
+/// 0 if only one level is read.
 fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     let clamped = clamped_lod(sampler, lod);
     let last = image.levels.len() - 1;
@@ -578,8 +581,8 @@ fn floor(x: f32) -> i64 {
     libm::floorf(x).clamp(-1e12, 1e12) as i64
 }
 
-/// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`. For weight 1, it
-/// has exactly the bits of `high`. So an infinity or a NaN of weight 0 has no effect.
+/// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`. For weight 1,
+/// the result has exactly the bits of `high`. So an infinity or a NaN of weight 0 has no effect.
 fn mix(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> [f32; 4] {
     if weight == 0.0 {
         return low();

@@ -26,7 +26,7 @@ pub enum Role {
     Flow,
     /// Value that is the address of a word of memory, of a texel or of a register.
     Address,
-    /// Value that leaves the program: an export, or a store to memory that the host reads.
+    /// Value that is an output of the program: an export, or a store to memory that the host reads.
     Output,
 }
 
@@ -93,7 +93,7 @@ pub struct Uses {
     pub writes: Vec<Slot>,
     /// Whether some active lanes may keep the old value of the result register, because of a predicate or a condition.
     pub conditional: bool,
-    /// Whether the result leaves the program in a register that no instruction reads.
+    /// Whether the result is an output of the program, in a register that no instruction reads.
     pub leaves: bool,
     /// Whether the operation of a killed lane has no effect outside the program, even if the lane is killed only after
     /// the operation. An example is the export of a pixel.

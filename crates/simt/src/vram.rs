@@ -10,8 +10,8 @@
 //! bytes of that word unchanged. This is true even if another thread or the program writes to those other bytes at the
 //! same time.
 //!
-//! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
-//! later ([`Fills`]).
+//! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). A fill of many rows need not be
+//! stored immediately ([`Fills`]).
 
 // Unsafe code is required for two reasons: bytes are accessed as atomics, and bytes are copied as vectors. `Vram::new`,
 // `Vram::from_raw` and `copy` state why their unsafe code is sound.
@@ -38,8 +38,8 @@ const BLOCK: usize = 4096;
 /// Minimum number of words for a copy as vectors.
 const MANY: usize = 32;
 
-/// A view of memory that other code may access at the same time. Copies of a view share this memory, also between
-/// threads.
+/// A view of memory that other code may access at the same time. All copies of a view refer to this memory, also in
+/// other threads.
 ///
 /// An access has no effect if part of its range is outside the memory.
 #[derive(Clone, Copy)]
@@ -281,7 +281,7 @@ impl<'a> Vram<'a> {
     }
 
     /// Implements [`Vram::update`] for a constant size. With a constant size, an update of a word takes 7 ns. With a
-    /// variable size, it takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
+    /// variable size, the update takes 22 ns (rustc 1.95, `-O`, an AMD EPYC).
     #[inline]
     fn update_array<const N: usize, T>(self, at: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         let before = self.array::<N>(at)?;
@@ -329,7 +329,7 @@ impl<'a> Vram<'a> {
     }
 
     /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words.
-    /// If the caller later stores to a byte of one of these words, it must store all four bytes of the word.
+    /// If the caller later stores to a byte of one of these words, the caller must store all four bytes of the word.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
@@ -374,8 +374,8 @@ struct Covered {
     tail: Range<usize>,
 }
 
-/// Returns how many of `length` bytes are in the first word, if `skipped` bytes of that word precede them. Returns 0 if
-/// `skipped` is 0.
+/// Suppose that `skipped` bytes of a word precede a range of `length` bytes. Returns how many bytes of the range are in
+/// this word. Returns 0 if `skipped` is 0.
 #[inline]
 fn partial(skipped: usize, length: usize) -> usize {
     if skipped == 0 { 0 } else { (WORD - skipped).min(length) }
@@ -420,7 +420,7 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
 /// Copies most of `count` words to another range, or none if `count` is small. The ranges must not overlap. Returns the
 /// number of words copied.
 ///
-/// rustc 1.95 does not vectorize relaxed accesses. A loop over words copies up to 4 bytes per cycle; this function
+/// rustc 1.95 does not vectorize relaxed accesses. A loop over words copies up to 4 bytes per cycle. This function
 /// copies 16 bytes per cycle.
 ///
 /// # Safety

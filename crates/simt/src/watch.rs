@@ -130,8 +130,8 @@ macro_rules! watched {
 
 /// Evaluates an expression that does not announce paths. The expression is compiled only for three types of observers:
 /// an observer without events, an observer of all events except registers and memory, and an observer of all events. If
-/// the observer receives paths but no events, it is replaced by [`Silent`](crate::Silent). If the observer receives
-/// paths and all events except registers and memory, it is replaced by [`Told`](crate::watch::Told).
+/// the observer receives paths but no events, the macro uses [`Silent`](crate::Silent) instead. If the observer
+/// receives paths and all events except registers and memory, the macro uses [`Told`](crate::watch::Told) instead.
 #[macro_export]
 macro_rules! announced {
     ($Observer:ident, |$observer:ident| $run:expr) => {
@@ -182,8 +182,8 @@ macro_rules! stepping {
         $crate::stepping!($Cause);
 
         /// Executes `most` instructions, or fewer instructions if the launch ends earlier. If the options select the
-        /// reference interpreter, it executes the instructions. Otherwise, the fast engine executes them. Events of
-        /// registers and memory are not announced.
+        /// reference interpreter, this interpreter executes the instructions. Otherwise, the fast engine executes the
+        /// instructions. Events of registers and memory are not announced.
         ///
         /// # Errors
         /// Returns the trap if the program trapped. The group then stays at the trapping instruction.

@@ -54,7 +54,7 @@ pub trait Wide: Copy + fmt::Debug {
     fn call<T: Task>(self, task: T) -> T::Output;
 
     /// The level for code that reads and writes words of single lanes. Such code uses vectors of eight lanes, because
-    /// splitting a vector of sixteen lanes takes longer than splitting two vectors of eight.
+    /// splitting a vector of sixteen lanes takes longer than splitting two vectors of eight lanes.
     type Eight: Eight;
 
     /// Returns the token of the level for eight lanes.
@@ -200,7 +200,7 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
-/// Loads bytes that will be read soon into the cache of the processor. Any address is allowed.
+/// Loads bytes into the cache of the processor, for code that reads them soon. Any address is allowed.
 #[inline(always)]
 pub fn prefetch(start: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
@@ -234,7 +234,7 @@ fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &
 }
 
 /// Returns A * B + C, rounded once. Denormal results are flushed, and a NaN is replaced by [`Sum::nan`]. The second
-/// result is whether some lane may be wrong because of [`Sum::scale`].
+/// result tells whether the value of some lane may be wrong because of [`Sum::scale`].
 ///
 /// The function has no branch that depends on a lane, so the compiler vectorizes it.
 #[inline(always)]
@@ -338,7 +338,8 @@ impl Wide for Baseline {
     }
 }
 
-/// Defines the constants of a level, `assume`, and `call`, for which `$compiled` compiles a function.
+/// Defines the constants of a level, and the functions `assume` and `call`. `$compiled` compiles the function that
+/// `call` runs.
 #[cfg(target_arch = "x86_64")]
 macro_rules! extension {
     ($Level:ident, $compiled:ident) => {
@@ -887,7 +888,7 @@ mod tests {
         assert!(lane([f32::MAX, 0.5, 1.0], Sum { scale, ..plain }).1);
     }
 
-    /// Compares vector reads of adjacent texels and of other texels with reads of single lanes.
+    /// Compares the reads of vectors with reads of single lanes. Some of the texels are adjacent.
     struct OfTexels;
 
     impl Task for OfTexels {

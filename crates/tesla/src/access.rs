@@ -1,8 +1,8 @@
 //! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
 //!
-//! All engines call these functions for one lane at a time, in ascending order of the lanes. An access outside s[], l[]
-//! or g[] traps in strict and in lenient mode, unless the access is to a lenient segment of g[]. The trap names the
-//! lane and the address. A read past the end of c[] returns 0.
+//! All engines call these functions for one lane at a time, in ascending order of the lanes. In strict and in lenient
+//! mode, an access outside s[] or l[] traps. An access outside a segment of g[] also traps, unless the segment is
+//! lenient. The trap names the lane and the address. A read past the end of c[] returns 0.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Lane, Mode};
@@ -17,7 +17,7 @@ use crate::trap::{Access as Kind, Cause};
 /// Returns the byte address of a memory operand for a lane. The function neither aligns nor checks the address.
 ///
 /// # Errors
-/// The base is an address register that does not exist.
+/// The base of the memory operand is an address register that does not exist.
 pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<u32, Cause> {
     match mem.base {
         Base::A(register) => {
@@ -33,11 +33,11 @@ pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<
 }
 
 /// Checks that an address register exists. **Open** (13.9): `$a5` and `$a6` do not exist, and the source of the value
-/// of `$a7` is unknown. An instruction that names one of these registers traps in strict mode, and reads 0 from the
-/// register in lenient mode.
+/// of `$a7` is unknown. In strict mode, an instruction that names one of these three registers traps. In lenient mode,
+/// the instruction reads 0 from the register.
 ///
 /// # Errors
-/// [`Cause::NoAddressRegister`] in strict mode.
+/// Returns [`Cause::NoAddressRegister`] in strict mode if the register does not exist.
 pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cause> {
     match (register, context.mode) {
         (0..=4, _) | (_, Mode::Lenient) => Ok(()),
@@ -154,7 +154,7 @@ pub fn atomic<G: Store>(
 /// in lenient mode.
 ///
 /// # Errors
-/// [`Cause::NoInput`] in strict mode.
+/// Returns [`Cause::NoInput`] in strict mode if the launch does not provide the word.
 pub fn input(
     context: &Context,
     warp: &Warp,
@@ -180,12 +180,12 @@ fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     }
 }
 
-/// Returns the bytes of a word, starting at the byte that `address` selects.
+/// Returns the bytes of a word from the byte that `address` selects to the end of the word.
 fn part_of_word(word: u32, address: u32) -> u128 {
     u128::from(word >> (8 * (address & 3)))
 }
 
-/// Returns the loaded bytes of an access, extended to 32 bits if the access is narrower than 32 bits.
+/// Returns the loaded bytes of an access. If the access is narrower than 32 bits, the bytes are extended to 32 bits.
 #[inline(always)]
 pub fn extended(raw: u128, access: Access) -> u128 {
     match access {

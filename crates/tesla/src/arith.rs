@@ -1,5 +1,5 @@
-//! The arithmetic operations. Each operation has one row with its name, its exactness and its sentence for `explain`.
-//! [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
+//! The arithmetic operations. This file has one row for each operation, with the operation's name, exactness, and
+//! sentence for `explain`. [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
 
 use reconverge_simt::Fidelity;
 
@@ -219,10 +219,10 @@ operations! {
             format!("{dst} becomes {a} shifted right by {b}{count}, {} bits; {fill} come in.", bits(width))
         };
 
-    // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
+    // f32 (6.2, 6.3). `modifiers` apply to the sources: first abs, then neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// The rounding mode: to nearest or toward zero. For the two invalid codes of the field, the machine's
+        /// The rounding mode: to nearest or toward zero. For the two invalid codes of the rounding field, the machine's
         /// description recommends rounding down and rounding up.
         rounding: Rounding,
         /// Whether to saturate the result.
@@ -324,7 +324,7 @@ operations! {
         );
     /// [`crate::lane::convert::f2f32`] \[cvt f32\]
     F2F32 {
-        /// Rounding mode if the operation rounds the result to a whole number.
+        /// Rounding mode for the rounding to a whole number. `None` if the operation does not round to a whole number.
         integral: Option<Rounding>,
         /// Whether to saturate the result.
         sat: bool,
@@ -400,7 +400,7 @@ operations! {
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, as f64.");
     /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
     F64ToF64 {
-        /// Rounding mode if the operation rounds the result to a whole number.
+        /// Rounding mode for the rounding to a whole number. `None` if the operation does not round to a whole number.
         integral: Option<Rounding>,
     } => "cvt f64 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64{}.", whole(integral));

@@ -119,13 +119,13 @@ impl Barriers {
         }
     }
 
-    /// Returns the barrier for which `warp` waits.
+    /// Returns the barrier at which `warp` waits, if any.
     #[inline]
     pub fn waits_for(&self, warp: usize) -> Option<u8> {
         self.waiting[warp]
     }
 
-    /// Returns the warps that wait, with their barriers.
+    /// Returns each warp that waits, and the barrier at which the warp waits.
     pub fn waiting(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
         self.waiting.iter().enumerate().filter_map(|(warp, barrier)| Some((warp, (*barrier)?)))
     }

@@ -1,9 +1,9 @@
 //! The warps of one block: the order in which the warps run, and how the warps wait for each other.
 //!
 //! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it waits
-//! at a barrier, ends, or has run [`SLICE`] instructions. Then the next warp that can run follows, in cyclic order of
-//! the numbers. Because of the slices, a warp that spins on a lock or on shared memory does not stop the other warps.
-//! Graphics stages use a block of one warp.
+//! at a barrier, ends, or has run [`SLICE`] instructions. The block then selects the next warp that can run, in cyclic
+//! order of the numbers. Because of the slices, a warp that spins on a lock or on shared memory does not stop the other
+//! warps. Graphics stages use a block of one warp.
 
 // An engine can switch from warp to warp within one call. A comment in `Block` states why such a switch is sound.
 #![allow(unsafe_code)]
@@ -23,11 +23,12 @@ use crate::turns::Warps;
 /// order. If the warps of a program race, the results of the program depend on this number.
 pub const SLICE: u32 = 1024;
 
-/// Maximum number of switches to another warp that an engine may make without returning to the block. After this
-/// number, the block checks whether the run must stop.
+/// Maximum number of switches to another warp that an engine may make without returning to the block. After this number
+/// of switches, the block checks whether the run must stop.
 const PASSES: u32 = 64;
 
-/// Maximum number of instructions that the other warps run in the search for a write that races with a read.
+/// Maximum number of instructions of the search for a write that races with a read. The warps other than the reading
+/// warp run these instructions.
 const LOOK_AHEAD: u64 = 1 << 20;
 
 /// An engine that is ready to execute one program, warp by warp.
@@ -47,8 +48,8 @@ pub trait Executor: Sync {
     /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
-    /// Returns a block of a graphics stage that [`Executor::keep`] has stored, after preparing the block for a launch
-    /// with this setup.
+    /// Takes a block of a graphics stage that [`Executor::keep`] has stored. Prepares the block for a launch with this
+    /// setup, and returns the block.
     fn spare(&self, _setup: &Setup) -> Option<Box<Block>> {
         None
     }
@@ -59,15 +60,15 @@ pub trait Executor: Sync {
     /// Runs a warp for at least one and up to `most` instructions, until the warp ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
-    /// Adds counts to [`Common::issued`]: the counts of issued instructions that the engine holds in its own data.
+    /// Adds the counts of issued instructions from the engine's own data to [`Common::issued`].
     fn settle(&self, _common: &mut Common) {}
 }
 
 /// The result of running a warp for some instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// Number of instructions that the warp has attempted. The number includes an instruction that traps, and an
-    /// instruction that does not execute because its `join` switches the warp to another path.
+    /// Number of instructions that the warp has attempted. The number includes an instruction that traps. The number
+    /// also includes an instruction that does not execute because its `join` switches the warp to another path.
     pub tried: u32,
     /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
@@ -131,7 +132,7 @@ impl Block {
         &mut self.warps[self.current]
     }
 
-    /// Selects another warp to run next, if a change by the caller has ended the current warp.
+    /// If a change by the caller has ended the current warp, selects another warp to run next.
     pub fn yield_turn(&mut self) {
         self.pass_turn();
     }
@@ -220,7 +221,7 @@ impl Block {
 
     /// Returns the trap for a read of bytes of s[] that no warp has written. If another warp would write these bytes
     /// without a barrier between the write and the read, the trap reports a race. To find such a write, this function
-    /// runs a copy of the block ahead.
+    /// runs a copy of the block further.
     #[cold]
     fn explained<E: Executor>(
         &self,
@@ -304,7 +305,7 @@ impl Block {
         }
     }
 
-    /// Returns the trap together with its group and the words of its instruction.
+    /// Returns the trap, together with the group and the words of the instruction that trapped.
     pub fn locate(&self, context: &Context, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group(), words: Some(context.code.words_at(trap.pc)), trap }
     }

@@ -1,4 +1,4 @@
-//! A program decoded once, by address.
+//! The instructions of a program by address, each decoded once.
 
 use std::sync::OnceLock;
 

@@ -15,7 +15,7 @@ use crate::spaces::{Segments, Shared};
 use crate::state::Warp;
 use crate::turns::Warps;
 
-/// The settings that all blocks of a launch share. They do not change.
+/// The settings that all blocks of a launch share. The settings do not change during the launch.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The identity of the launch.
@@ -39,8 +39,8 @@ pub struct Context {
     pub checks: Option<SharedChecks>,
     /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether an access beyond the limit of a lenient segment was dropped. A dropped access also counts if the block
-    /// of the access later runs a second time.
+    /// Whether the launch has dropped an access beyond the limit of a lenient segment. The value stays `true` if the
+    /// block of this access later runs a second time.
     pub dropped: Arc<AtomicBool>,
 }
 

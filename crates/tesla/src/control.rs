@@ -1,6 +1,6 @@
-//! The control-flow operations. Each operation has one row with its name, its effect on lanes and token stack, and its
-//! sentences for `explain`. [`crate::flow`] executes the operations. The graph, the linter and `explain` read the rows.
-//! (9)
+//! The control-flow operations. This file has one row for each operation. The row has the operation's name, the effect
+//! of the operation on lanes and token stack, and the operation's sentences for `explain`. [`crate::flow`] executes the
+//! operations. The graph, the linter and `explain` read the rows. (9)
 
 use reconverge_simt::Fidelity;
 
@@ -113,7 +113,7 @@ controls! {
     } => "bra", Specified, Guarded, Effect::Goto(target),
         |words| format!("Goes to {target:#x}{}.", words.taken_by),
         "lanes that take it go to the target; if only some do, the fall-through side is pushed as a BRANCH entry";
-    /// Branches to the byte address that src\[0\], an operand in c[], holds. \[bra c[]\]
+    /// Branches to the byte address in src\[0\], which is an operand in c[]. \[bra c[]\]
     BraIndirect {
         /// Whether the branch is limited.
         lim: bool,

@@ -62,8 +62,8 @@ pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, No
     TABLE.find(joined(words), here(chip, stage))
 }
 
-/// Describes every bit of an instruction, in the order of the instruction's text. Bit n of the second word is bit 32 +
-/// n.
+/// Describes every bit of an instruction, in the order of the instruction's assembly text. Bit n of the second word is
+/// bit 32 + n.
 ///
 /// # Errors
 /// The errors of [`decode`].

@@ -49,7 +49,7 @@ pub struct Draft {
     pub target: u32,
     /// Whether a jump or call is limited.
     pub lim: bool,
-    /// Whether a `bar` increments and whether it waits.
+    /// Whether a `bar` increments the barrier's counter, and whether the warp of the `bar` waits.
     pub barrier: [bool; 2],
     /// Numeric operands: a barrier and its count, or the number of an event.
     pub numbers: [u32; 2],

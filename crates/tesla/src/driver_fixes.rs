@@ -1,19 +1,20 @@
-//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The fix replaces each wrong address by
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The fixes replace each wrong address by
 //! the address of the argument or variable that the compiler means. Fault numbers such as F2 refer to docs/mesa.md.
 //!
 //! s[] begins with 0x14 bytes that the hardware and the driver write. After these bytes, s[] holds the arguments of the
-//! kernel, and then the variables of the kernel. The compiler counts both arguments and variables from 0 (F2). If the
-//! compiler does not fold the load of an argument into another instruction, the compiler encodes the load like a load
-//! of a shader's input. Such a load has no access type, and its offset is divided by the size of the argument (F5).
-//! Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not
-//! add `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`),
-//! `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
+//! kernel, and then the variables of the kernel. The compiler numbers the bytes of the arguments from 0, and also the
+//! bytes of the variables (F2). If the compiler does not fold the load of an argument into another instruction, the
+//! compiler encodes the load like a load of a shader's input. Such a load has no access type, and its offset is divided
+//! by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp`
+//! (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
+//! (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. First, the field for an offset has only five bits in a load without a type, and in an
-//! instruction that is not a load but has an operand in s[]. The compiler writes offsets of seven bits to this field,
-//! and two of these seven bits overlap the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows
-//! 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit registers (`Converter::convert` of a
-//! `nir_ssa_def`), but writes the numbers of these registers to fields that hold the number of a half register (F6).
+//! Two more faults lose bits. First, the field for an offset has only five bits in a load without a type. The field
+//! also has only five bits in an instruction that is not a load but has an operand in s[]. The compiler writes offsets
+//! of seven bits to this field, and two of these seven bits overlap the bits of the type (`setSrc`, `srcAddr16`;
+//! `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit registers
+//! (`Converter::convert` of a `nir_ssa_def`). But the compiler writes the numbers of these registers to fields that
+//! hold the number of a half register (F6).
 //!
 //! The compiler assumes that the chip takes shift counts modulo 32 (F9, `emitShift`). The compiler also assumes that
 //! conversions to 8 and 16 bits drop the upper bits, while the conversions of the chip saturate (F10). The compiler
@@ -31,7 +32,7 @@ use crate::lane::Width;
 
 pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 
-/// The properties of a launch from which the fix derives the addresses of a program.
+/// The properties of a launch from which the fixes derive the addresses of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFixes {
     /// Number of bytes of the arguments, without the arguments that the driver itself adds.
@@ -48,7 +49,7 @@ impl DriverFixes {
 /// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFault {
-    /// F2: the compiler counts the address of a variable or an argument from s\[0x0\].
+    /// F2: the compiler encodes the address of a variable or an argument relative to s\[0x0\].
     Offset,
     /// F5: the load of an argument has a form without a type.
     Form,
@@ -180,7 +181,7 @@ mod tests {
         all
     }
 
-    /// Captured from rusticl: `k(__global uint *o, uint n)`.
+    /// This code is captured from rusticl: `k(__global uint *o, uint n)`.
     #[test]
     fn arguments_lie_behind_the_words_of_hardware_and_driver() {
         let words = [0x2000_c001, 0x0420_0780];
@@ -191,9 +192,9 @@ mod tests {
         assert_eq!(faults, [(ProgramFault::Offset, 0)]);
     }
 
-    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. The fix takes the type of a small argument from
-    /// the instruction that reads the argument. The fields for half registers hold the numbers of the registers 1 and
-    /// 2.
+    /// This code is captured from rusticl: `k(global uint *o, uchar c, short s)`. The fix takes the type of a small
+    /// argument from the instruction that reads the argument. The fields for half registers hold the numbers of the
+    /// registers 1 and 2.
     #[test]
     fn loads_in_the_form_of_inputs_get_their_type() {
         let code = code(
@@ -217,8 +218,8 @@ mod tests {
         assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
     }
 
-    /// Captured from rusticl: the load of a `char` at byte 198 of the arguments. The form of the load has no field for
-    /// bit 7 of the number 198.
+    /// This code is captured from rusticl: the load of a `char` at byte 198 of the arguments. The form of the load has
+    /// no field for bit 7 of the number 198.
     #[test]
     fn numbers_of_small_arguments_have_15_bits() {
         let number = 198;
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(places(&code, 0x100), [(Access::U8, 198 + 0x14)]);
     }
 
-    /// Captured from rusticl: the load of `s.e[i & 7]`, for an argument `s` that is a structure.
+    /// This code is captured from rusticl: the load of `s.e[i & 7]`, for an argument `s` that is a structure.
     #[test]
     fn arguments_with_an_index_are_loaded_from_shared_memory() {
         let words = [0x0400_0009, 0x0423_c780, 0xf000_0001, 0xe000_0001];
@@ -242,9 +243,9 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` for two components, and a 32-bit product. The factors of one component
-    /// are registers 1 and 5. The factors of the other component are registers 2 and 5. The 32-bit product is split
-    /// into three products of halves.
+    /// This code is captured from rusticl: `a * (short)i + b` for two components, and a 32-bit product. The factors of
+    /// one component are registers 1 and 5. The factors of the other component are registers 2 and 5. The compiler
+    /// splits the 32-bit product into three products of halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(
@@ -269,8 +270,8 @@ mod tests {
         assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
     }
 
-    /// Captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments. The kernel also
-    /// has a variable at byte 0x10 of its variables.
+    /// This code is captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments.
+    /// The kernel also has a variable at byte 0x10 of its variables.
     #[test]
     fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
         let code = code(
@@ -289,7 +290,8 @@ mod tests {
         assert_eq!(places(&code, 0x1c), all);
     }
 
-    /// Captured from rusticl: `i < n` for `long` in registers 0 and 8, and for `ushort` in registers 2 and 4.
+    /// This code is captured from rusticl: `i < n` for `long` in registers 0 and 8, and for `ushort` in registers 2 and
+    /// 4.
     #[test]
     fn comparisons_of_64_bits_take_the_lower_words() {
         let code = code(
@@ -314,7 +316,7 @@ mod tests {
         assert!(faults(&code, fixes(0x40)).iter().any(|(fault, _)| *fault == ProgramFault::Long));
     }
 
-    /// `setSrc` combines bits 5 and 6 of an operand's word offset with the bits of its type.
+    /// `setSrc` combines bits 5 and 6 of an operand's word offset with the bits of the operand's type.
     #[test]
     fn lost_bits_of_an_offset_are_found_where_one_place_fits() {
         let code = code(

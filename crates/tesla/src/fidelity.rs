@@ -1,4 +1,4 @@
-//! The exactness of each operation, and its name in reports.
+//! The exactness of each operation, and the operation's name in reports.
 
 use reconverge_simt::Fidelity;
 
@@ -9,8 +9,9 @@ use crate::lane::interpolate::Position;
 /// Returns the name and the grade of an operation. The operation's row in [`crate::inst`] contains the name and the
 /// grade, unless they depend on the modifiers.
 ///
-/// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves, memory
-/// and the common control flow follow the documents. All other operations follow recommended interpretations.
+/// Arithmetic, conversions, special functions and atomics have the same results as models that were compared with the
+/// chips. Moves, memory and the common control flow follow the documents. All other operations follow recommended
+/// interpretations.
 pub const fn of(op: &Op) -> (&'static str, Fidelity) {
     match op {
         Op::Arith(op) => arith(op),

@@ -1,12 +1,12 @@
-//! The divergence and reconvergence of the lanes of a warp, by means of its token stack.
+//! The divergence and reconvergence of the lanes of a warp, by means of the warp's token stack.
 //!
 //! This file follows docs/tesla.md, section 9. The sources are the field layout and limits of the hardware stack
 //! \[mp.xml, compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If
-//! these sources leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**. A
-//! reader with the hardware can then correct an interpretation at a single position. Open interpretations of this file:
-//! [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
-//! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`], `Flow::control_inside_quadon`,
-//! `Flow::call_beyond_limit`.
+//! these sources leave a gap, this file has a separate constant or function, marked **Open**, for its interpretation. A
+//! reader who has the hardware can then correct an interpretation by a change of this constant or function. Open
+//! interpretations of this file: [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`,
+//! `Flow::break_through_call`, `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`],
+//! `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
 //!
 //! The flow state does not access registers, memory or predicates. The method for a predicated instruction (`bra`,
 //! `ret`, `break`, `discard`) has a parameter for the lanes whose predicate holds. The method for any other instruction
@@ -20,11 +20,12 @@ use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer,
 /// Number of lanes of a warp. (1.3)
 pub const WARP: usize = 32;
 
-/// **Open** (13.2): after a divergent `bra`, the taken side runs first, and an entry for the fall-through side is
-/// pushed, as in the patents' token algorithm. Programs without races produce the same results in either order.
+/// **Open** (13.2): after a divergent `bra`, the taken side runs first, and the warp pushes an entry for the
+/// fall-through side, as in the patents' token algorithm. Programs without races produce the same results in either
+/// order.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify the depth. The largest value of
+/// **Open** (9.1): the number of stack entries of a launch that does not specify this number. The largest value of
 /// `STACK_SIZE_LOG` provides memory for 4096 entries.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
@@ -111,8 +112,8 @@ impl Limits {
     /// the number of entries in memory. Memory has at least 4 entries, or no entries for the value 0. Values above 13
     /// are clamped to 13 (9.1).
     ///
-    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets the value 4 (8
-    /// entries) for all programs, and compiled fragment programs need up to 20 entries.
+    /// **Open**: this function assumes that the hardware adds the [`ON_CHIP_ENTRIES`] to the entries in memory. A
+    /// driver sets the value 4 (8 entries) for all programs, and compiled fragment programs need up to 20 entries.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
             0 => ON_CHIP_ENTRIES,
@@ -491,7 +492,7 @@ impl Flow {
         }
     }
 
-    /// Executes the join of the next instruction, but not the instruction itself, if the join reconverges lanes. Front
+    /// If the join of the next instruction reconverges lanes, executes the join, but not the instruction itself. Front
     /// ends use this function to show the lanes of the next instruction. The later call of [`Flow::join`] then does
     /// nothing.
     ///
@@ -546,8 +547,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `discard`: the lanes `killed` become dead. These lanes continue as helpers for their quad. A warp whose
-    /// lanes are all dead also runs to its end. (**Open** 13.11: hardware may end such a warp early.) (6.10)
+    /// Executes `discard`: the lanes `killed` become dead. These lanes continue as helpers for their quad. Even a warp
+    /// whose lanes are all dead runs to its end. (**Open** 13.11: hardware may end such a warp early.) (6.10)
     pub fn discard(&mut self, killed: Mask, next: u32) {
         self.dead |= killed & self.active;
         self.pc = next;
@@ -574,7 +575,7 @@ impl Flow {
     }
 
     /// **Open** (13.4): a join with an empty stack is an underflow in strict mode, and has no effect in lenient mode.
-    /// (Barra restores the initial mask instead.)
+    /// (The simulator Barra restores the initial mask instead.)
     fn join_without_token(&self) -> Result<Join, Fault> {
         match self.mode {
             Mode::Strict => Err(Fault::StackUnderflow),

@@ -73,7 +73,8 @@ pub(crate) struct Token {
     pub(crate) then: Waiting,
 }
 
-/// The states that can follow a state. Each move has the next state and the effect of the move on the stack.
+/// The states that can come directly after a state. Each move has the next state and the effect of the move on the
+/// stack.
 pub(crate) type Moves = Vec<Move<State, Token>>;
 
 /// The lanes for which a guard holds.
@@ -327,7 +328,7 @@ fn subroutines(code: &Code) -> NumberSet {
     let begins = |inst: &Inst, next: &u32| {
         let always = !Passes::of(inst.guard).but_some();
         match inst.op {
-            // The next instruction may be the other side of an `if`.
+            // The instruction after a branch may begin the other side of an `if`.
             Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(*next),
             Op::Control(control) if control.leaves() => always || !control.is_predicated(),
             Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {

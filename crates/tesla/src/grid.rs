@@ -144,7 +144,7 @@ impl Grid {
         *spare.expect("a block that was begun")
     }
 
-    /// Creates block `number` like [`Grid::block`], but in place. Afterwards, `spare` holds the block.
+    /// Creates block `number` like [`Grid::block`], and places the block in `spare`.
     pub(crate) fn begin<'a, E: Executor>(
         &self,
         executor: &E,
@@ -214,7 +214,7 @@ impl Grid {
         block
     }
 
-    /// Creates a block of one warp in which the given lanes run. `give` sets the inputs of the warp.
+    /// Creates a block of one warp in which these lanes run. `give` sets the inputs of the warp.
     fn graphics_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -394,8 +394,8 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds the issue counts in `block` to the totals. The counts include those of earlier blocks that used the same
-    /// memory. Then resets the counts in `block`.
+    /// Adds the issue counts in `block` to the totals, and resets the issue counts in `block`. These counts include the
+    /// counts of earlier blocks that used the same memory.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),

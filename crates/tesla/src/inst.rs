@@ -5,13 +5,14 @@
 //! `Arith::Add { addition, width, sat }` is `lane::integer::add(addition, width, sat, a, b, carry)`.
 //!
 //! Conventions for all forms (short, immediate, long, control):
-//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding. For
-//!   example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is `src[1]` here. In
-//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` is the same
-//!   register.
+//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the assembly text, whatever their field in the
+//!   encoding. For example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is
+//!   `src[1]` here. In short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]`
+//!   is the same register.
 //! * If an instruction does not have a source, the source is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
-//! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.
+//! * Code addresses are **byte** addresses in the code window. A code address is 4 times the word address in the
+//!   encoding.
 //!
 //! Numbers in parentheses are sections of docs/tesla.md.
 
@@ -189,7 +190,7 @@ pub enum End {
     Join,
 }
 
-/// A condition on the flags of a `$c` register, by its code 0 to 31. (2.3)
+/// A condition on the flags of a `$c` register, represented by a code from 0 to 31. (2.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Condition(u8);
 
@@ -344,8 +345,8 @@ pub enum Base {
 
 /// A memory operand. (3.3)
 ///
-/// Without `increment`, the byte address is base + offset, in 16 bits if the base is an `$a`. With `increment`, the
-/// address is the base alone, and after the access the `$a` becomes `$a` + offset (16 bits).
+/// Without `increment`, the byte address is base + offset. If the base is an `$a`, the address has 16 bits. With
+/// `increment`, the address is the base alone, and after the access the `$a` becomes `$a` + offset (16 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mem {
     /// The space, with its bank.
@@ -559,8 +560,8 @@ operations! {
         LdLock => "ld lock", Recommended;
         /// src\[0\] (s[]) = src\[1\]. Releases the lock of the stored word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
-        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the result is the product of the interpolant
-        /// and src\[1\], after `modifiers[1]`. \[interp\]
+        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, dst is the product of the interpolant and
+        /// src\[1\]. `modifiers[1]` applies to src\[1\] before the multiplication. \[interp\]
         Interp {
             /// The position at which the interpolant is evaluated.
             position: Position,

@@ -277,7 +277,8 @@ pub enum Varying {
     /// perspective attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7)
     /// The column is shared, so that launches with the same column need no copy.
     Lanes(Arc<Vec<u32>>),
-    /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane is that of attribute / w.
+    /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane is the plane of attribute
+    /// / w.
     Plane {
         /// Value at position (0, 0).
         base: f32,
@@ -578,7 +579,7 @@ pub enum LaunchError {
     InputTooShort {
         /// Slot or word number.
         slot: u16,
-        /// Number of words given.
+        /// Number of words that the launch provides.
         given: usize,
         /// Number of lanes of the launch.
         lanes: usize,

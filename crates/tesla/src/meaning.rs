@@ -13,7 +13,7 @@ use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, 
 pub struct Modes {
     /// The product of 0 and any factor is +0.
     pub mul_zero_wins: bool,
-    /// Saturation turns a NaN into 0, on chips that have this mode.
+    /// Saturation converts a NaN to 0, on chips that have this mode.
     pub sat_nan: bool,
     /// Derivatives outside fragment programs are +infinity instead of 0.
     pub nonfp_deriv: bool,
@@ -53,11 +53,11 @@ pub struct Operands {
 
 /// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31, whose negation is not an s32.
 ///
-/// The hardware model saturates the result to 2^31 - 1, and so do the arithmetic test vectors. Each of these vectors
-/// writes a flag register. Mesa's compiler negates integers with a form of this instruction that does not write flags.
-/// Compiled shaders are expected to wrap to -2^31, as the shading language defines. Both facts agree if only the form
-/// that writes flags saturates, which is the interpretation here. A test of `cvt neg s32 $r0 s32 $r0` with 0x80000000
-/// on a card would show whether the other form saturates.
+/// The hardware model saturates the result to 2^31 - 1. The results in the arithmetic test vectors also saturate. Each
+/// of these vectors writes a flag register. Mesa's compiler negates integers with a form of this instruction that does
+/// not write flags. Compiled shaders are expected to wrap to -2^31, as the shading language defines. Both facts agree
+/// if only the form that writes flags saturates. This function uses this interpretation. A test of `cvt neg s32 $r0 s32
+/// $r0` with 0x80000000 on a card would show whether the form without flags saturates.
 fn negated(
     to: Integer,
     from: Integer,

@@ -72,8 +72,8 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         Paths { controls, tokens, tops, below }
     }
 
-    /// Returns every control with every token that can be on top of the stack at that control. Tokens are given by
-    /// number, and `None` is the empty stack.
+    /// Returns every control with every token that can be on top of the stack at that control. A token is represented
+    /// by its number, and `None` is the empty stack.
     pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
         let states = self.controls.items.iter().zip(&self.tops);
         states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))
@@ -103,7 +103,7 @@ fn number(top: u32) -> Option<u32> {
     top.checked_sub(1)
 }
 
-/// Returns the set with this number. The number is that of a control or token.
+/// Returns the set of the control or token with this number.
 fn of(sets: &mut Vec<NumberSet>, number: u32) -> &mut NumberSet {
     let number = number as usize;
     if sets.len() <= number {

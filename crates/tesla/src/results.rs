@@ -129,7 +129,8 @@ impl LaneResults {
     }
 
     /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Without the
-    /// reservation, the rows would move when their number grows, which would take longer than a short program.
+    /// reservation, the rows would move to other memory when their number grows. Moving the rows would take longer than
+    /// a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
         // If the reservation fails, memory is allocated row by row. If this allocation also fails, the process ends, as
         // for any allocation.

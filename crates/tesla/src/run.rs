@@ -5,11 +5,11 @@
 //! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
 //! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
 //! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
-//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, the
-//! block runs again (see [`reconverge_simt::memory`]). A view is only accepted if the view equals the memory that the
-//! block would have read in a run in order. The result, including atomics, is therefore the same for any number of
-//! threads. A program in which a block waits for a *later* block does not end, and the watchdog stops the program.
-//! Hardware does not guarantee that such a program ends either.
+//! and the engine commits the views in order. If a block has read a byte that an earlier block of its batch changed,
+//! the block runs again (see [`reconverge_simt::memory`]). The engine accepts a view only if the view equals the memory
+//! that the block would have read in a run in order. The result, including atomics, is therefore the same for any
+//! number of threads. A program in which a block waits for a *later* block does not end, and the watchdog stops the
+//! program. Hardware does not guarantee that such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -100,8 +100,8 @@ impl Loaded {
     /// threads.
     ///
     /// # Errors
-    /// The launch is invalid, or the program trapped. The trap is that of the first block, in order, that trapped. In
-    /// lockstep, a difference between the engines is also an error.
+    /// The launch is invalid, or the program trapped. The error contains the trap of the first block that trapped, in
+    /// the order of the blocks. In lockstep, a difference between the engines is also an error.
     pub fn run(&self, launch: Launch) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, &mut memory)?;
@@ -149,8 +149,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: no two of the buffers overlap. The buffers exist only until the end of this function, and the
-            // function does not use the view in another way.
+            // SAFETY: no two of the buffers overlap. The buffers exist only until the end of this function, and this
+            // function uses the view only through the buffers.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -412,7 +412,7 @@ impl Run {
         self.memory = memory;
     }
 
-    /// Returns the trap together with its group and the words of its instruction.
+    /// Returns the trap, together with the group and the words of the instruction that trapped.
     pub fn locate(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         self.block.locate(self.context(), trap)
     }
@@ -439,7 +439,7 @@ impl Run {
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
             // If the `join` of an instruction switches the warp to another path, the instruction has been attempted.
-            // The instruction counts only when it executes.
+            // The instruction is counted only when it executes.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();
@@ -569,7 +569,7 @@ fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     }
 }
 
-/// Creates a block in new memory, and prepares the block for the fast engine if `fast` is given.
+/// Creates a block in new memory. If `fast` is not `None`, prepares the block for the fast engine.
 fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
     match fast {
         Some(fast) => grid.block(fast, number, None),

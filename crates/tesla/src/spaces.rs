@@ -217,8 +217,8 @@ impl Segment {
 }
 
 /// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles that are side by side form a row of tiles. In
-/// memory, each row of tiles follows the previous row of tiles. In an offset, bits 31..16 are the number of the row,
-/// and bits 15..0 are the offset of the byte in the row.
+/// memory, each row of tiles comes after the previous row of tiles. In an offset, bits 31..16 are the number of the
+/// row, and bits 15..0 are the offset of the byte in the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Number of bytes from one row of tiles to the next.
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!((segments.row(0, 4, 0xff), segments.row(0, 4, 0x100)), (Some(0x104), None));
     }
 
-    /// Captured from Mesa: an image with depth, 11 x 7 texels, pitch 64, tiles of 8 rows.
+    /// This layout is captured from Mesa: an image with depth, 11 x 7 texels, pitch 64, tiles of 8 rows.
     #[test]
     fn an_offset_of_a_tiled_segment_has_a_row_and_a_byte() {
         let mut segments = Segments::default();

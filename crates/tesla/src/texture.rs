@@ -1,4 +1,4 @@
-//! The texture instructions: computes four components from the source registers. (6.9)
+//! Texture instructions. This file computes four components from the source registers. (6.9)
 //!
 //! [`reconverge_simt::texture`] reads and filters texels. This file defines the meaning of each source register, the
 //! level of detail and the result. Textures and samplers are bound separately, by their numbers in the instruction. The
@@ -25,8 +25,8 @@ pub struct Texture {
     /// The result of comparisons with texels.
     pub compared: Compared,
     /// The faces of a cube array as the layers of a 2D array, for instructions without the cube form. `texprep`
-    /// computes the numbers of these layers. (Mesa `nv50_ir_lowering_nv50.cpp`: the driver reads a cube array with five
-    /// sources in this way)
+    /// computes the numbers of these layers. Mesa's driver reads a cube array with five sources in this way
+    /// (`nv50_ir_lowering_nv50.cpp`).
     faces: Option<Arc<Image>>,
 }
 
@@ -47,7 +47,7 @@ impl Texture {
 /// The value of one component in the result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// The share of texels that pass the comparison, from 0 to 1.
+    /// The fraction of texels that pass the comparison, from 0 to 1.
     Share,
     /// Zero, as a float.
     Zero,
@@ -65,8 +65,8 @@ pub struct Compared {
 }
 
 impl Default for Compared {
-    /// **Open** (6.9): the share is in red, green and blue, and alpha is 1, as for a depth texture that OpenGL reads as
-    /// luminance. The reference value is not clamped.
+    /// **Open** (6.9): the fraction is in red, green and blue, and alpha is 1, as for a depth texture that OpenGL reads
+    /// as luminance. The reference value is not clamped.
     fn default() -> Compared {
         let share = Component::Share;
         Compared { components: [share, share, share, Component::One], clamps: false }
@@ -84,7 +84,7 @@ impl Compared {
         }
     }
 
-    /// Returns the four components of the result for a share of texels that pass.
+    /// Returns the four components of the result. `share` is the fraction of texels that pass the comparison.
     pub(crate) fn spread(self, share: f32) -> [u32; 4] {
         self.components.map(|component| match component {
             Component::Share => share.to_bits(),
@@ -99,8 +99,8 @@ impl Compared {
 pub struct TextureSampler {
     /// Filtering, wrapping, level of detail.
     pub sampler: Sampler,
-    /// The depth comparison, if any. The program then provides a reference value and receives the share of texels that
-    /// pass.
+    /// The depth comparison, if any. The program then provides a reference value and receives the fraction of texels
+    /// that pass the comparison.
     pub compare: Option<Compare>,
 }
 
@@ -141,7 +141,7 @@ impl Textures {
 pub enum Read {
     /// `texauto`: the level of detail comes from the quad.
     Auto,
-    /// `texbias`: the level of detail is that of `texauto` plus the last source.
+    /// `texbias`: the level of detail is the level of `texauto` plus the last source.
     Bias,
     /// `texlod`: the level of detail is the last source.
     Lod,
@@ -194,7 +194,7 @@ struct Sources {
     last: u32,
 }
 
-/// Returns the number of coordinates of an image, and whether a layer follows the coordinates.
+/// Returns the number of coordinates of an image, and whether the source after the coordinates is a layer.
 fn target(shape: Shape) -> (usize, bool) {
     match shape {
         Shape::D1 => (1, false),
@@ -330,9 +330,8 @@ fn query_lod(level: f32, lod: f32) -> [u32; 4] {
 }
 
 /// **Open**: `texprep` converts a direction and a layer to the coordinates with which `texauto` reads the faces of a
-/// cube array as the layers of a 2D array. The coordinates are s, t, and 6 times the layer plus the face. (Mesa,
-/// `OP_TEXPREP`: "turn cube map array into 2d array coordinates") The layers are those of
-/// [`Image::with_faces_as_layers`].
+/// cube array as the layers of a 2D array. The coordinates are s, t, and 6 × layer + face. (Mesa, `OP_TEXPREP`: "turn
+/// cube map array into 2d array coordinates") [`Image::with_faces_as_layers`] creates these layers.
 fn prep(words: &[u32; 4]) -> [u32; 4] {
     let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
     let face = Face::of(direction);
@@ -340,10 +339,10 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
     [s.to_bits(), t.to_bits(), words[3].wrapping_mul(6).wrapping_add(face.0.into()), 0]
 }
 
-/// Returns width, height, depth and number of levels. The sizes are those of the level in the source. For an array, the
-/// number of layers follows the sizes: the number of layers is in y for one dimension, and in z for two dimensions. An
-/// NV92 passes tests of `textureSize` for both kinds of array, and the driver of this chip takes y and z without
-/// changes. **Open**: the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
+/// Returns width, height, depth and number of levels. The source selects the level to which the sizes belong. For an
+/// array, the number of layers comes after the sizes: in y for one dimension, and in z for two dimensions. An NV92
+/// passes tests of `textureSize` for both kinds of array, and the driver of this chip takes y and z without changes.
+/// **Open**: the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };

@@ -1,6 +1,6 @@
 //! Errors of a program: actions that the hardware forbids or the documents leave undefined. (10)
 //!
-//! Names in capitals are those of the error registers \[mp.xml\] and the memory traps \[mpc.xml\].
+//! Names in capitals are the names of the error registers \[mp.xml\] and of the memory traps \[mpc.xml\].
 
 use std::fmt;
 
@@ -86,8 +86,8 @@ pub enum Cause {
         /// Size of the access in bytes.
         bytes: u32,
     },
-    /// A read of bytes in s[] that the block has not written. (Only in strict mode. In lenient mode, the read returns
-    /// zeros.)
+    /// A read of bytes in s[] that the block has not written. This trap occurs only in strict mode. In lenient mode,
+    /// the read returns zeros.
     #[error("read of {bytes} bytes at s[{address:#x}], which nothing in this block has written")]
     Unwritten {
         /// Byte address in s[].
@@ -96,8 +96,8 @@ pub enum Cause {
         bytes: u32,
     },
     /// Two warps access the same bytes of s[] without a barrier between the accesses, and at least one of the accesses
-    /// is a store. (Only in strict mode. In lenient mode, the accesses take effect in the order in which the warps
-    /// run.)
+    /// is a store. This trap occurs only in strict mode. In lenient mode, the accesses take effect in the order in
+    /// which the warps run.
     #[error("race on s[{address:#x}]: {} and {}, no barrier between", .accesses[0], .accesses[1])]
     Race {
         /// Byte address in s[].

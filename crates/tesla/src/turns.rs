@@ -1,7 +1,7 @@
 //! The warps of a block, for an engine that itself switches from warp to warp.
 
-// The current warp is borrowed while other warps are read. A comment at each use of unsafe code states the assumptions
-// of this use.
+// The code borrows the current warp while it reads other warps. A comment at each use of unsafe code states the
+// assumptions of this use.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;

@@ -62,9 +62,9 @@ pub struct Accesses {
     /// The locations that the instruction reads, the role of each location, and whether the instruction also reads the
     /// location in the other lanes of the quad.
     pub reads: Vec<(Place, Role, bool)>,
-    /// Memory operands, and whether the instruction writes each operand.
+    /// The locations that the instruction writes.
     pub writes: Vec<Place>,
-    /// Memory operands, and whether the instruction writes each.
+    /// Memory operands, and whether the instruction writes each operand.
     pub memory: Vec<(Mem, bool)>,
     /// Whether the instruction may leave its destinations unchanged in some active lanes.
     pub conditional: bool,
@@ -136,8 +136,8 @@ impl Accesses {
     }
 }
 
-/// Returns the reads and writes of an instruction. The result does not include the registers that a fragment program
-/// leaves as results at its end.
+/// Returns the reads and writes of an instruction. The result does not include the registers that are the results of a
+/// fragment program at its end.
 pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
     let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
@@ -219,7 +219,7 @@ fn memory(op: &MemoryOp, inst: &Inst, value: &[Role], found: &mut Accesses) {
     }
 }
 
-/// Registers that hold a fragment's first colour at its end. (1.6)
+/// Registers that hold a fragment's first colour at the end of the fragment program. (1.6)
 const COLOUR: std::ops::Range<u8> = 0..4;
 
 /// Returns the reads and writes of each instruction of a program, by address. The result contains the instructions of

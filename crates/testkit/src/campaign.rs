@@ -1,8 +1,8 @@
 //! Reads environment variables, which state the programs that a test runs, and reports failures.
 //!
-//! `RECONVERGE_PROGRAMS` is the number of programs, and `RECONVERGE_SEED` is the seed of the first program. Both are
-//! decimal, or hexadecimal with `0x`. The seed increases by 1 from program to program. `docs/testing.md` shows how to
-//! use these variables.
+//! `RECONVERGE_PROGRAMS` is the number of programs, and `RECONVERGE_SEED` is the seed of the first program. Both values
+//! are decimal, or hexadecimal with the prefix `0x`. The seed increases by 1 from program to program. `docs/testing.md`
+//! shows how to use these variables.
 
 use crate::Random;
 use crate::tree::Program;
@@ -10,7 +10,7 @@ use crate::tree::Program;
 /// Number of programs that a test runs, and the seed of the first program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Campaign {
-    /// Number of programs to judge. A program that is too large for a machine is not counted.
+    /// Number of programs to judge. This number does not include programs that are too large for a machine.
     pub programs: u64,
     /// The first seed.
     pub seed: u64,
@@ -43,7 +43,7 @@ impl Campaign {
     /// generator's seed combines the seed of the test and the seed of the campaign. Prints the combined seed.
     ///
     /// # Panics
-    /// Panics like [`Campaign::from_environment`].
+    /// Panics in the same cases as [`Campaign::from_environment`].
     pub fn of_random(programs: u64, seed: u64) -> (u64, Random) {
         let campaign = Campaign::from_environment(programs);
         let seed = seed ^ campaign.seed;
@@ -99,7 +99,8 @@ fn fail(
 ) -> ! {
     let (mut program, mut wrong) = (program, wrong);
     let mut attempts = 0;
-    // Replaces the program by the first smaller program that also fails, until no smaller program fails.
+    // Replaces the program by the first smaller program that also fails. Repeats this step until no smaller program
+    // fails.
     'smaller: loop {
         for candidate in program.smaller() {
             attempts += 1;
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_seed_and_shows_the_smallest_program() {
-        // In this test, every program with a step of variable 2 in a loop counts as wrong.
+        // In this test, a program is wrong if a loop of the program has a step of variable 2.
         let has_step = |statement: &Statement| match statement {
             Statement::Loop(_, body) => body.contains(&Statement::Step(2)),
             _ => false,

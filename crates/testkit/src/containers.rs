@@ -1,5 +1,5 @@
-//! Files in every container format. ELF files are built field by field, so that a test can set any field to a wrong
-//! value.
+//! Builds files of every container format. ELF files are built field by field, so that a test can set any field to a
+//! wrong value.
 
 /// A section of an ELF file to build.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ enum Flow {
     Exit,
 }
 
-/// Returns the variables at the end, for a lane that starts with `lane`.
+/// Returns the final variables of a lane. `lane` has the initial variables of the lane.
 pub fn evaluate(program: &Program, lane: Lane) -> Lane {
     let mut lane = lane;
     block(program, &program.body, &mut lane);

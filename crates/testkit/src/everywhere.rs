@@ -58,8 +58,7 @@ impl Restriction {
 /// Reads an environment variable and returns the value that its text names. Returns `None` if the variable is not set.
 ///
 /// # Panics
-/// Panics if the variable has an unknown value. With an unknown value, no engine would run, and the campaign would
-/// pass.
+/// Panics if the variable has an unknown value. Without this panic, no engine would run, and the campaign would pass.
 fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     match var(variable) {
         Ok(name) => {
@@ -74,9 +73,9 @@ fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
 /// result.
 ///
 /// Four kinds of runs must return the same result: the fast engine, the compiled engine, and each of these two in
-/// lockstep with the reference interpreter. This applies to every level of vector instructions of the processor, with
-/// and without an observer. With an observer, the events must also be the same. `run` runs the program on an engine and
-/// a level, with or without an observer. `shown` describes a result briefly.
+/// lockstep with the reference interpreter. Each kind runs with every level of vector instructions that the processor
+/// has, and both with and without an observer. With an observer, the events must also be the same. `run` runs the
+/// program on an engine and a level, with or without an observer. `shown` describes a result briefly.
 ///
 /// # Panics
 /// Panics if results or events differ.

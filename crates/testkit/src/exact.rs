@@ -1,17 +1,17 @@
 //! Functions of f32 in integer arithmetic, from which tests get expected results. These functions share no code with
 //! the machines and do not use the host's floating point.
 //!
-//! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] use exact products to decide whether a
-//! result is the number nearest to the exact value. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and
-//! similar functions return a [`Real`], a number of 64 bits with a relative error below 2^-54. A function under test
-//! may compute in doubles and round once. [`Real::candidates`] returns the results that such a function may have. In
-//! nearly all cases, there is only one such result.
+//! [`nearest`] rounds a number to an f32. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] use exact products
+//! to decide whether a result is the number nearest to the exact value. [`exp2`], [`exp`], [`log2`], [`power`],
+//! [`sine`], [`cosine`] and similar functions return a [`Real`], a number of 64 bits with a relative error below 2^-54.
+//! A function under test may compute in doubles and round once. [`Real::candidates`] returns the results that such a
+//! function may have. In nearly all cases, there is only one such result.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
 
-/// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow. If the result
-/// overflows, it is an infinity.
+/// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow. If the number
+/// overflows, the result is an infinity.
 ///
 /// If the magnitude is inexact, its lowest bit must be set, and the magnitude must have at least 27 significant bits.
 pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
@@ -96,7 +96,7 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 /// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
 ///
 /// The result is in the range from 0 to 1. The result is exact, except for negative numbers that are very close to 0.
-/// For such a number, the exact result and this result would round to the same double, which is 1.
+/// For such a number, both the exact result and the returned result round to the same double, which is 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -112,9 +112,9 @@ pub fn fraction(x: u32) -> (u128, i32) {
     }
 }
 
-/// Returns whether `r` is the normal number nearest to a quotient. `compare` compares a midpoint with the quotient. It
-/// must return "less" for the midpoint between `r` and the next lower number, and "greater" for the midpoint between
-/// `r` and the next higher number.
+/// Returns whether `r` is the normal number nearest to a quotient. `compare` compares a midpoint with the quotient.
+/// `compare` must return "less" for the midpoint between `r` and the next lower number, and "greater" for the midpoint
+/// between `r` and the next higher number.
 ///
 /// The arguments of `compare` are the midpoint's significand of 25 bits and the exponent of the significand's last
 /// place. The caller excludes ties.
@@ -278,7 +278,7 @@ fn power_of_two(power: i128) -> Real {
     let [first, second] = &*PRODUCTS;
     let [.., byte, next] = (fraction >> 48).to_be_bytes().map(usize::from);
     let significand = ((u128::from(first[byte]) * u128::from(second[next])) >> 63) as u64;
-    // e^t - 1, where t represents the remaining bits and is below 2^-16.
+    // e^t - 1. t is the product of ln(2) and the lower 48 bits of the power, and is below 2^-16.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let t = high(fraction & (u64::MAX >> 16), LN_2);
     let square = high(t, t);
@@ -560,7 +560,7 @@ mod tests {
         let mut random = Random::new(0x5eed_2405);
         for _ in 0..1_000_000 {
             let whole = 1 << 23 | random.next_u64() >> 41 | [0, 0x7f_ffff][random.below(2) as usize];
-            // The remaining bits are near a tie, near a number of 24 bits, or random.
+            // The lower 40 bits are near a tie, near 0, or random.
             let rest = match random.below(3) {
                 0 => (1 << 39) + u64::from(random.below(1 << 15)) - (1 << 14),
                 1 => u64::from(random.below(1 << 14)),

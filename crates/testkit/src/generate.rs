@@ -9,7 +9,7 @@ use reconverge_simt::random::Random;
 pub struct Shape {
     /// Nesting depth of constructs in the body.
     pub depth: u32,
-    /// Maximum nesting depth of loops. Loops in called functions also count.
+    /// Maximum nesting depth of loops, including loops in called functions.
     pub loops: u32,
     /// Maximum number of statements per block.
     pub statements: u32,
@@ -88,7 +88,7 @@ pub fn generate(seed: u64, shape: Shape) -> Program {
     program
 }
 
-/// Returns the initial variables of `count` lanes, from a seed. The trace is 0.
+/// Returns the initial variables of `count` lanes, from a seed. Variable 0, the trace, is 0.
 pub fn lanes(seed: u64, count: usize) -> Vec<Lane> {
     let mut random = Random::new(seed.rotate_left(32));
     let mut value = || random.below(STEP_MODULUS as u32) as i32;
@@ -171,8 +171,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a condition in most cases. The function returns no condition only in few cases, because a break without
-    /// a condition makes the statements after it unreachable.
+    /// Returns a condition in most cases. In few cases, returns no condition, because a break without a condition makes
+    /// the statements after the break unreachable.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

@@ -1,10 +1,10 @@
-//! Finds imports between the modules of a crate, for tests of their order.
+//! Finds imports between the modules of a crate, for tests of the order of the modules.
 //!
 //! A module is a file. A folder belongs to the module that has the folder's name. Names are resolved as in the
-//! compiler, through `use` and `pub use`. An import through a re-export therefore counts as an import of the module
-//! that defines the item. The `pub use` that re-exports an item is not an import. A module and the modules inside it
-//! may import each other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named `tests`, and
-//! the code after a file's `#[cfg(test)]`.
+//! compiler, through `use` and `pub use`. If a module imports an item through a re-export, the import is an import of
+//! the module that defines the item. The `pub use` that re-exports an item is not an import. A module and the modules
+//! inside it may import each other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named
+//! `tests`, and the code after a file's `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

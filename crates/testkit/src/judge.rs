@@ -17,8 +17,8 @@ pub trait LoweredProgram {
     /// Runs lanes that start with these variables. Returns the variables of each lane at the end.
     ///
     /// # Errors
-    /// Returns a description of the problem if the run trapped, the engines differ, or the machine's state at the end
-    /// is wrong.
+    /// Returns a description of the problem if the run trapped, if the engines differ, or if the machine's state at the
+    /// end is wrong.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String>;
 }
 
@@ -27,7 +27,7 @@ impl Campaign {
     /// lanes, from one lane to a whole group. `lower` returns `None` if a program is too large for the machine.
     ///
     /// # Panics
-    /// Panics like [`Campaign::run`].
+    /// Panics in the same cases as [`Campaign::run`].
     pub fn run_against_evaluation<L: LoweredProgram>(
         self,
         package: &str,
@@ -49,7 +49,7 @@ impl Campaign {
     /// Runs each lane twice: alone, and in a group. Compares the results of both runs.
     ///
     /// # Panics
-    /// Panics like [`Campaign::run`].
+    /// Panics in the same cases as [`Campaign::run`].
     pub fn run_lanes_alone<L: LoweredProgram>(
         self,
         package: &str,

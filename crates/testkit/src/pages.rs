@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the page
-/// first.
+/// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the
+/// generated text to the page before the comparison.
 ///
 /// If `part` is given, the generated text replaces only a part of the page: the lines between `<!-- part: … -->` and
 /// the first `<!-- end -->` after it.

@@ -13,7 +13,7 @@ pub const ON_EACH_MACHINE: [&str; 9] = [
     "tutorial-tesla",
 ];
 
-/// Launches for one machine. They contain a call, barriers, or several groups.
+/// Launches for one machine. Each launch contains a call, barriers, or several groups.
 pub const ON_ONE_MACHINE: [&str; 4] = ["gcd.r700", "primes.tesla", "reduction", "histogram.tesla"];
 
 /// Returns the names of the launches in both lists.

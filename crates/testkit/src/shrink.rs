@@ -3,9 +3,9 @@
 use crate::tree::{Program, Statement};
 
 impl Program {
-    /// Returns the programs that are smaller by one change. A change removes a function that is not called, removes a
-    /// statement, replaces a construct by its contents or by a part of its contents, drops a condition, or reduces the
-    /// number of iterations of a loop.
+    /// Returns the smaller programs that one change of this program makes. A change removes a function that is not
+    /// called, removes a statement, replaces a construct by its contents or by a part of its contents, drops a
+    /// condition, or reduces the number of iterations of a loop.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
         // Only the last function is removed, so that the numbers of the other functions stay the same.

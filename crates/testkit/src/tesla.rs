@@ -234,7 +234,7 @@ pub fn program(random: &mut Random) -> String {
     );
     let lines = 4 + random.below(24);
     if random.below(2) == 0 {
-        // A loop in which the lanes diverge, join and leave at different times.
+        // A loop in which the lanes diverge and join. The lanes leave the loop at different times.
         text += "mov b32 $r11 0x9\nmov b32 $r12 0x1\nand b32 $r10 $r0 $r11\njoinat OUT\nAGAIN:\n";
         text += "set $c1 # e u32 $r10 $r63\n(s $c1) bra OUT\nsub b32 $r10 $r10 $r12\n";
         text += "joinat BOTH\nand b32 $c0 $r13 $r0 $r10\n(e $c0) bra EVEN\n";

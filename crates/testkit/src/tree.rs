@@ -95,7 +95,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the maximum nesting depth of loops. Loops in called functions also count.
+    /// Returns the maximum nesting depth of loops, including loops in called functions.
     pub fn loop_depth(&self) -> u32 {
         self.loops_in(&self.body)
     }

@@ -1,4 +1,4 @@
-//! Words for tests of functions of 32 bits. There are special words, a sample of all words, and all words.
+//! Words for tests of functions of 32 bits: special words, a sample of all words, and all words.
 
 use std::env::{VarError, var};
 

@@ -140,7 +140,7 @@ pub(crate) const RECENT: usize = 1 << 10;
 
 /// A relation between a mask and the previous masks: the mask equals the previous mask.
 ///
-/// For a divergence, the meaning of two relations differs. [`SAME`] means that all lanes of the previous mask wait,
+/// For a divergence, two relations have a different meaning. [`SAME`] means that all lanes of the previous mask wait,
 /// except for the lanes that run first. [`OTHER`] means that the mask of the waiting lanes is stored.
 pub(crate) const SAME: u8 = 0;
 /// The mask equals the most recent mask that differs from the previous mask.

@@ -1,7 +1,8 @@
 //! Packs records into the bytes of a block.
 //!
 //! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). Each
-//! factor below is the size of a file divided by the size of the file in this format with LZ4. In each pair of factors, the first is for Tesla and the second for R700. A format that relates masks, but does not have
+//! factor below is the size of a file divided by the size of the file in this format with LZ4. In each pair of factors,
+//! the first is for Tesla and the second for R700. A format that stores relations between masks, but does not have
 //! copies and phrases, has the factors 1.8 and 1.3 with LZ4, and the factors 1.0 and 0.9 with zstd. A format with
 //! columns of plain values has the factors 3.1 and 3.0 with LZ4, and the factor 1.8 on both machines with zstd. Phrases
 //! also save time. If the packer already has the records for a key, the engine sends only the key and not the events.
@@ -299,8 +300,8 @@ impl Packer {
         Some(parts)
     }
 
-    /// Stores the records of a key. These are all records since the call of [`Packer::again`]. Does nothing if the
-    /// masks of these records cannot be derived from the masks of the key.
+    /// Stores the records of a key. These records are all records since the call of [`Packer::again`]. Does nothing if
+    /// the masks of these records cannot be derived from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);

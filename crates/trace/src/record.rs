@@ -152,7 +152,7 @@ pub enum What {
         /// The popped entry.
         kind: Kind,
     },
-    /// The next instruction is not the instruction that follows in the program.
+    /// The group continues at an instruction other than the instruction after the issued instruction.
     Jump {
         /// Address of the instruction at which the lanes continue.
         to: u32,
@@ -209,7 +209,7 @@ impl What {
     }
 }
 
-/// The way in which a recorded run ended.
+/// How a recorded run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The trap's message, if the program trapped.

@@ -13,7 +13,8 @@ use crate::record::{Kind, Record, What};
 #[derive(Default)]
 struct Symbols {
     read: Vec<Symbol>,
-    /// The number of literals that remain before the next copy. Also the number of records that remain in this copy.
+    /// This field and the next field have the number of literals that remain before the next copy, and the number of
+    /// records that remain in this copy.
     literals: u64,
     copied: u64,
     distance: u64,
@@ -214,7 +215,7 @@ struct Records<'a> {
     group: u32,
     number: u32,
     masks: Masks,
-    /// If the last record is a run of instructions, the index of the instruction that follows this run in the listing.
+    /// If the last record is a run of instructions, the index of the instruction after this run in the listing.
     behind: Option<u32>,
 }
 

@@ -100,8 +100,8 @@ pub enum ArrayError {
     /// The bytes are not a `.npz` file.
     #[error("not an .npz file: {0}")]
     NotNpz(String),
-    /// The `.npz` file does not have an array with the requested name. The error also occurs if no name was given and
-    /// the file has several arrays.
+    /// The `.npz` file does not have an array with the requested name. The error also occurs if the caller gave no name
+    /// and the file has several arrays.
     #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
     NpzName {
         /// The requested name, if the caller gave a name.
@@ -179,8 +179,8 @@ impl Element {
 }
 
 impl Array {
-    /// Divides the array evenly into one row for each of `all` lanes, and returns the rows of the lanes in `lanes`. If
-    /// the array cannot be divided evenly, returns the array unchanged.
+    /// Divides the array into `all` rows of equal length, one row for each lane, and returns the rows of the lanes in
+    /// `lanes`. If the array cannot be divided into rows of equal length, returns the array unchanged.
     pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
         let Array { dtype, mut shape, bytes } = self;
         if all == 0 || !bytes.len().is_multiple_of(all) {
@@ -538,7 +538,8 @@ impl serde::Serialize for Array {
     }
 }
 
-/// A part of an array. The part has the elements with these indices, in this shape.
+/// A part of an array, for serialisation. `elements` is the index range of the part's elements, and `shape` is the
+/// shape of the part.
 struct Level<'a> {
     array: &'a Array,
     shape: &'a [usize],
@@ -586,7 +587,7 @@ fn range(text: &str) -> Result<Array, ArrayError> {
     if !count.is_finite() || step == 0.0 {
         return Err(unknown());
     }
-    // The conversion saturates. A count beyond 2^64 becomes the largest `usize`.
+    // The conversion to `usize` saturates. A count of 2^64 or more becomes the largest `usize`.
     let count = count.max(0.0) as usize;
     room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);

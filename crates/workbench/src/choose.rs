@@ -1,5 +1,5 @@
-//! Finds one pixel or vertex of a launch by its position, and reduces the launch to this pixel or vertex. The launch
-//! file must list the positions of the pixels or vertices.
+//! Finds one pixel or vertex of a launch by its position. Reduces the launch to the quad that contains this pixel, or
+//! to this vertex. The launch file must list the positions of the pixels or vertices.
 
 use std::fmt;
 use std::ops::Range;

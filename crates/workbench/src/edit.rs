@@ -101,7 +101,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         }
         Err(errors) => {
             // If the length of the new text differs from the length of the old text, the listing after the new text
-            // becomes invalid. A message about the length is then more helpful than the errors in the listing.
+            // becomes invalid. In this case, a message about the length is more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),

@@ -39,7 +39,7 @@ pub enum Error {
         /// Description of the expected values.
         wanted: String,
     },
-    /// The launch has no lanes, or more than the limit.
+    /// The number of lanes is 0 or exceeds the limit.
     #[error("lanes: expected 1 to {most}, found {0}; {more}", most = LANES.get(), more = LANES.remedy())]
     Lanes(usize),
     /// The launch needs more memory than is available.
@@ -78,10 +78,12 @@ pub enum Error {
         /// The machine.
         isa: Isa,
     },
-    /// Two engines that run in lockstep have different results. This is a defect of an engine, not of the program.
+    /// Two engines that run in lockstep have different results. The difference is due to a defect of an engine, not of
+    /// the program.
     #[error("{0}")]
     Differ(String),
-    /// Generated code accessed invalid memory. This is a defect of the compiled engine, not of the program.
+    /// Generated code accessed invalid memory. The access is due to a defect of the compiled engine, not of the
+    /// program.
     #[error("{0}")]
     Fault(CodeFault),
     /// The program trapped because the program did something forbidden or undefined.
@@ -90,13 +92,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error for a value that a field does not accept.
+    /// Returns the error that a field does not accept a value.
     pub(crate) fn name(place: impl Into<String>, found: impl ToString, help: impl Into<String>) -> Error {
         Error::Name { place: place.into(), found: found.to_string(), help: help.into() }
     }
 }
 
-/// Returns a hint that suggests numbers of lanes for `count` values.
+/// Returns a hint that suggests numbers of lanes for an input of `count` values.
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
         .filter(|each| count > 0 && count.is_multiple_of(*each))

@@ -58,7 +58,7 @@ pub struct Word {
     pub part: u8,
     /// The lane, if each lane has its own word.
     pub lane: Option<Lane>,
-    /// The bits that the word has.
+    /// Mask of the bits that the word has.
     pub bits: u64,
 }
 

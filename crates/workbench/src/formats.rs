@@ -28,7 +28,7 @@ pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
 
-/// Returns the format for the extension of a file name. If no format has this extension, returns the format hex.
+/// Returns the format for the extension of a file name. If no format has this extension, returns [`HEX`].
 ///
 /// # Errors
 /// Returns an error if the extension belongs to a format of another machine.
@@ -94,7 +94,7 @@ fn remedy(fits: &[&str]) -> String {
     }
 }
 
-/// Returns the first lines as text, with the number of lines that are left out.
+/// Returns the first lines as text. If the function omits lines, the text ends with the number of omitted lines.
 fn few(lines: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown: Vec<String> = lines.iter().take(SHOWN).map(|line| format!("`{line}`")).collect();

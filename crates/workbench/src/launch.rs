@@ -172,7 +172,8 @@ impl LaunchFile {
         LaunchFile::of_fields(table, |at| line_in(text, at))
     }
 
-    /// Returns the fields of a launch file as written. Their names and values are not checked.
+    /// Returns the fields of a launch file as written. The function does not check the names and the values of the
+    /// fields.
     ///
     /// # Errors
     /// Returns an error if the text is neither valid TOML nor valid JSON that begins with a brace.
@@ -443,7 +444,7 @@ impl LaunchFile {
     }
 }
 
-/// Returns the program with the name `kernel`, or the only program if `kernel` is `None`.
+/// If `kernel` is a name, returns the program with this name. If `kernel` is `None`, returns the only program.
 ///
 /// # Errors
 /// Returns an error if the image has no program, or if no program has this name. Also returns an error if `kernel` is

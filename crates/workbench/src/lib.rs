@@ -2,8 +2,8 @@
 //!
 //! * [`machine()`] returns a [`Machine`], which disassembles, assembles, explains and checks programs. A [`target`] is
 //!   a machine with a chip and a program type.
-//! * [`open()`] reads the programs in the bytes of a file, and finds their machine. [`source`] has the lines and labels
-//!   of a user's source.
+//! * [`open()`] reads the programs in the bytes of a file, and finds the machine of these programs. [`source`] has the
+//!   lines and labels of a user's source.
 //! * [`formats`] writes programs to files. [`contents`] lists the contents of a file. [`edit`] replaces one instruction
 //!   of a program.
 //! * [`launch`] reads and runs launch files, and [`manifest`] reads and runs run manifests. [`mod@r500`], [`mod@r700`]
@@ -232,8 +232,8 @@
 //! ## Debug
 //!
 //! A [`debugger::Debugger`] steps forward and backward. [`debugger::command::run`] executes the commands of `reconverge
-//! debug`. [`session::Stepping`] is simpler. [`session::Stepping`] does not have stops, and goes back only to
-//! snapshots.
+//! debug`. [`session::Stepping`] is simpler than the debugger. [`session::Stepping`] does not have stops, and goes back
+//! only to snapshots.
 //!
 //! ```
 //! # let source = "

@@ -10,7 +10,8 @@ use crate::target::{Target, TargetError};
 use crate::values::Files;
 
 /// Returns every violation of a rule in a program, ordered by address. If one address has several violations, errors
-/// come first. A malformed part is listed once, even if a rule of the machine also reports this part.
+/// come first. If a rule of the machine also reports a malformed part of the program, the result lists this part only
+/// once.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.

@@ -16,8 +16,8 @@ pub struct Style {
     pub idioms: bool,
     /// Prints the syntax of AMD's assembler. (R700)
     pub amd: bool,
-    /// Adds comments after instructions. The comments have the names of operands, the values of constants, and
-    /// built-ins. (Tesla)
+    /// Adds comments after instructions. A comment has the names of operands, the values of constants, and the names of
+    /// built-in variables. (Tesla)
     pub notes: bool,
 }
 
@@ -41,8 +41,7 @@ pub struct Line {
     pub label: Option<String>,
     /// Text of the instruction or directive, without comments and indentation. Some R500 instructions take two lines.
     pub text: String,
-    /// Number of flow constructs that contain the instruction. The listing has this number only with
-    /// [`Style::structure`].
+    /// Number of flow constructs that contain the instruction. This number is valid only with [`Style::structure`].
     pub depth: usize,
     /// The comments after the instruction.
     pub notes: Vec<String>,
@@ -52,7 +51,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Returns the instruction or directive in one line, with single spaces.
+    /// Returns the text of the instruction or directive as one line, with single spaces.
     pub fn code(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -63,7 +62,7 @@ impl Line {
 pub struct Lines(Vec<Line>);
 
 impl Lines {
-    /// Returns the given lines that are instructions.
+    /// Returns the elements of `lines` that are instructions.
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Lines {
         let mut lines = addressed(lines.into_iter().collect());
         lines.dedup_by_key(|line| line.address);
@@ -76,8 +75,8 @@ impl Lines {
         self.0.get(at)
     }
 
-    /// Returns the instruction at an address in one line. If no instruction starts at the address, returns an empty
-    /// text.
+    /// Returns the text of the instruction at an address, as one line. If no instruction starts at the address, returns
+    /// an empty text.
     pub fn code(&self, address: u32) -> String {
         self.at(address).map(Line::code).unwrap_or_default()
     }

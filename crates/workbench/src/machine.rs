@@ -64,12 +64,12 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns the directives of this machine. [`reconverge_isa::expand`] lists the directives that all machines share.
     fn directives(&self) -> Vec<DirectiveRow>;
 
-    /// Returns whether `program` and `back` are equal in all properties that a listing keeps. The comparison does not
-    /// include the words. `back` is the result of assembling the listing of `program`.
+    /// Returns whether `program` and `back` are equal in all properties that a listing preserves. The comparison does
+    /// not include the words. `back` is the result of assembling the listing of `program`.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
-    /// Checks that `image` and `back` are equal in all properties that a text keeps. `back` is the result of assembling
-    /// the text of `image`.
+    /// Checks that `image` and `back` are equal in all properties that a text preserves. `back` is the result of
+    /// assembling the text of `image`.
     ///
     /// # Errors
     /// Returns a description of the first difference.
@@ -219,7 +219,7 @@ pub struct Assembled {
 
 impl Assembled {
     /// Returns the result for a source that has these programs and no shared data. `lines` has the positions of the
-    /// programs' instructions. The target gets a stage only if the source has exactly one program.
+    /// programs' instructions. The target has a stage only if the source has exactly one program.
     ///
     /// # Errors
     /// Returns an error if the machine does not have this chip.
@@ -346,7 +346,7 @@ pub struct ExplainedField {
     pub value: u64,
     /// Value of the field as text.
     pub text: String,
-    /// Meaning of the field. It may be empty.
+    /// Meaning of the field. The text may be empty.
     pub doc: String,
 }
 

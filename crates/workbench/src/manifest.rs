@@ -34,7 +34,7 @@ pub struct Manifest {
     pub isa: String,
     /// The chip or the architecture.
     pub arch: String,
-    /// Path of the program's file, relative to the parent of the manifest's folder.
+    /// Path of the program's file. The path is relative to the parent of the folder that contains the manifest.
     pub binary: String,
     /// The launches, in order. The contents of memory persist from one launch to the next launch.
     launches: Vec<LaunchEntry>,
@@ -211,8 +211,8 @@ impl Manifest {
     /// Returns a session that is ready to run the manifest's only launch, and the program of this launch.
     ///
     /// # Errors
-    /// Returns an error if the manifest has several launches. Each launch continues in the memory of the previous
-    /// launch, so no launch can run alone. All other errors are about the manifest.
+    /// Returns an error if the manifest has several launches. Each launch uses the memory that the previous launch has
+    /// written, so the launches cannot run separately. All other errors are about the manifest.
     pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
         let [entry] = &self.launches[..] else {
             let count = self.launches.len();
@@ -241,7 +241,7 @@ impl Manifest {
         buffers.collect()
     }
 
-    /// Returns one of the launches. `buffers` are the current contents of memory.
+    /// Returns the launch that `entry` describes. `buffers` are the current contents of memory.
     fn launch(&self, entry: &LaunchEntry, buffers: &[BufferValues]) -> Result<LaunchFile, Error> {
         let mut constant = Vec::new();
         for (bank, digits) in self.constants.iter().chain(&self.user_constants) {
@@ -255,8 +255,8 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // Manifests record runs that took place. So the block size of a run is not checked against the limits of
-            // the chip.
+            // A manifest records a run that took place. So the launch does not check the block size of the run against
+            // the limits of the chip.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),

@@ -61,7 +61,8 @@ pub struct Row {
     /// Upper limit for the cost of the instruction, as a multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
-    /// The line that begins the clause with the copies of the instruction. Empty if the machine does not have clauses.
+    /// The line that begins the clause with the copies of the instruction. The line is empty if the machine does not
+    /// have clauses.
     clause: &'static str,
     /// Text of the instruction. `{n}` stands for the index of the copy. `{d}` stands for the number of a register that
     /// only this copy writes. `{q}` stands for one of four register numbers.
@@ -143,7 +144,7 @@ pub fn unit() -> &'static Row {
 
 /// Returns the pixel positions of the 4096 lanes of a launch, as coordinates in a texture of 64 by 64 texels. Four
 /// consecutive lanes are a quad, and consecutive quads form rows. Each position is halfway between the centre and a
-/// corner of a texel, so that a linear filter weights four texels.
+/// corner of a texel. So a linear filter computes a weighted mean of four texels.
 fn positions() -> String {
     let mut list = String::from("[");
     for lane in 0..GROUPS * 64 {

@@ -258,8 +258,8 @@ fn qualify(image: &mut Image) {
     }
 }
 
-/// Removes the programs of a log that are not for the chip `asked`. A log may state a chip family instead of a chip. In
-/// this case, `asked` replaces the family.
+/// Removes all programs that are not for the chip `asked` from the image of a log. A log may state a chip family
+/// instead of a chip. In this case, `asked` replaces the family.
 fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError> {
     for module in &mut image.modules {
         if module.chip.as_ref().is_some_and(|found| is_family_of(found, asked)) {

@@ -41,7 +41,7 @@ const EXPLAINED: usize = 256;
 pub struct Bounds {
     /// Maximum number of steps. A step is an instruction that is issued to a group.
     pub steps: usize,
-    /// Maximum number of recorded register values. A write to a register counts as one value per lane.
+    /// Maximum number of recorded register values. A write to a register adds one value for each lane.
     pub values: usize,
     /// Maximum number of bytes of the report in a page. If a report is larger, the recorder first omits registers. If
     /// the report is still larger, the recorder also omits steps.
@@ -311,7 +311,8 @@ pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
 }
 
 /// Returns the instructions of a listing, in order. On R700, the lines of a clause are nested below the instruction
-/// that starts the clause. The operations of an ALU group become one line, because the machine issues them together.
+/// that starts the clause. The operations of an ALU group become one line, because the machine issues these operations
+/// together.
 fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     let mut issued: Vec<Line> = Vec::new();
     // Control-flow instructions have the consecutive addresses 0, 1, 2 and so on. A line with another address belongs
@@ -338,8 +339,8 @@ fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
 }
 
 /// Formats an instruction for the page. R500's ALU instructions always encode three sources. An unused source encodes
-/// the inline constant 0. The disassembler prints this constant as `#0.0078125`. The function omits sources that no
-/// operand reads, because a reader could think that the number is a constant of the program.
+/// the inline constant 0. The disassembler prints this constant as `#0.0078125`. A reader could think that this number
+/// is a constant of the program. So the function omits sources that no operand reads.
 fn shown(isa: Isa, line: &Line) -> String {
     if isa == Isa::R700 {
         let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -1,6 +1,6 @@
-//! Parts of launches that all machines share. These parts are the common fields of a launch file ([`Common`]), the
-//! interface for the fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and the
-//! values of options.
+//! Parts of launches that all machines share. [`Common`] has the common fields of a launch file, and [`MachineLaunch`]
+//! is the interface for the fields of one machine. The other parts are textures, inputs with numbers for each lane, and
+//! the values of options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub struct Common {
     pub chip: Option<String>,
     /// The program type, if the program's file does not state the program type.
     pub stage: Option<String>,
-    /// Number of lanes (default: number of rows of the longest input).
+    /// Number of lanes. By default, the longest input determines the number by its rows.
     pub lanes: Option<usize>,
     /// Mode: `strict` or `lenient`.
     pub mode: Option<String>,
@@ -50,8 +50,8 @@ pub struct Common {
     pub expect: Expectations,
     /// If present, the program must trap, and the message of the trap must contain this text.
     pub trap: Option<String>,
-    /// Three numbers for each lane. The numbers are the x and y coordinates of the lane's pixel, and 1 if the primitive
-    /// covers this pixel.
+    /// Three numbers for each lane. The first two numbers are the x and y coordinates of the lane's pixel. The third
+    /// number is 1 if the primitive covers this pixel.
     pub pixels: Option<Values>,
     /// Two numbers for each lane. The numbers are the index of the lane's vertex, and the instance.
     pub vertices: Option<Values>,
@@ -170,7 +170,7 @@ pub struct SamplerValues {
     pub lod_bias: Option<f32>,
     /// Comparison, one of [`COMPARES`].
     pub compare: Option<String>,
-    /// Whether coordinates count texels instead of fractions of the texture.
+    /// Whether coordinates are in texels. By default, coordinates are fractions of the texture.
     #[serde(default)]
     pub unnormalised: bool,
     /// Whether linear filtering at the edge of a cube face includes texels of the adjacent faces.

@@ -32,7 +32,8 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// Report of the executed instructions and their exactness.
     pub report: Report,
-    /// After a run in lockstep, the number of instructions that the fast engine ran on each path of this engine.
+    /// Number of instructions that the fast engine ran on each of its execution paths. The numbers are present only
+    /// after a run in lockstep.
     pub shares: Shares,
     /// Problems that strict mode finds in the state at the program's end.
     pub findings: Vec<String>,
@@ -65,8 +66,8 @@ impl RunResult {
     }
 
     /// Compares an output with the expected numbers, and adds any difference to `mismatches`. If the launch was reduced
-    /// to some of its lanes (`piece`), only the expected numbers of these lanes are compared. If these lanes did not
-    /// write the output, the expected numbers of these lanes must be 0.
+    /// to some of its lanes (`piece`), the function compares only the expected numbers of these lanes. If these lanes
+    /// did not write the output, the expected numbers of these lanes must be 0.
     ///
     /// # Errors
     /// Returns an error if the expected numbers cannot be loaded.
@@ -111,7 +112,7 @@ pub struct Differences {
 const SHOWN: usize = 3;
 
 impl Differences {
-    /// Adds a difference. `text` describes it.
+    /// Adds a difference. `text` returns the description of the difference.
     pub fn add(&mut self, text: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < SHOWN {

@@ -4,8 +4,9 @@
 //! A launch is divided into *groups*. A group consists of the lanes that share a program counter. A group is a thread
 //! on R500, a wavefront on R700, and a warp on Tesla. Groups run in a fixed order, and this order determines the
 //! results. On R500 and R700, the groups run one after another. On Tesla, blocks run one after another, and the warps
-//! of a block alternate as `reconverge_tesla::block` defines. A step of a group keeps the order, because groups that
-//! come earlier in the order run first. So any sequence of steps to the end has the same results as [`Session::run`].
+//! of a block alternate as `reconverge_tesla::block` defines. A step of a group preserves the order, because groups
+//! that come earlier in the order run first. So any sequence of steps to the end has the same results as
+//! [`Session::run`].
 //!
 //! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
 //! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
@@ -38,8 +39,8 @@ pub trait Outcome: Send {
     /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each path of this
-    /// engine.
+    /// Returns the number of instructions that the fast engine ran on each of its execution paths. The numbers are
+    /// present only after a run in lockstep.
     fn shares(&self) -> Shares {
         Shares::default()
     }
@@ -128,7 +129,7 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns the words of flow state that are of one kind. The words belong to the group that runs next.
+    /// Returns the words of flow state of one kind. The words belong to the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
@@ -182,7 +183,7 @@ pub trait Steps: Inspect + Send + Sync {
     /// Executes the next instruction of the launch.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
+    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
     /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
@@ -190,7 +191,7 @@ pub trait Steps: Inspect + Send + Sync {
     /// time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
+    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
         // A step emits events of all kinds. This method passes only the events that `watch` accepts.
@@ -213,8 +214,8 @@ pub trait Steps: Inspect + Send + Sync {
         Ok(())
     }
 
-    /// Returns the indices of the next instruction's words in the program. Returns `None` if the program cannot be
-    /// exchanged at present.
+    /// Returns the indices of the next instruction's words in the program. Returns `None` if [`Steps::set_program`]
+    /// cannot exchange the program at present.
     fn next_words(&self) -> Option<Vec<usize>> {
         None
     }
@@ -417,8 +418,8 @@ pub enum GroupState {
 pub enum Stride {
     /// One instruction.
     Instruction,
-    /// At least one instruction. If this lane is inactive in the next instruction, the step includes further
-    /// instructions until this lane is active.
+    /// The group executes at least one instruction. If this lane is inactive in the next instruction, the step includes
+    /// further instructions until this lane is active.
     Lane(Lane),
 }
 
@@ -554,7 +555,7 @@ impl Stepping {
     /// time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction then remains the next instruction. After
+    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction. After
     /// [`Error::Fault`], registers and memory have arbitrary values.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
@@ -564,7 +565,7 @@ impl Stepping {
     /// `observer` receives each event with the number of the event's group.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
+    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
     pub fn step(
         &mut self,
         group: usize,
@@ -594,7 +595,7 @@ impl Stepping {
     /// `true` after an instruction. `predicate` receives the launch and the group that runs next.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The trapping instruction then remains the next instruction.
+    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
     pub fn run_until(
         &mut self,
         budget: u64,

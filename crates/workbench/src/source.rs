@@ -73,8 +73,8 @@ impl UserSource {
         })
     }
 
-    /// Returns the instruction at an address in one line, without its label and comment. Returns `None` if the source
-    /// line is, for example, a macro that results in several instructions.
+    /// Returns the text of the instruction at an address, as one line without label and comment. Returns `None` if the
+    /// source line is not an instruction, for example if the line uses a macro.
     pub fn instruction(&self, address: u32) -> Option<&str> {
         self.instructions.get(&address).map(String::as_str)
     }
@@ -112,8 +112,8 @@ impl UserSource {
     }
 }
 
-/// Returns the text of each instruction, indexed by address. The result does not contain instructions that share a
-/// line. On R500, a line that begins with `+` continues the instruction of the line before.
+/// Returns the text of each instruction, indexed by address. If a line has several instructions, the result does not
+/// contain these instructions. On R500, a line that begins with `+` continues the instruction of the line before.
 fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, String> {
     let lines: Vec<&str> = without_comments(text).map(|(_, line)| line).collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

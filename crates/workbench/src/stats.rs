@@ -1,5 +1,5 @@
-//! Counts the events of each instruction, and the cost of divergence. [`Profile`] collects these counts while a program
-//! runs.
+//! Counts the events of each instruction, and measures the cost of divergence. [`Profile`] collects these counts while
+//! a program runs.
 //!
 //! Each machine defines how to count instructions, active lanes and divergences; see docs/r500.md, docs/r700.md and
 //! docs/tesla.md. The sums over all instructions are equal to [`reconverge_simt::Statistics`].
@@ -47,7 +47,8 @@ pub struct Conventions {
     pub classes: LiteMap<u32, Class>,
     /// Instructions whose memory accesses are coalesced, indexed by address.
     pub accesses: LiteMap<u32, Access>,
-    /// The rule for coalescing. If the manual does not define such a rule, a message that the rule is missing.
+    /// The rule for coalescing. If the manual does not define such a rule, the value is a message that the rule is
+    /// missing.
     pub coalescing: Result<Coalescing, &'static str>,
     /// Instructions that access the banks of shared memory, indexed by address.
     pub banked: LiteMap<u32, BankedAccess>,
@@ -104,7 +105,7 @@ pub struct InstructionCounts {
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Sum over all divergences at this instruction. The sum adds, for each divergence, the number of instructions that
+    /// Sum of the distances of all divergences at this instruction. The distance is the number of instructions that
     /// were issued to the group between the divergence and its reconvergence.
     pub distance: u64,
     /// The largest distance of a divergence at this instruction. The distance is the number of instructions that were
@@ -568,8 +569,8 @@ mod tests {
         let counts =
             MemoryCounts { requests: 2, transactions: 17, bytes_moved: 64 + 16 * 32, bytes_wanted: 128 };
         assert_eq!(profile.memory(8), Some(counts));
-        // The instruction at 16 is a store that also loads an operand. The load of the operand does not count as an
-        // access.
+        // The instruction at 16 is a store that also loads an operand. The profile does not count the load of the
+        // operand as an access.
         profile.issues(0, &[16], mask(1));
         profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
         profile.end();

@@ -2,20 +2,20 @@
 //! lane while a program runs. The machine reports the operands and results of each instruction to [`Taint`]
 //! ([`Machine::uses`]).
 //!
-//! A value has a grade of exactness. The grade of a value is the worst of four grades: the grade of the operation that
-//! computed the value, the grade of the operation's operands, the grade of the memory word that the operation read, and
-//! the grade of the operation's predicate. Inputs are exact. A value is reported if an instruction reads the value in
-//! one of three roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the
-//! report has the worst grade, and the first instruction that read a value of this grade.
+//! A value has a grade of exactness. The grade of a value is the worst of the grades of four items. These items are the
+//! operation that computed the value, the operands of this operation, the memory word that the operation read, and the
+//! predicate of the operation. Inputs are exact. A value is reported if an instruction reads the value in one of three
+//! roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the report has
+//! the worst grade, and the first instruction that read a value of this grade.
 //!
 //! * The reported grade is the grade of the value that the instruction reads. If an operation computes an output
 //!   itself, the reported grade includes the grade of the operation. Examples are an operation whose result is an
 //!   output register, and an atomic operation.
-//! * If a branch condition is inexact, the report has this condition. The grade of a value does not depend on the
+//! * If a branch condition is inexact, the report lists this condition. The grade of a value does not depend on the
 //!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
-//!   register files do not emit events, so the written lanes are unknown. After a conditional write to such a file, the
-//!   register has the worse grade of the old grade and the new grade.
+//!   register files do not emit events, so [`Taint`] does not know which lanes wrote the register. After a conditional
+//!   write to such a file, the register has the worse grade of the old grade and the new grade.
 //! * An indexed read has the worst grade in its register file. A read of the lanes of a quad has the worst grade among
 //!   the lanes of the quad. A vote has the worst grade among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
@@ -105,7 +105,7 @@ pub struct Taint {
     uses: UsesAt,
     /// Number of groups per block.
     of_block: usize,
-    /// The lanes of each group that are killed during the run.
+    /// For each group, the lanes that are killed during the run.
     killed: HashMap<usize, Mask>,
     slots: HashMap<(usize, &'static str), GradesOfFile>,
     memory: HashMap<Word, Grade>,
@@ -116,7 +116,7 @@ pub struct Taint {
 
 impl Taint {
     /// Creates a tracker for a program before the program runs. `uses` lists the operands and results of the program's
-    /// instructions. A block has `of_block` groups, which share memory. `killed` has the lanes of each group that are
+    /// instructions. A block has `of_block` groups, which share memory. For each group, `killed` has the lanes that are
     /// killed during the run.
     pub fn new(uses: UsesAt, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
         Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }

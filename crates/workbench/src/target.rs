@@ -165,8 +165,8 @@ impl Target {
         }
     }
 
-    /// If the image has programs for R600 and for R700, one text cannot hold all programs, because the encodings
-    /// differ. In this case, returns two chips of these programs.
+    /// Returns two chips of the image's programs if the image has programs for R600 and for R700. One text cannot
+    /// contain all programs of such an image, because the encodings differ.
     pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
         let target = |program: &Program| self.for_program(image, program);
         let mut programs = image.programs.iter();

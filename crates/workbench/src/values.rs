@@ -14,8 +14,9 @@ use thiserror::Error;
 
 use crate::array::{Array, ArrayError, Dtype};
 
-/// The source of numbers, which is nested lists or a text. The text is the name of a file (`.npy`, `.npz:NAME`,
-/// `.json`, `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
+/// The source of numbers, which is nested lists or a text. The text is the name of a file or a literal. Examples of
+/// files are `.npy`, `.npz:NAME`, `.json` and `.bin:f32` files. Examples of literals are `0..64`, `1,2,3`, `f32[64]`
+/// and `0..64:f32`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
@@ -237,7 +238,7 @@ impl Values {
     /// keep this type. Otherwise, the type is `i32`, `u32` or `f32`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. A number without a stated type that does not fit into 32 bits is also an error.
+    /// See [`ValuesError`]. If a number has no stated type and does not fit into 32 bits, this is also an error.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
         // Raw bytes without a type remain bytes.

@@ -1,4 +1,4 @@
-//! Run manifests and arithmetic vectors on every engine.
+//! Tests run manifests and arithmetic vectors on every engine.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Lanes do not depend on each other. On every engine, a subset of the lanes of a case must return the same results as
-//! in a run of all lanes. In a run of a subset, other instructions diverge, and the lanes have other positions in their
-//! group.
+//! in a run of all lanes. A run of a subset diverges at different instructions than the run of all lanes. A lane also
+//! has different positions in the groups of the two runs.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -36,8 +36,8 @@ trait Lanes: Sized {
     /// Returns the case with only the lanes in `lanes`.
     fn only(&self, lanes: &[usize]) -> Self;
 
-    /// Returns the results of all lanes. The results of the runs are concatenated. Fails if the engines have different
-    /// results (see [`everywhere`]), or if the results are not as expected.
+    /// Returns the results of all lanes in all runs of the case, one run after another. Fails if the engines have
+    /// different results (see [`everywhere`]), or if the results are not as expected.
     fn left(&self) -> Result<Vec<Self::Left>, String>;
 }
 
@@ -95,7 +95,7 @@ impl Lanes for R500Case {
     }
 }
 
-/// Returns the session as the machine's own type.
+/// Returns the session as the type that the machine defines.
 fn prepared<S: 'static>(session: Result<Session, Trouble>) -> S {
     let session: Box<dyn Any> = session.expect("a launch that can be").into_ready();
     *session.downcast().expect("the machine's own session")
@@ -239,14 +239,15 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
     Ok(())
 }
 
-/// Returns three sets of lanes. The sets have one lane, a quarter of the lanes, and half of the lanes. The number of
-/// the case determines the lanes of each set.
+/// Returns three sets of lanes. The first set has one lane, the second set has a quarter of the lanes, and the third
+/// set has half of the lanes. The number of the case determines the lanes of each set.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
 }
 
-/// Returns sets of lanes. The first sets are the single lanes. Consecutive sets of 16 lanes and of 32 lanes follow.
+/// Returns sets of lanes. First, each lane is a set. After these sets, every 16 consecutive lanes are a set, and then
+/// every 32 consecutive lanes are a set.
 fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
     [1, 16, 32].into_iter().flat_map(move |size| {
         (0..count).step_by(size).map(move |first| (first..count.min(first + size)).collect())

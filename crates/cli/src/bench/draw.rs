@@ -1,9 +1,9 @@
 //! `reconverge bench --draw` measures the time of OpenGL frames on Mesa's drivers and emulated chips. For comparison,
-//! it also measures Mesa's software renderers.
+//! the command also measures Mesa's software renderers.
 //!
-//! The loads are part of the library that `reconverge drm` preloads into programs. For each load and renderer, a new
-//! process runs this program with the library preloaded. The library draws before `main` starts, and prints its
-//! measurements.
+//! A load is an OpenGL frame. The loads are part of the library that `reconverge drm` preloads into programs. For each
+//! load and renderer, a new process runs this program with the library preloaded. The library draws the load before
+//! `main` starts, and prints its measurements.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -65,7 +65,7 @@ struct Measured {
     /// Processor time and wall time per frame in seconds.
     processor_s: f64,
     wall_s: f64,
-    /// Time of the load as a multiple of llvmpipe's time. It is the median of the ratios of all iterations.
+    /// Time of the load as a multiple of llvmpipe's time. The value is the median of the ratios of all iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<f64>,
     /// Speedup in wall time relative to the first number of threads, as the median of the ratios of all iterations.
@@ -76,7 +76,7 @@ struct Measured {
 /// Runs the loads that the arguments select.
 ///
 /// # Errors
-/// The library does not exist, a chip or load is unknown, or a driver does not draw.
+/// Returns an error if the library does not exist, if a chip or load is unknown, or if a driver does not draw.
 pub(super) fn run(args: &Bench) -> Result<Answer> {
     let chips = if args.chips.is_empty() { CHIPS.map(str::to_owned).to_vec() } else { args.chips.clone() };
     let boards = chips.iter().map(|name| board(name)).collect::<Result<Vec<_>>>()?;
@@ -151,8 +151,8 @@ fn software_renderer(software: &Setup, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts a process that runs this program with the library. The library runs a load. If `software` is given, that
-/// software renderer draws instead of the chip.
+/// Starts a process that runs this program with the library. The library draws a load. If `software` names a software
+/// renderer, this renderer draws the load instead of the chip.
 fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Result<Printed> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);

@@ -24,12 +24,12 @@ struct Cost {
     ns: f64,
     /// Cost relative to the unit instruction in the same iteration, as the median of the iterations.
     times: f64,
-    /// Upper bound on `times`, if the instruction has one.
+    /// Upper bound on `times`, if the instruction has an upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<f64>,
 }
 
-/// The launches of an instruction: the loop with the instruction, and the loop alone.
+/// Two launches: the loop with the instruction, and the loop without the instruction.
 struct Launches {
     whole: Session,
     alone: Session,
@@ -71,8 +71,8 @@ fn time(session: &Session, options: &Options) -> Result<Duration> {
     Ok(time)
 }
 
-/// Measures each instruction. The runs of the instruction alternate with runs of the unit instruction. If `isa` is
-/// given, measures only the instructions of that machine.
+/// Measures each instruction. The runs of the instruction alternate with runs of the unit instruction. If `isa` names a
+/// machine, measures only the instructions of this machine.
 pub(super) fn run(isa: Option<Isa>, options: &Options, turns: u16, json: bool) -> Result<()> {
     let reference = Launches::of(unit(), options)?;
     let (mut costs, mut units) = (Vec::new(), Vec::new());

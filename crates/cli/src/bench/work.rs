@@ -19,7 +19,7 @@ use crate::launch::LaunchOfFile;
 /// A program with its launch and its expected result.
 pub(super) struct Work {
     of: Of,
-    /// Expected result of a workload. It is computed when it is first needed.
+    /// Expected result of a workload. [`Work::prepare`] computes this result.
     expected: Vec<u32>,
 }
 
@@ -86,8 +86,8 @@ impl Work {
         }
     }
 
-    /// Returns the options of a run. They are the options in `asked`. If a launch file states a mode or a watchdog,
-    /// this value replaces the value in `asked`.
+    /// Returns the options of a run. The result is a copy of `asked`. If a launch file states a mode or a watchdog,
+    /// this value replaces the value in the copy.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),

@@ -1,7 +1,7 @@
 //! `campaign --replay N`: runs one experiment again, and also runs its launch without the fault.
 //!
-//! The debugger, the page and the trace open the experiment like any other launch. They use the option `--experiment N`
-//! of [`LaunchArgs`].
+//! The debugger, the page and the trace open the experiment like any other launch. The option `--experiment N` of
+//! [`LaunchArgs`] selects the experiment.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(crate) struct ReplayArgs {
     trace: Option<PathBuf>,
 }
 
-/// Runs an experiment again and shows it. `file` is the campaign file.
+/// Runs an experiment again and shows the experiment. `file` is the campaign file.
 pub(super) fn run(
     campaign: &Campaign,
     file: &Path,

@@ -33,7 +33,7 @@ use crate::{files, messages};
 /// file.
 const NO_FILE: &str = "-";
 
-/// The prompt before a command. It also appears before commands that are echoed from a script.
+/// The prompt before a command. The prompt also appears before commands that are echoed from a script.
 const PROMPT: &str = "(debug) ";
 
 /// Step a launch forward and backward, by group or by lane, and show why each lane runs or waits
@@ -173,7 +173,7 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
     // Number of messages that would end a movement and that have been read but not yet handled. At the end of the
-    // input, the number increases by 1, and this 1 is never subtracted.
+    // input, this number increases by 1 permanently.
     let ending = Arc::new(AtomicUsize::new(0));
     let ends = |message: &Value| {
         ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)

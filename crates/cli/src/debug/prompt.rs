@@ -78,8 +78,8 @@ impl Prompt {
         *line = self.history.get(at).unwrap_or(&self.draft).clone().into();
     }
 
-    /// Completes the word before the cursor up to the longest common prefix of the candidates. If there are several
-    /// candidates, returns them.
+    /// Completes the word before the cursor up to the longest common prefix of the candidates. If several candidates
+    /// exist, returns the candidates.
     pub(super) fn complete(&mut self, debugger: &Debugger) -> Option<String> {
         let line = self.line.as_mut()?;
         let (before, after): (String, String) = (
@@ -120,7 +120,7 @@ impl Prompt {
     }
 }
 
-/// Returns the edit for a key. Keys with Ctrl follow readline.
+/// Returns the edit for a key. Keys with Ctrl have the same effects as in readline.
 fn edit(key: KeyEvent) -> Option<InputRequest> {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     Some(match key.code {

@@ -1,5 +1,5 @@
-//! The debugger's screen. It shows the program or source, lanes, stack, registers or memory, answers and a command
-//! line. It fits on a terminal of 80x24 characters.
+//! The debugger's screen. The screen shows the program or source, lanes, stack, registers or memory, answers and a
+//! command line. The screen fits on a terminal of 80x24 characters.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -106,14 +106,15 @@ pub(super) struct Screen {
     help: Option<usize>,
     /// Index of the first visible lane in the table of registers.
     first_lane: usize,
-    /// Registers that have had a value other than 0. The machine's order determines the index of a register.
+    /// Indices of the registers that have had a value other than 0. The indices follow the machine's order of
+    /// registers.
     known: BTreeSet<usize>,
     /// The number of the group, and the values of its registers before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
     places: ScreenParts,
 }
 
-/// Positions on the screen, for the mouse.
+/// Positions of lines, lanes and panes on the screen. The code that handles the mouse uses these positions.
 #[derive(Debug, Default)]
 struct ScreenParts {
     panes: Vec<(Pane, Rect)>,
@@ -154,7 +155,7 @@ impl Screen {
         Asked::Nothing
     }
 
-    /// Handles Ctrl-C while the program does not run. Closes the command line or the help. If neither is open, names
+    /// Handles Ctrl-C while the program does not run. Closes the command line or the help. If both are closed, prints
     /// the key that ends the debugger.
     fn cancel(&mut self) -> Asked {
         if self.prompt.close() {
@@ -254,7 +255,7 @@ impl Screen {
         }
     }
 
-    /// Sets a stop at an address. If a stop at this address exists, removes it.
+    /// Sets a stop at an address. If a stop at this address exists, removes this stop.
     fn toggle_stop(&mut self, debugger: &mut Debugger, address: u32) {
         let known = debugger.stops.iter().find(|stop| stop.on == On::Address(address));
         let line = match known.map(|stop| stop.number) {
@@ -264,7 +265,7 @@ impl Screen {
         self.carry_out(debugger, &line);
     }
 
-    /// Returns the number of lines in a page of the chosen pane.
+    /// Returns the number of lines in a page of the selected pane.
     fn page(&self) -> isize {
         let area = self.places.panes.iter().find(|(pane, _)| *pane == self.chosen);
         area.map_or(10, |(_, area)| area.height as isize - 2).max(1)
@@ -377,7 +378,7 @@ impl Screen {
         Block::new().borders(Borders::TOP).border_style(style).title(format!(" {title} "))
     }
 
-    /// Returns the index of the first visible line of a pane. The pane has `all` lines and shows `room` of them.
+    /// Returns the index of the first visible line of a pane. The pane has `all` lines and shows `room` lines.
     fn first_line(&mut self, pane: Pane, all: usize, room: usize) -> usize {
         let last = all.saturating_sub(room) as isize;
         let scrolled = self.scrolled.entry(pane).or_default();
@@ -482,7 +483,7 @@ impl Screen {
                 let old = before.map(|before| before.get(&row.name));
                 for lane in shown.clone() {
                     let value = row.values.get(lane).copied().unwrap_or(0);
-                    // If a register is missing in `before`, it was 0 in all lanes.
+                    // If a register is missing in `before`, the register was 0 in all lanes.
                     let old = old.map(|old| old.and_then(|old| old.get(lane)).copied().unwrap_or(0));
                     let is_changed = old.is_some_and(|old| old != value);
                     let style = match is_changed {
@@ -531,8 +532,8 @@ impl Screen {
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// Returns the memory to show. This is the memory of the last `memory` command. If there was no such command, it is
-    /// the first memory of the launch that is not empty.
+    /// Returns the memory to show. This is the memory of the last `memory` command. If the user has not used this
+    /// command, the function returns the first memory of the launch that is not empty.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }
@@ -630,8 +631,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Splits lines that are wider than `width`, and returns all lines. A line is split after a blank or a comma, if there
-/// is one in the second half of the first `width` characters.
+/// Splits lines that are wider than `width`, and returns all lines. If the second half of the first `width` characters
+/// contains a blank or a comma, the function splits the line after this character.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();

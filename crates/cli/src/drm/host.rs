@@ -40,10 +40,10 @@ pub(super) struct Wanted<'a> {
     pub(super) patch: Option<&'a Patch>,
 }
 
-/// Runs a program and returns its exit status. If a window is requested, it shows the screen of the program.
+/// Runs a program and returns its exit status. If a window is requested, the window shows the screen of the program.
 ///
 /// # Errors
-/// The program cannot be started.
+/// Returns an error if the program cannot be started.
 pub(super) fn run(
     setup: &Setup,
     command: &[OsString],
@@ -71,7 +71,7 @@ pub(super) fn run(
     if let Some(patch) = patch {
         program.env("RECONVERGE_DRM_PATCH", patch.to_string());
     }
-    // The code installs the handler before it starts the program, so that early signals are not lost.
+    // The code installs the handler before the start of the program. Otherwise, early signals would be lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let until_end = |child: &mut Child| match window {
@@ -114,7 +114,7 @@ pub(super) fn run(
     }
 }
 
-/// The exit status for the case that the program succeeded, but requested files could not be written.
+/// The exit status if the program succeeds but a requested file cannot be written.
 const LOST: u8 = 2;
 
 /// Returns the number of frames in a folder. The function counts the files, because a process that is killed does not
@@ -129,7 +129,7 @@ fn pictures(folder: &Path) -> u64 {
 /// its absolute path.
 ///
 /// # Errors
-/// The folder is not empty, the path is not a folder, or the folder cannot be created.
+/// Returns an error if the folder is not empty, if the path is not a folder, or if the folder cannot be created.
 pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
     let named = || format!("{option} {}", crate::shown::path(&path));
     if path.exists() && !path.is_dir() {
@@ -142,7 +142,7 @@ pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
     Ok(absolute(path))
 }
 
-/// Waits for the end of a program, and forwards signals to it.
+/// Waits for the end of a program, and forwards signals to the program.
 pub(crate) fn ended(
     child: &mut Child,
     mut signals: Signals,
@@ -152,8 +152,8 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // Ctrl-C in a terminal also reaches the program directly, so this function does not forward Ctrl-C. Some
-            // programs treat a second Ctrl-C differently from the first.
+            // Ctrl-C in a terminal also reaches the program directly, so this function does not forward Ctrl-C. A
+            // forwarded Ctrl-C would be a second Ctrl-C, and some programs treat a second Ctrl-C differently.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
                 // `kill` fails if the program has just ended.
@@ -212,7 +212,7 @@ impl Report {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
             env::temp_dir().join(format!("reconverge-drm-{}-{now}.jsonl", process::id()))
         });
-        // A temporary file must be new. Otherwise, another user could have created it.
+        // A temporary file must be new. Otherwise, another user could have created the file.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
         // If the file is a pipe, this program and the library would wait for the reader of the pipe. O_NONBLOCK

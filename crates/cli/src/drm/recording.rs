@@ -20,7 +20,8 @@ impl RecordingFiles {
     /// Returns a recording whose files do not exist yet.
     ///
     /// # Errors
-    /// The extension is not .y4m, a file of a recording with this name already exists, or the file cannot be created.
+    /// Returns an error if the extension is not .y4m, if a file of a recording with this name already exists, or if the
+    /// file cannot be created.
     pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
         let named = || format!("--record {}", crate::shown::path(&path));
         if path.extension() != Some(OsStr::new("y4m")) {

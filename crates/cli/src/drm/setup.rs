@@ -49,7 +49,7 @@ impl Build {
     /// the installed build.
     ///
     /// # Errors
-    /// The folder does not contain a build.
+    /// Returns an error if the folder does not contain a build.
     pub(crate) fn new(folder: &Path) -> Result<Option<Build>> {
         if folder == Path::new("installed") {
             return Ok(None);
@@ -75,9 +75,9 @@ pub(crate) struct Setup {
     driver: Option<Build>,
     engine: Option<Engine>,
     programs: Option<PathBuf>,
-    /// The enabled errata, if the command line names any.
+    /// The enabled errata, if the command line names errata.
     errata: Option<String>,
-    /// The driver faults to fix, if the command line names any.
+    /// The driver faults to fix, if the command line names driver faults.
     fixes: Option<DriverFixes>,
     /// The window system for piglit's tests. If the value is `None`, the default window system is used.
     platform: Option<String>,
@@ -92,7 +92,8 @@ impl Setup {
     /// Finds the library and the driver.
     ///
     /// # Errors
-    /// The library is in none of its usual folders, or the dynamic linker does not accept its path.
+    /// Returns an error if the library is in none of its usual folders, or if the dynamic linker does not accept its
+    /// path.
     pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Build>) -> Result<Setup> {
         let library = LIBRARY.find()?;
         // Blanks and colons separate the names in LD_PRELOAD, and `$` starts a substitution. None of these characters
@@ -115,10 +116,10 @@ impl Setup {
         })
     }
 
-    /// Sets the engine and the folder for shaders that the command line names.
+    /// Sets the engine and the folder for shaders. The command line names both.
     ///
     /// # Errors
-    /// The folder for shaders cannot be created.
+    /// Returns an error if the folder for shaders cannot be created.
     pub(crate) fn with(self, shaders: &Shaders) -> Result<Setup> {
         let programs = shaders.programs.as_ref().map(|folder| {
             std::fs::create_dir_all(folder)
@@ -149,8 +150,8 @@ impl Setup {
         Setup { opencl: true, ..self }
     }
 
-    /// Returns the value for `LD_LIBRARY_PATH`. It contains the folders in `first`, then the driver's folder, then the
-    /// folders of the current value.
+    /// Returns the value for `LD_LIBRARY_PATH`. The value contains the folders in `first`, then the driver's folder,
+    /// then the folders of the current value.
     fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
         let mut folders = first.to_vec();
         folders.extend(self.driver.iter().map(|driver| driver.libraries.clone()));
@@ -246,7 +247,8 @@ impl Setup {
         }
     }
 
-    /// Makes a command with this environment draw OpenGL with a software renderer of Mesa instead of the chip.
+    /// Changes the environment of a command. The command then draws OpenGL with a software renderer of Mesa instead of
+    /// the chip.
     pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
         for name in ["RECONVERGE_DRM_CHIP", "RADEON_GPU_ID", "NOUVEAU_CHIPSET"] {
             command.env_remove(name);
@@ -254,8 +256,9 @@ impl Setup {
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
-    /// Starts the probe in this environment. If `software` is given, that software renderer of Mesa draws. Returns the
-    /// answer of the probe, and a text with its messages. If there are messages, the text starts with a newline.
+    /// Starts the probe in this environment. If `software` names a software renderer of Mesa, this renderer draws
+    /// instead of the chip. Returns the answer of the probe, and a text with its messages. If there are messages, the
+    /// text starts with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
         // Runs this program with the library preloaded. The function `probe` in the library ends the process before
         // `main`.
@@ -290,7 +293,7 @@ impl Setup {
     /// renderer.
     ///
     /// # Errors
-    /// OpenGL cannot start, or a renderer draws that is not the requested renderer.
+    /// Returns an error if OpenGL cannot start, or if a renderer other than the requested renderer draws.
     pub(crate) fn check_software(&self, renderer: &str) -> Result<()> {
         let (answer, messages) = self.probed(Some(renderer))?;
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
@@ -309,7 +312,8 @@ impl Setup {
     /// would draw correctly, and no message would report that the chip is not used.
     ///
     /// # Errors
-    /// A renderer draws that is not the chip. The message names that renderer and the components that may be missing.
+    /// Returns an error if a renderer other than the chip draws. The message names this renderer and the components
+    /// that may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
@@ -340,8 +344,8 @@ impl Setup {
     /// Checks that OpenCL in this environment has the chip as its device.
     ///
     /// # Errors
-    /// OpenCL finds a device other than the chip, or a component is not installed. The message names the device or the
-    /// component.
+    /// Returns an error if OpenCL finds a device other than the chip, or if a component is not installed. The message
+    /// names the device or the component.
     pub(crate) fn check_opencl(&self) -> Result<()> {
         let spirv = SPIRV.into_iter().any(|path| Path::new(path).exists());
         let vendor = env::var_os(VENDORS).is_some() || opencl_vendor().is_some();
@@ -417,7 +421,7 @@ impl Library {
     /// `../lib/reconverge`.
     ///
     /// # Errors
-    /// The file does not exist.
+    /// Returns an error if the file does not exist.
     pub(crate) fn find(&self) -> Result<PathBuf> {
         let Library { variable, file, build } = self;
         if let Some(path) = env::var_os(variable).map(PathBuf::from) {

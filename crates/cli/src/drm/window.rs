@@ -39,13 +39,13 @@ use input::{Device, Pointer, Seen};
 
 /// Interval at which keyboard and mouse are polled.
 const LOOK: Duration = Duration::from_millis(8);
-/// Interval after which the picture is drawn again. This is necessary because X11 does not keep content that other
-/// windows have covered.
+/// Interval after which the picture is drawn again. Drawing again is necessary because X11 does not keep content that
+/// other windows have covered.
 const REDRAW: Duration = Duration::from_millis(250);
 /// Interval at which the title is updated.
 const TITLE: Duration = Duration::from_millis(500);
 
-/// The alternative to a window that messages suggest.
+/// Part of a message that suggests an alternative to a window.
 const INSTEAD: &str = "--screen DIR and --record FILE write frames without a window";
 
 /// An open window, and the sockets to which programs connect.
@@ -67,7 +67,7 @@ pub(super) struct ScreenWindow {
 /// Checks that there is a window system.
 ///
 /// # Errors
-/// No environment variable of a window system is set.
+/// Returns an error if no environment variable of a window system is set.
 pub(super) fn check() -> Result<()> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"].into_iter().any(is_set) {
@@ -80,7 +80,7 @@ impl ScreenWindow {
     /// Opens the window for a program on a board.
     ///
     /// # Errors
-    /// The window or a socket cannot be created.
+    /// Returns an error if the window or a socket cannot be created.
     pub(super) fn open(program: &OsStr, board: &Board) -> Result<ScreenWindow> {
         let folder = SocketFolder::new().context("--screen window: the folder for sockets")?;
         let socket = |name: &str| {
@@ -105,9 +105,9 @@ impl ScreenWindow {
         window.set_target_fps(0);
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
-        // On X11, the library counts both the press and the release of a wheel button, and the positive directions of a
-        // wheel are up and to the left. On Wayland, a step of a wheel is 10 surface units, and the positive directions
-        // are down and to the right. (minifb 0.29, `process_button`; Weston)
+        // On X11, the library adds a step for the press and another step for the release of a wheel button. The
+        // positive directions of a wheel are up and to the left. On Wayland, a step of a wheel is 10 surface units. The
+        // positive directions are down and to the right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -131,7 +131,7 @@ impl ScreenWindow {
     /// Shows the screen until the program ends. If the user closes the window, the program receives SIGTERM.
     ///
     /// # Errors
-    /// The system cannot wait for the program.
+    /// Returns an error if the system cannot wait for the program.
     pub(super) fn until_end(mut self, child: &mut Child) -> io::Result<ExitStatus> {
         let [width, height] = PREFERRED.map(u32::from);
         let mut frame = ScreenFrame { size: [width, height], pixels: vec![0; (width * height) as usize] };
@@ -178,7 +178,7 @@ impl ScreenWindow {
         child.wait()
     }
 
-    /// Sends the keyboard and mouse events since the last call.
+    /// Sends to the program the keyboard and mouse events since the last call of this method.
     fn send_events(&mut self, pointer: &mut Pointer, picture: [u32; 2]) {
         let changes = self.keys.take();
         self.keyboard.accept();

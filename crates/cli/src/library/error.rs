@@ -25,12 +25,12 @@ pub enum Error {
     /// The file does not contain the program.
     #[error("{}", missing(.name.as_deref(), .has))]
     NoProgram {
-        /// Name of the requested program. It is `None` if the caller requested the only program of the file.
+        /// Name of the requested program. The value is `None` if the caller requested the only program of the file.
         name: Option<String>,
         /// Names of the file's programs.
         has: Vec<String>,
     },
-    /// The machine, chip or program type does not exist or does not fit.
+    /// The machine, chip or program type does not exist, or does not match the program.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The words are not an instruction.
@@ -86,7 +86,7 @@ impl From<LaunchError> for Error {
 pub struct Trap(pub(crate) Trapped);
 
 impl Trap {
-    /// Returns the address of the instruction, in the machine's own unit.
+    /// Returns the address of the instruction, in the machine's address unit.
     pub fn pc(&self) -> u32 {
         self.0.pc
     }

@@ -29,7 +29,7 @@ pub struct OpenOptions {
     pub isa: Option<Isa>,
     /// Name of the chip.
     pub chip: Option<String>,
-    /// Program type. If the file states the types of its programs, only the programs of this type are used.
+    /// Program type. If the file states the types of its programs, the library reads only the programs of this type.
     pub stage: Option<Stage>,
     /// Byte order of raw words.
     pub endian: Option<Endian>,
@@ -112,7 +112,7 @@ impl OpenOptions {
 /// [`formats()`](crate::formats). The content determines the format.
 ///
 /// # Errors
-/// [`Error::Open`] if the bytes are not a program of a known machine.
+/// Returns [`Error::Open`] if the bytes are not a program of a known machine.
 pub fn open(bytes: &[u8], options: &OpenOptions) -> Result<File, Error> {
     let opened = reconverge_workbench::open(bytes, false, &options.known()).map_err(Error::Open)?;
     Ok(File(Arc::new(opened)))
@@ -121,7 +121,7 @@ pub fn open(bytes: &[u8], options: &OpenOptions) -> Result<File, Error> {
 /// Assembles a source. The source starts with `.isa` or `.chip`, unless the options state the machine.
 ///
 /// # Errors
-/// [`Error::Source`] with the position of each error.
+/// Returns [`Error::Source`] with the position of each error in the source.
 pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     match reconverge_workbench::open(source.as_bytes(), true, &options.known()) {
         Ok(opened) => Ok(File(Arc::new(opened))),
@@ -151,7 +151,7 @@ impl File {
         self.0.target.isa.into()
     }
 
-    /// Returns the chip, if it is known.
+    /// Returns the chip, if the chip is known.
     pub fn chip(&self) -> Option<&str> {
         self.0.target.chip_name()
     }
@@ -179,7 +179,7 @@ impl File {
     /// Returns the program of this name.
     ///
     /// # Errors
-    /// [`Error::NoProgram`] if no program has the name.
+    /// Returns [`Error::NoProgram`] if no program has the name.
     pub fn program(&self, name: &str) -> Result<Program, Error> {
         let programs = self.programs().into_iter();
         let mut found = programs.filter(|program| program.name() == Some(name));
@@ -189,7 +189,7 @@ impl File {
     /// Returns the only program.
     ///
     /// # Errors
-    /// [`Error::NoProgram`] if the file does not have exactly one program.
+    /// Returns [`Error::NoProgram`] if the file does not have exactly one program.
     pub fn only_program(&self) -> Result<Program, Error> {
         match self.0.image.programs.len() {
             1 => Ok(Program { file: self.clone(), number: 0 }),
@@ -206,17 +206,17 @@ impl File {
     /// Returns the text of all programs and of their shared parts. [`assemble`] accepts the text.
     ///
     /// # Errors
-    /// [`Error::Target`] if the machine does not have programs of this type.
+    /// Returns [`Error::Target`] if the machine does not have programs of this type.
     pub fn text(&self, options: &TextOptions) -> Result<String, Error> {
         Ok(self.0.target.machine().image_text(&self.0.target, &self.0.image, options.0)?)
     }
 
-    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. The format may be unable to
-    /// represent some names and declarations, which the returned notes list.
+    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. If the format cannot represent a
+    /// name or a declaration, the returned notes list this name or declaration.
     ///
     /// # Errors
-    /// [`Error::Write`] if the format cannot represent the programs. The same error is returned if the format cannot
-    /// represent the state of the programs, unless `state` is [`State::Dropped`].
+    /// Returns [`Error::Write`] if the format cannot represent the programs. Also returns [`Error::Write`] if the
+    /// format cannot represent the state of the programs, unless `state` is [`State::Dropped`].
     pub fn write(&self, format: &str, state: State) -> Result<Written<Vec<u8>>, Error> {
         let drop_state = match state {
             State::Required => false,
@@ -250,7 +250,7 @@ impl TextOptions {
         TextOptions(Style { idioms: true, ..self.0 })
     }
 
-    /// Adds comments: names, values of constants, built-ins. (Tesla)
+    /// Adds comments with the names of operands, the values of constants, and the names of built-in variables. (Tesla)
     #[must_use]
     pub fn notes(self) -> TextOptions {
         TextOptions(Style { notes: true, ..self.0 })
@@ -278,12 +278,12 @@ impl Program {
         &self.file
     }
 
-    /// Returns the name, if the file states it.
+    /// Returns the name, if the file states a name.
     pub fn name(&self) -> Option<&str> {
         self.inner().name.as_deref()
     }
 
-    /// Returns the program type, if it is known.
+    /// Returns the program type, if the program type is known.
     pub fn stage(&self) -> Option<Stage> {
         self.inner().stage.or(self.opened().target.stage).map(Into::into)
     }
@@ -296,7 +296,7 @@ impl Program {
     /// Returns the text of the program. [`assemble`] accepts this text if the options state the machine.
     ///
     /// # Errors
-    /// [`Error::Target`] if the machine does not have programs of this type.
+    /// Returns [`Error::Target`] if the machine does not have programs of this type.
     pub fn text(&self, options: &TextOptions) -> Result<String, Error> {
         let target = &self.target();
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.text)
@@ -326,7 +326,7 @@ impl Program {
     /// Explains the instruction at an address, field by field.
     ///
     /// # Errors
-    /// [`Error::Explain`] if no instruction starts at this address.
+    /// Returns [`Error::Explain`] if no instruction starts at this address.
     pub fn explain(&self, address: u32) -> Result<Explanation, Error> {
         let target = &self.target();
         Ok(target.machine().explain_at(target, self.inner(), address)?)
@@ -335,7 +335,7 @@ impl Program {
     /// Returns the positions where the program breaks a rule of its machine.
     ///
     /// # Errors
-    /// [`Error::Target`] if the program cannot be loaded.
+    /// Returns [`Error::Target`] if the program cannot be loaded.
     pub fn lint(&self) -> Result<Vec<Finding>, Error> {
         Ok(lint::findings(&self.target(), self.inner())?)
     }

@@ -16,7 +16,7 @@ use super::file::Program;
 use super::names::{Engine, Mode};
 use super::observe::{Event, Observed, Taken};
 
-/// Options of a run. If a launch states a mode or a watchdog, these take precedence over the options.
+/// Options of a run. If a launch states a mode or a watchdog, this value takes precedence over the option.
 ///
 /// ```
 /// use reconverge::{Engine, RunOptions};
@@ -162,9 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply to a launch. It also determines which names of registers and memories
-/// (`place`) these functions accept. If a function does not apply or does not accept the name, it returns
-/// [`Error::Launch`]. The options of the command line use the same names.
+/// The machine determines which functions apply to a launch. The machine also determines which names of registers and
+/// memories (`place`) these functions accept. If a function does not apply or does not accept the name, the function
+/// returns [`Error::Launch`]. The options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,
@@ -182,8 +182,8 @@ impl Program {
     /// file are ignored.
     ///
     /// # Errors
-    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for a different
-    /// machine than the program.
+    /// Returns [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for a
+    /// different machine than the program.
     pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
         let file = LaunchFile::parse(text)?;
         if file.isa != self.opened().target.isa {
@@ -210,10 +210,11 @@ impl Launch {
         &self.program
     }
 
-    /// Sets an option of the command `run`. The option is given by its name without the dashes: `("block", "64")`.
+    /// Sets an option of the command `run`. `option` is the name of the option without the dashes. For example,
+    /// `("block", "64")` sets `--block` to 64.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have the option, or the value is malformed.
+    /// Returns [`Error::Launch`] if the machine does not have the option, or if the value is malformed.
     pub fn set(mut self, option: &str, value: &str) -> Result<Launch, Error> {
         self.file.set(option, value)?;
         Ok(self)
@@ -234,7 +235,7 @@ impl Launch {
     /// Sets the number of blocks in x and y. (Tesla)
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine is not Tesla.
+    /// Returns [`Error::Launch`] if the machine is not Tesla.
     pub fn grid(self, x: u32, y: u32) -> Result<Launch, Error> {
         self.set("grid", &format!("{x}x{y}"))
     }
@@ -242,7 +243,7 @@ impl Launch {
     /// Sets the number of threads of a block in x, y and z. (Tesla)
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine is not Tesla.
+    /// Returns [`Error::Launch`] if the machine is not Tesla.
     pub fn block(self, x: u32, y: u32, z: u32) -> Result<Launch, Error> {
         self.set("block", &format!("{x}x{y}x{z}"))
     }
@@ -250,7 +251,7 @@ impl Launch {
     /// Sets an input of all lanes, such as `temp0` or `R0`, with one row of numbers per lane.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have this register.
+    /// Returns [`Error::Launch`] if the machine does not have this register.
     pub fn input(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
         self.place("input", place, values.into())
     }
@@ -258,7 +259,7 @@ impl Launch {
     /// Sets consecutive constants, starting at `place`: `0` (R500), `c1[0x10]` (Tesla).
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have this constant.
+    /// Returns [`Error::Launch`] if the machine does not have this constant.
     pub fn constants(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
         self.place("const", place, values.into())
     }
@@ -267,7 +268,7 @@ impl Launch {
     /// parameter. For other programs, `place` is the number or the name of the buffer.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have this buffer.
+    /// Returns [`Error::Launch`] if the machine does not have this buffer.
     pub fn buffer(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
         self.place("buf", place, values.into())
     }
@@ -275,12 +276,12 @@ impl Launch {
     /// Adds a number as the next parameter of a kernel. (Tesla)
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine is not Tesla.
+    /// Returns [`Error::Launch`] if the machine is not Tesla.
     pub fn argument(self, name: &str, value: impl Into<Values>) -> Result<Launch, Error> {
         self.place("arg", name, value.into())
     }
 
-    /// Adds a file that values or a launch file name. The library itself does not read files.
+    /// Adds a file. Values and launch files refer to this file by its name. The library itself does not read files.
     #[must_use]
     pub fn file(mut self, name: &str, bytes: Vec<u8>) -> Launch {
         self.named.files.insert(name.to_owned(), bytes);
@@ -290,7 +291,7 @@ impl Launch {
     /// Runs the launch to its end.
     ///
     /// # Errors
-    /// [`Error::Trap`] if the program traps, [`Error::Launch`] if the launch does not fit the program.
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Launch`] if the launch does not fit the program.
     pub fn run(&self, options: &RunOptions) -> Result<Outcome, Error> {
         let (opened, program, options) = (self.program.opened(), self.program.inner(), options.options());
         match self.file.run(&opened.image, program, &options, &self.named) {
@@ -303,7 +304,8 @@ impl Launch {
         }
     }
 
-    /// Runs the launch to its end, in order on one thread. Passes each event and the number of its group to `observer`.
+    /// Runs the launch to its end. The groups run in order on one thread. Passes each event and the number of its group
+    /// to `observer`.
     ///
     /// # Errors
     /// See [`Launch::run`].

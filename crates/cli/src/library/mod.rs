@@ -2,7 +2,7 @@
 //! types can get more options in later versions.
 //!
 //! Some enums of other crates may get more variants. The library mirrors these enums with `#[non_exhaustive]`
-//! (`mirror!`). The workspace matches its own enums exhaustively, so users of the library only see a new variant in the
+//! (`mirror!`). The workspace matches its own enums exhaustively. Users of the library see a new variant only in the
 //! mirror.
 
 mod error;

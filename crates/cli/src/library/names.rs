@@ -110,10 +110,10 @@ mirror! {
         /// Generated code on an x86-64 processor with AVX2. On other processors, [`Engine::Fast`] runs instead.
         #[default]
         Compiled,
-        /// The reference interpreter and the fast engine, which are compared while they run. If they differ, the run
-        /// returns [`LaunchError::Differ`](crate::LaunchError::Differ).
+        /// The reference interpreter and the fast engine, which are compared during the run. If the two engines differ,
+        /// the run returns [`LaunchError::Differ`](crate::LaunchError::Differ).
         Lockstep,
-        /// The reference interpreter and the compiled engine, which are compared while they run.
+        /// The reference interpreter and the compiled engine, which are compared during the run.
         LockstepCompiled,
     }
     = reconverge_simt::Engine

@@ -44,7 +44,7 @@ mirror! {
             /// All lanes that are now active.
             mask: Mask,
         },
-        /// Waiting lanes resume, together with the lanes that ran before.
+        /// Waiting lanes resume, and run together with the lanes that ran before them.
         Reconverge {
             /// All active lanes.
             mask: Mask,
@@ -59,7 +59,7 @@ mirror! {
             /// The manual's name for the entry.
             kind: &'static str,
         },
-        /// The group does not continue at the instruction that follows the current instruction in memory.
+        /// The group continues at an instruction other than the instruction after the current instruction.
         Jump {
             /// Address at which the lanes continue.
             to: u32,
@@ -68,7 +68,8 @@ mirror! {
         Write {
             /// The lane.
             lane: Lane,
-            /// Number of the register (R500, R700: four times the register number, plus the channel).
+            /// Number of the register. On R500 and R700, this number is four times the register number plus the
+            /// channel.
             register: u32,
             /// The new bits.
             value: u32,

@@ -13,7 +13,8 @@ use super::launch::{Launch, Outcome, RunOptions};
 use super::mirror::mirror;
 
 mirror! {
-    /// The reason why a lane executes the next instruction of its group, or why it does not.
+    /// The reason why a lane executes the next instruction of its group, or why the lane does not execute this
+    /// instruction.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Why {
@@ -28,7 +29,7 @@ mirror! {
         Break,
         /// The lane waits for the next iteration of a loop.
         Continue,
-        /// The lane waits at another address.
+        /// The lane does not run now. The lane continues later at an address of the program.
         Parked {
             /// Address at which the lane resumes.
             pc: u32,
@@ -47,7 +48,7 @@ mirror! {
 pub enum Stop {
     /// The predicate returned `true`.
     Predicate,
-    /// The budget is used up.
+    /// The session has executed the maximum number of instructions.
     Budget,
     /// The launch has ended.
     End,
@@ -67,7 +68,7 @@ impl Launch {
     /// Returns the launch before its first instruction.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the launch does not fit the program.
+    /// Returns [`Error::Launch`] if the launch does not fit the program.
     pub fn session(&self, options: &RunOptions) -> Result<Session, Error> {
         let options = self.file.options(&options.options())?;
         Session::new(self.prepare()?.start(&options)?, &self.program)
@@ -111,7 +112,8 @@ impl Session {
         self.lines.code(address)
     }
 
-    /// Returns the reason why a lane executes the next instruction of its group, or why it does not.
+    /// Returns the reason why a lane executes the next instruction of its group, or why the lane does not execute this
+    /// instruction.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         self.stepping.why(group, lane).map(Into::into)
     }
@@ -153,7 +155,7 @@ impl Session {
     /// Changes a register of one lane.
     ///
     /// # Errors
-    /// [`Error::Unchangeable`] if the register does not exist in this group or cannot be changed.
+    /// Returns [`Error::Unchangeable`] if the register does not exist in this group or cannot be changed.
     pub fn change(&mut self, group: usize, register: Register, lane: Lane, bits: u32) -> Result<(), Error> {
         match self.stepping.set(group, register, lane, bits) {
             true => Ok(()),
@@ -176,7 +178,7 @@ impl Session {
     /// of them.
     ///
     /// # Errors
-    /// [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
+    /// Returns [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
     pub fn store(
         &mut self,
         space: &str,
@@ -191,11 +193,12 @@ impl Session {
         }
     }
 
-    /// Executes the next instruction of the launch. Returns the group that executed it. Returns `None` at the end of
-    /// the launch.
+    /// Executes the next instruction of the launch. Returns the group that executed the instruction. Returns `None` at
+    /// the end of the launch.
     ///
     /// # Errors
-    /// [`Error::Trap`] if the instruction trapped. The trapping instruction remains the next instruction.
+    /// Returns [`Error::Trap`] if the instruction traps. The launch is then in its state before the trapping
+    /// instruction.
     pub fn step(&mut self) -> Result<Option<usize>, Error> {
         let Some(group) = self.current() else { return Ok(None) };
         self.stepping.step(group, Stride::Instruction, &mut |_, _| {})?;

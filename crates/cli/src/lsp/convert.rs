@@ -9,7 +9,7 @@ use lsp_types::{
 use reconverge_isa::Span;
 use reconverge_language::{Colour, ColumnUnit, LineStarts, MarkerLevel, NameSort, ProposalSort};
 
-/// Returns the column unit for a client. The unit is UTF-8 if the client supports it, otherwise UTF-16.
+/// Returns the column unit for a client. The unit is UTF-8 if the client supports UTF-8. Otherwise, the unit is UTF-16.
 pub(super) fn unit_of(encodings: Option<&[PositionEncodingKind]>) -> ColumnUnit {
     match encodings.is_some_and(|all| all.contains(&PositionEncodingKind::UTF8)) {
         true => ColumnUnit::Utf8,

@@ -21,7 +21,7 @@ pub(super) struct OpenText {
     /// change is that a carriage return alone also ends a line.
     pub(super) text: String,
     pub(super) lines: LineStarts,
-    /// Path of the text, if it is a file.
+    /// Path of the text, if the text is a file.
     path: Option<PathBuf>,
     /// Whether the text is TOML or JSON, such as a launch file. Any other text is a source.
     is_fields: bool,
@@ -36,7 +36,7 @@ pub(super) struct OpenText {
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
     pub(super) texts: BTreeMap<String, OpenText>,
-    /// Machine, chip and stage of sources that do not state them.
+    /// Machine, chip and stage for sources that do not state these properties.
     pub(super) fallback: TargetHint,
     /// Constants for all sources.
     pub(super) defines: Vec<String>,

@@ -1,8 +1,8 @@
-//! The state of a connection. It handles messages in order.
+//! The state of a connection. The server handles messages in order.
 //!
-//! The server publishes the diagnostics of a text only when no message waits. So it analyses only the newest version of
-//! the text. If a waiting message changes the text to which a request refers, the answer to the request is the error
-//! ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
+//! The server publishes the diagnostics of a text only when no message waits. So the server analyses only the newest
+//! version of the text. If a waiting message changes the text to which a request refers, the answer to the request is
+//! the error ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -97,7 +97,7 @@ impl Server {
         let is_call = message["method"].is_string();
         let id = message.get("id").cloned();
         match id {
-            // The message is a response. The server ignores responses, because it does not send requests.
+            // The message is a response. The server ignores responses, because the server does not send requests.
             _ if !is_call && (message.get("result").is_some() || message.get("error").is_some()) => {
                 Vec::new()
             }
@@ -235,7 +235,7 @@ impl Server {
                 }
             }
             // A cancellation needs no action here. If the cancelled request still waits, the server finds the
-            // cancellation when it handles the request. Otherwise, the server has already answered the request.
+            // cancellation when the server handles the request. Otherwise, the server has already answered the request.
             Cancel::METHOD | Initialized::METHOD => {}
             _ => {}
         }

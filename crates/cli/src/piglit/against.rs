@@ -1,8 +1,8 @@
 //! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
-//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. A command that is skipped on the
-//! emulated chip has no result that could be compared with the list. A test with a warning counts as a pass, both in
-//! the list and on the emulated chip.
+//! The list is one of Mesa's `*-fails.txt` files. The list contains commands and subtests. A command that is skipped on
+//! the emulated chip has no result that could be compared with the list. The comparison treats a test with a warning as
+//! a pass, both in the list and on the emulated chip.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -61,7 +61,7 @@ impl FailsList {
     /// Reads a list.
     ///
     /// # Errors
-    /// The file cannot be read or has no entry.
+    /// Returns an error if the file cannot be read or has no entry.
     pub(super) fn read(path: &Path) -> Result<FailsList> {
         let place = || crate::shown::path(&path);
         let text = String::from_utf8(files::read(path)?).with_context(place)?;
@@ -77,8 +77,8 @@ impl FailsList {
         let mut fails = HashMap::new();
         for line in lines {
             let known = |word: &str| Status::ALL.into_iter().find(|status| status.name() == word.trim());
-            // The text after the last comma counts as a status only if it is the name of a status, because an entry
-            // without a status may contain commas in its name.
+            // The function treats the text after the last comma as a status only if this text is the name of a status.
+            // The reason is that an entry without a status may contain commas in its name.
             let (name, status) = match line.rsplit_once(',').map(|(name, word)| (name, known(word))) {
                 Some((name, Some(status))) => (name, Some(status)),
                 _ => (line, None),
@@ -107,7 +107,8 @@ impl FailsList {
         }
         for agreement in [&mut commands, &mut subtests] {
             let Agreement { agree, executed, .. } = *agreement;
-            // The percentage is rounded down to two decimals, so that it is 100 only for complete agreement.
+            // The percentage is rounded down to two decimals, so that the percentage is 100 only for complete
+            // agreement.
             agreement.percent =
                 (agree * 10_000).checked_div(executed).map(|hundredths| hundredths as f64 / 100.);
         }

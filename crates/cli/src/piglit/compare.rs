@@ -2,7 +2,7 @@
 //!
 //! The command compares the surfaces after every draw, not only the pixels that a test probes. The command pairs the
 //! draws of the two drivers by their index. The pairing ends before the first pair whose two draws store into surfaces
-//! of different shapes. After that point, only verdicts are compared.
+//! of different shapes. After that point, the command compares only verdicts.
 
 use std::collections::BTreeMap;
 use std::fs;

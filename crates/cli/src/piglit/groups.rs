@@ -1,9 +1,9 @@
 //! Runs all tests in one environment. A process runs several tests.
 //!
 //! Starting the process takes most of the time of a single test, so a process runs several tests. A verdict must not
-//! depend on state that earlier tests leave in the process. The verdict of a test in a process with several tests
-//! therefore counts only in some cases; see [`Groups::decides`]. If the verdict does not count, the test runs again
-//! alone. The tests of the baseline are expected to fail, so they run alone from the start.
+//! depend on state that earlier tests leave in the process. The verdict of a test in a process with several tests is
+//! therefore valid only in some cases; see [`Groups::decides`]. If the verdict is not valid, the test runs again alone.
+//! The tests of the baseline are expected to fail, so these tests run alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ struct RunState {
 impl Groups<'_> {
     /// Runs all tests, unless Ctrl-C interrupts the run. If `list` contains the outcome of a test from an earlier run,
     /// the function uses this outcome and does not run the test. A test that cannot run is skipped. Returns an outcome
-    /// for each test that ended, and the counts in the reports.
+    /// for each test that ended, and the sums of the counts that the processes reported.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -86,16 +86,17 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns whether the verdict of a test counts, although other tests ran in the same process. `text` is the output
-    /// of the test.
+    /// Returns whether the verdict of a test is valid although other tests ran in the same process. `text` is the
+    /// output of the test.
     ///
     /// A test of a profile is skipped only because of the versions and extensions of OpenGL, which earlier tests do not
-    /// change. Piglit also accepts the verdict of a skipped test in its own groups. If the tests do not come from a
-    /// profile, a skipped test runs again alone.
+    /// change. Piglit itself also groups tests, and accepts the verdict of a skipped test in a group. If the tests do
+    /// not come from a profile, a skipped test runs again alone.
     ///
-    /// If the chip executes shaders, only the verdict `Pass` counts. If the chip does not execute shaders, a test reads
-    /// the previous content of its memory. If the test runs alone, this content is zeros. In a group, this content can
-    /// be data of an earlier test. So in a group, the verdict `Fail` counts only if the test observed zeros.
+    /// If the chip executes shaders, only the verdict `Pass` is valid. If the chip does not execute shaders, a test
+    /// reads the previous content of its memory. If the test runs alone, this content is zeros. In a group, this
+    /// content can be data of an earlier test. So in a group, the verdict `Fail` is valid only if the test observed
+    /// zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
         if verdict == Status::Skip && self.runner.is_profile() {
             return true;
@@ -119,7 +120,7 @@ fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The work of a thread, which runs groups.
+/// The work of one thread. The thread runs groups of tests.
 struct Job<'a> {
     groups: &'a Groups<'a>,
     shared: &'a Mutex<RunState>,
@@ -131,8 +132,8 @@ struct Ran {
     tests: usize,
     /// Indices of the tests that must run again alone.
     again: Vec<usize>,
-    /// Whether the counts in the process's report were added. If so, the added counts also include the tests that run
-    /// again.
+    /// Whether the counts in the process's report were added to [`RunState`]. If so, these counts also include the
+    /// tests that run again.
     reported: bool,
 }
 
@@ -150,7 +151,7 @@ impl Job<'_> {
             {
                 let mut shared = self.shared();
                 shared.failed.get_or_insert(error);
-                // The list of waiting groups is cleared, so that the other threads end early.
+                // Clears the list of waiting groups, so that the other threads end early.
                 shared.left.clear();
             }
         }
@@ -168,7 +169,7 @@ impl Job<'_> {
         group.iter().try_for_each(|place| self.alone(*place, true))
     }
 
-    /// Runs tests in one process, until all of them have run or the process ends.
+    /// Runs tests in one process, until all tests have run or the process ends.
     fn together(&self, group: &[usize]) -> Result<Ran> {
         let Groups { runner, setup, .. } = *self.groups;
         let tests: Vec<&Test> = group.iter().map(|place| &self.groups.tests[*place]).collect();
@@ -200,7 +201,7 @@ impl Job<'_> {
         })
     }
 
-    /// Runs a test alone in a process. If `counts` is set, adds the counts of the process's report.
+    /// Runs a test alone in a process. If `counts` is set, adds the counts of the process's report to [`RunState`].
     fn alone(&self, place: usize, counts: bool) -> Result<()> {
         let Groups { runner, setup, tests, .. } = *self.groups;
         let (outcome, reported) =

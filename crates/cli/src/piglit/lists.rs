@@ -2,7 +2,7 @@
 //! test is written when the test ends.
 //!
 //! The lines of the subtests precede the line of their test. In the line of a subtest, the name is `TEST@SUBTEST`, and
-//! there are no seconds.
+//! the number of seconds is `0.000`.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

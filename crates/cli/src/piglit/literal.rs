@@ -8,7 +8,7 @@ pub(super) fn string(text: &str) -> Option<String> {
 }
 
 /// Returns the strings in a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is not such a literal.
-/// Python's `None` counts as an empty list.
+/// For Python's `None`, the list is empty.
 pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if text == "None" {

@@ -17,17 +17,17 @@ reconverge_isa::choices! {
 }
 
 impl Status {
-    /// Whether the status counts as a failure.
+    /// Whether the status is a failure.
     pub(super) const fn fails(self) -> bool {
         matches!(self, Status::Fail | Status::Crash | Status::Timeout)
     }
 }
 
-/// The way in which a process ended.
+/// Describes how a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
-    /// The process exited with a status other than those of a profile's tests.
+    /// The test belongs to a profile, and its process exited with a status other than 0 and 1.
     Status(i32),
     Signal(i32),
     /// The test exceeded the timeout, and the process was killed.
@@ -53,9 +53,9 @@ impl Outcome {
 
     /// Returns the outcome of a profile's command, by the rules of deqp-runner.
     ///
-    /// If the process exits with status 0 or 1, the first result in the text is the status of the command. Subtests
-    /// count if they precede this result in the text. The status of the command does not depend on its subtests. If the
-    /// text reports the same subtest name twice, the subtest fails.
+    /// If the process exits with status 0 or 1, the first result in the text is the status of the command. The outcome
+    /// contains only the subtests that the text reports before this result. The status of the command does not depend
+    /// on its subtests. If the text reports the same subtest name twice, the subtest fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;
@@ -175,8 +175,8 @@ fn status(word: &str) -> Status {
     }
 }
 
-/// Returns the reason for a failure. This is the chip's message. If the chip has no message, it is the first message of
-/// the test.
+/// Returns the reason for a failure. The reason is the chip's message. If the chip has no message, the reason is the
+/// first message of the test.
 fn why(text: &str, end: Exit) -> String {
     if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
         return line.to_owned();

@@ -3,8 +3,9 @@
 //!
 //! With several tests and `-report-subtests`, shader_runner runs the tests in the order of its arguments. When a test
 //! starts, shader_runner writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends,
-//! shader_runner writes the same line again. It also writes `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard
-//! output, and flushes it. Some tests skip by ending the process. In that case, the remaining tests do not run.
+//! shader_runner writes the same line again. When the test ends, shader_runner also writes `PIGLIT: {"subtest": {"NAME"
+//! : "pass"}}` to standard output, and flushes standard output. Some tests end the process instead of returning the
+//! result skip. In that case, the remaining tests do not run.
 
 use std::env;
 use std::ffi::OsStr;
@@ -155,9 +156,9 @@ pub(super) struct Process {
 
 impl Process {
     /// Waits for the verdict of a test. The caller must pass the tests of a process to this function in the order in
-    /// which they run. Returns the outcome and the output. Returns `None` if the process ended without a verdict or
-    /// exceeded the timeout. The verdict of the last test counts only if the process also exits normally. A test of a
-    /// profile may skip by ending the process.
+    /// which the tests run. Returns the outcome and the output. Returns `None` if the process ended without a verdict
+    /// or exceeded the timeout. Also returns `None` if the process does not exit normally after its last test. If a
+    /// test of a profile ends the process to report a skip, the outcome is this skip.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);
@@ -205,7 +206,7 @@ impl Process {
     /// process.
     ///
     /// # Errors
-    /// The user pressed Ctrl-C.
+    /// Returns an error if the user pressed Ctrl-C.
     fn look(&mut self) -> Result<bool> {
         if self.end.is_none() {
             self.end = match self.child.try_wait().context("a test program")? {

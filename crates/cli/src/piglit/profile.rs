@@ -1,10 +1,10 @@
 //! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which lists several profiles.
 //!
-//! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. If the test
-//! may run concurrently with other tests, `-fbo` also follows the arguments, because the windows of other tests would
-//! disturb the test. The commands of parser tests do not have these options. If a test cannot run, the reason is stored
-//! with the test, as in piglit's `framework/test`. The reason is that the program of the test is missing, or that the
-//! test requires another window system.
+//! Each test is converted to the command that deqp-runner runs. The option `-auto` comes after the arguments of the
+//! test. If the test may run concurrently with other tests, `-fbo` also comes after the arguments, because the windows
+//! of other tests would disturb the test. The commands of parser tests do not have these options. A test cannot run if
+//! its program is missing, or if the test requires another window system. In this case, the module stores the reason
+//! with the test, as in piglit's `framework/test`.
 //!
 //! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
 //! the `multi_shader` by its tests. These tests are then divided among processes like all shader tests.
@@ -34,7 +34,7 @@ const NO_FILE: &str = "file not found in piglit";
 /// Returns the tests of a profile, in the profile's order.
 ///
 /// # Errors
-/// The profile does not exist or cannot be read, or two tests have the same name.
+/// Returns an error if the profile does not exist or cannot be read, or if two tests have the same name.
 pub(super) fn tests(root: &Path, profile: &str, platform: &str) -> Result<Vec<Test>> {
     let mut reading = Reading { root, platform, tests: Vec::new(), names: HashSet::new(), open: Vec::new() };
     reading.profile(profile)?;
@@ -55,13 +55,13 @@ fn known(root: &Path) -> Vec<String> {
     names
 }
 
-/// The state while a profile, and the profiles that it lists, are read.
+/// State of the reader while it reads a profile and the profiles that this profile lists.
 struct Reading<'a> {
     root: &'a Path,
     platform: &'a str,
     tests: Vec<Test>,
     names: HashSet<String>,
-    /// Names of the profiles that are being read: the current profile and the profiles that list it.
+    /// Names of the profiles that are being read: the current profile, and the profiles that list the current profile.
     open: Vec<String>,
 }
 
@@ -226,8 +226,8 @@ impl Reading<'_> {
 }
 
 /// Returns a text that identifies the OpenGL and GLSL versions that a shader test needs. A process has one context, so
-/// only tests with equal needs share a process. A test that fails in a context of its own version could pass in a
-/// context of a later version.
+/// only tests with equal needs share a process. A test may fail in a context of the version that the test needs, but
+/// pass in a context of a later version.
 fn needs(program: &str, node: &Node<'_, '_>) -> String {
     let needs = ["api", "api_version", "shader_version"].map(|name| option(node, name).unwrap_or_default());
     format!("{program} {}", needs.join(" "))
@@ -279,8 +279,8 @@ mod unit {
         words.collect::<Vec<_>>().join("|")
     }
 
-    /// Source: deqp-runner, `parse_piglit.rs`. That file defines the options of each type of test. It also defines
-    /// which arguments are files in piglit's folder.
+    /// Source: deqp-runner, `parse_piglit.rs`. That file defines the options of each type of test. That file also
+    /// defines which arguments are files in piglit's folder.
     #[test]
     fn each_type_of_test_makes_its_command() {
         let gl = |value, concurrent| command("gl", &[("command", value), ("run_concurrent", concurrent)]);

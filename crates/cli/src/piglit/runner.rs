@@ -33,7 +33,7 @@ const SHOWN: usize = 20;
 /// to the tests that fail only on the emulated chip and to the tests that fail only on the real chip.
 const SHOWN_DIFFERENT: usize = 500;
 
-/// Minimum duration, in seconds, from which a test counts as slow.
+/// Minimum duration of a slow test in seconds.
 const SLOW: f64 = 5.;
 
 /// Maximum number of slow tests that are shown.

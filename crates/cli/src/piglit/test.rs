@@ -21,7 +21,7 @@ pub(super) struct Test {
     /// Data for running the test together with other tests in one process. The value is `None` if the test needs its
     /// own process.
     pub(super) shared: Option<Sharing>,
-    /// The reason why the test cannot run.
+    /// The reason why the test cannot run, if the test cannot run.
     pub(super) skipped: Option<String>,
 }
 
@@ -30,6 +30,6 @@ pub(super) struct Test {
 pub(super) struct Sharing {
     /// The name of the test in the output of a process with several tests.
     pub(super) stem: String,
-    /// Tests with equal needs may share a process.
+    /// Text that identifies the needs of the test. Tests with equal texts may share a process.
     pub(super) needs: String,
 }

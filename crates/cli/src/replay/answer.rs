@@ -27,8 +27,8 @@ pub(super) struct ReplayAnswer {
     /// Maximum number of different pixels with which a picture still counts as equal.
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
-    /// Number of draws whose pictures were compared. These are the draws of the first frame that differs. If the trace
-    /// does not have frames, all draws of the trace are compared.
+    /// Number of draws whose pictures were compared. The compared draws are the draws of the first frame that differs.
+    /// If the trace does not have frames, all draws of the trace are compared.
     pub(super) draws: u64,
     /// Number of draws after which the pictures differ.
     pub(super) draws_differ: u64,
@@ -74,8 +74,8 @@ pub(super) struct CapturedCall {
     pub(super) pixel: [usize; 2],
     /// Whether a captured draw covers the pixel.
     pub(super) is_covered: bool,
-    /// The launch file of the last draw that covers the pixel. If no draw covers the pixel, this is the launch file for
-    /// the vertices of the last draw.
+    /// The launch file of the last draw that covers the pixel. If no draw covers the pixel, the field names the launch
+    /// file for the vertices of the last draw.
     pub(super) file: Option<String>,
     /// The command that opens the debugger with this launch file.
     pub(super) command: Option<String>,
@@ -146,7 +146,7 @@ fn shares(pixels: PixelCounts) {
     );
 }
 
-/// Returns a text with the number of different pixels and the rectangle that contains them.
+/// Returns a text with the number of different pixels, and the rectangle that contains these pixels.
 fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String {
     let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };

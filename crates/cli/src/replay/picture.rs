@@ -1,9 +1,10 @@
 //! Pictures of a replay, and their comparison.
 //!
 //! docs/mesa.md, "Programs", states the rule. A pixel agrees if every channel is within a tolerance of the reference.
-//! Renderers round the positions of edges differently. If a pixel does not agree, it is compared with the eight
-//! reference pixels around it. If the pixel is within the tolerance of one of these eight pixels, it is *at an edge*. A
-//! pixel at an edge does not count as different. Pictures do not have alpha, and start with the top row.
+//! Renderers round the positions of edges differently. If a pixel does not agree, the function compares the pixel with
+//! the eight reference pixels around its position. If the pixel is within the tolerance of one of these eight pixels,
+//! the pixel is *at an edge*. The functions do not list a pixel at an edge as different. Pictures do not have alpha,
+//! and start with the top row.
 
 use std::io::{self, BufRead, Read};
 
@@ -27,7 +28,7 @@ impl Picture {
     /// of its call. Returns `None` at the end of the output.
     ///
     /// # Errors
-    /// The input cannot be read or is not a picture.
+    /// Returns an error if the input cannot be read or is not a picture.
     pub(super) fn read(from: &mut impl BufRead) -> io::Result<Option<(u64, Picture)>> {
         if from.fill_buf()?.is_empty() {
             return Ok(None);

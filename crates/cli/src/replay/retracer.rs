@@ -1,4 +1,4 @@
-//! A replay. It runs apitrace's retracer in the environment of the chip or of a software renderer, and reads the
+//! A replay. A replay runs apitrace's retracer in the environment of the chip or of a software renderer, and reads the
 //! pictures of the retracer.
 //!
 //! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. `eglretrace` also replays GLX
@@ -61,7 +61,7 @@ impl Retracer {
     /// Starts a replay with the environment variables in `variables`. The messages of the replay go to a file.
     ///
     /// # Errors
-    /// apitrace is not installed.
+    /// Returns an error if apitrace is not installed.
     pub(super) fn start(
         renderer: &Renderer<'_>,
         recording: &TraceFile,
@@ -102,7 +102,7 @@ impl Retracer {
     /// Returns the next picture and the number of its call. Returns `None` at the end of the replay.
     ///
     /// # Errors
-    /// The replay failed, or its output is not a picture.
+    /// Returns an error if the replay failed, or if its output is not a picture.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Picture)>> {
         match Picture::read(&mut self.output) {
             Ok(Some(found)) => Ok(Some(found)),
@@ -123,7 +123,7 @@ impl Retracer {
     /// Waits for the end of a replay without pictures. Returns its standard output and its messages.
     ///
     /// # Errors
-    /// The replay failed.
+    /// Returns an error if the replay failed.
     pub(super) fn said(&mut self) -> Result<String> {
         let mut text = Vec::new();
         self.output.read_to_end(&mut text).with_context(|| format!("the replay on {}", self.name))?;

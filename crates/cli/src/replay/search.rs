@@ -1,5 +1,5 @@
-//! The search first compares frames, then the draws of the first frame that differs. Finally, it captures the launch
-//! files of the first draw that differs.
+//! The search first compares frames, then the draws of the first frame that differs. Finally, the search captures the
+//! launch files of the first draw that differs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,9 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// A picture counts as equal if at most one in this many pixels differs. Some edges pass close to the centre of a
-/// pixel. The two renderers then round to different sides of the edge, so the pixel has different colours. In some of
-/// these cases, none of the neighbouring pixels has the colour that the second renderer draws.
+/// Two pictures are equal if the share of different pixels is at most one divided by this number. Some edges pass close
+/// to the centre of a pixel. The two renderers then round to different sides of the edge, so the pixel has different
+/// colours. In some of these cases, none of the neighbouring pixels has the colour that the second renderer draws.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
 const SHOWN: usize = 5;
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
     Ok(if agrees { Answer::Yes } else { Answer::No })
 }
 
-/// Returns the frames to compare. For a trace without frames, the slice is empty.
+/// Returns the frames to compare. For a trace without frames, the result is empty.
 fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFrame]> {
     let frames = &recording.frames;
     let Some(range) = &args.frames else { return Ok(frames) };

@@ -55,7 +55,8 @@ impl TraceFile {
     /// Reads the frames of a trace.
     ///
     /// # Errors
-    /// apitrace is not installed, the file is not a trace, or the recorded interface is not OpenGL.
+    /// Returns an error if apitrace is not installed, if the file is not a trace, or if the recorded interface is not
+    /// OpenGL.
     pub(super) fn open(path: &Path) -> Result<TraceFile> {
         let shown = || crate::shown::path(path);
         let about = path.metadata().with_context(shown)?;
@@ -74,7 +75,8 @@ impl TraceFile {
         Ok(recording)
     }
 
-    /// Returns the calls of a set whose function matches a regular expression. The set is in apitrace's notation.
+    /// Returns the calls of a set. If `function` is a regular expression, returns only the calls that match this
+    /// expression. The set is in apitrace's notation.
     pub(super) fn calls(&self, set: &str, function: Option<&str>) -> Result<Vec<TracedCall>> {
         let (set, grep) = (format!("--calls={set}"), function.map(|function| format!("--grep={function}")));
         let mut arguments = vec!["dump", "--color=never", "--multiline=no", &set];
@@ -95,8 +97,8 @@ impl TraceFile {
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Returns whether a call draws into a window instead of a framebuffer object. To find out, the function looks for
-    /// the last call before this call that binds a framebuffer.
+    /// Returns whether a call draws into a window instead of a framebuffer object. For this check, the function looks
+    /// for the last call before this call that binds a framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }

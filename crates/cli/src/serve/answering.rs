@@ -35,7 +35,7 @@ const MEMORY_OF_RUN: u64 = 1 << 30;
 /// Answers the requests on standard input, one per line.
 ///
 /// # Errors
-/// Standard input cannot be read.
+/// Returns an error if standard input cannot be read.
 pub(super) fn answer_lines() -> Result<Answer> {
     // The kernel ends this process together with the server, even if the server is killed.
     #[cfg(target_os = "linux")]
@@ -52,7 +52,7 @@ pub(super) fn answer_lines() -> Result<Answer> {
 /// A process that answers a request.
 struct Responder {
     process: Child,
-    /// Whether the request asks for a run of a program.
+    /// Whether the request runs a program.
     runs: bool,
 }
 
@@ -70,7 +70,7 @@ impl Answering {
     /// already running.
     ///
     /// # Errors
-    /// Fails if a process cannot be started.
+    /// Returns an error if a process cannot be started.
     pub(super) fn answer(
         &self,
         name: &str,

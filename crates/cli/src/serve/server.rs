@@ -17,7 +17,7 @@ use crate::args::Answer;
 use crate::http::{PageRequest, Reply};
 use crate::messages::note;
 
-/// The page. `npm run build` in viewer/ creates it.
+/// The page. `npm run build` in viewer/ creates this page.
 const PAGE: &str = include_str!("../../assets/playground.html");
 
 /// The script that makes the page send its requests to the server.
@@ -29,7 +29,7 @@ const BODY: usize = 16 << 20;
 /// Serves the page until Ctrl-C.
 ///
 /// # Errors
-/// The port is in use, or the folder of `--page` does not contain a page.
+/// Returns an error if the port is in use, or if the folder of `--page` does not contain a page.
 pub(super) fn run(args: &Serve) -> Result<Answer> {
     let address = SocketAddr::new(args.address, args.port);
     let listener = TcpListener::bind(address).with_context(|| {
@@ -84,12 +84,12 @@ fn open(place: &str) {
 /// The files of the page.
 struct Pages {
     page: Vec<u8>,
-    /// The script with the CodeMirror editor. If there is no such script, the text is empty.
+    /// The script with the CodeMirror editor. The text is empty if the page does not have this script.
     editor: Vec<u8>,
 }
 
 impl Pages {
-    /// Returns the built-in page. If a folder is given, returns the page in this folder with its editor.
+    /// Returns the built-in page. If a folder is given, returns the page in this folder and the editor of this page.
     fn new(folder: Option<&PathBuf>) -> Result<Pages> {
         let Some(folder) = folder else {
             return Ok(Pages { page: PAGE.as_bytes().to_vec(), editor: Vec::new() });

@@ -60,7 +60,8 @@ impl Drawn<'_> {
     /// browsers write to `folder`. If `goes_on` returns `false`, the function returns early.
     ///
     /// # Errors
-    /// The browser cannot be started, or it uses a renderer that is not the expected renderer.
+    /// Returns an error if the browser cannot be started, or if the browser uses a renderer other than the expected
+    /// renderer.
     pub(super) fn run(
         &self,
         args: &Webgl,

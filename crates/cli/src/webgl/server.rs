@@ -83,7 +83,7 @@ impl Server {
     /// Starts a server for these files of a suite and this version of WebGL. The timeout applies to each file.
     ///
     /// # Errors
-    /// Fails if no port of the loopback address can be opened.
+    /// Returns an error if no port of the loopback address can be opened.
     pub(super) fn start(
         root: &Path,
         files: &Arc<[String]>,
@@ -164,7 +164,8 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // If the server has already ended the file, it ignores a verdict that the page sends for the file.
+                // If the server has already ended the file, the server ignores a verdict that the page sends for the
+                // file.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
                 let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);

@@ -21,7 +21,7 @@ const DEPTH: usize = 32;
 /// A version of WebGL as numbers.
 type Version = [u32; 3];
 
-/// Returns the newest version of WebGL with a major number. The suite is run with this version.
+/// Returns the newest version of WebGL that has the major number `major`. The command runs the suite with this version.
 const fn tested(major: u8) -> Version {
     match major {
         1 => [1, 0, 4],
@@ -32,7 +32,7 @@ const fn tested(major: u8) -> Version {
 /// Returns the folder of the suite's list.
 ///
 /// # Errors
-/// The folder does not contain a list.
+/// Returns an error if the folder does not contain a list.
 pub(super) fn root(given: &Path) -> Result<PathBuf> {
     let folders = [given.to_path_buf(), given.join("sdk/tests")];
     match folders.iter().find(|folder| folder.join(LIST).is_file()) {
@@ -48,7 +48,7 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
 /// names.
 ///
 /// # Errors
-/// A list cannot be read or parsed, or no file is selected.
+/// Returns an error if a list cannot be read or parsed, or if no file is selected.
 pub(super) fn chosen(args: &Webgl, root: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let bounds = Bounds { least: [1, 0, 0], most: None };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 reconverge_isa::choices! {
-    /// The way in which the run of a file ended.
+    /// Describes how the run of a file ended.
     #[derive(PartialOrd, Ord)]
     pub(super) enum FileEnd {
         /// The file reported its end.
@@ -42,19 +42,21 @@ pub(super) struct FileVerdict {
 }
 
 impl FileVerdict {
-    /// Returns the assertions that failed. If the file did not end normally, also returns the way in which it ended.
+    /// Returns the assertions that failed. If the file did not end normally, the result also has a failure that
+    /// describes this end.
     fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
         let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
         let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
         failing.map(|Assertion { text, count, .. }| Failures { text, count: *count }).chain(end)
     }
 
-    /// Returns the number of failures. Failed assertions and an abnormal end count as failures.
+    /// Returns the number of failures. Each failed assertion is a failure. An abnormal end of the file is also a
+    /// failure.
     pub(super) fn failures(&self) -> u64 {
         self.failing().map(|failures| failures.count).sum()
     }
 
-    /// Returns the number of assertions. An abnormal end also counts.
+    /// Returns the number of assertions. An abnormal end of the file adds 1 to this number.
     pub(super) fn total(&self) -> u64 {
         let assertions: u64 = self.assertions.iter().map(|assertion| assertion.count).sum();
         assertions + u64::from(self.end != FileEnd::Done)

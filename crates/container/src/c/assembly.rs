@@ -1,5 +1,5 @@
-//! Data of an assembler text in a C string. nvcc writes fat binaries in this form: `asm(".quad 0x00100001ba55ed50,
-//! …\n")`.
+//! Reads data directives of assembler text in a C string. nvcc writes fat binaries in this form: `asm(".quad
+//! 0x00100001ba55ed50, …\n")`.
 
 use crate::bytes::push_element;
 
@@ -16,7 +16,7 @@ const DIRECTIVES: [(&str, usize); 8] = [
 ];
 
 /// Returns the bytes of all data directives in a text, or `None` if the text has no data directive. At an invalid
-/// number, the function stops and returns the bytes up to there, together with the invalid number.
+/// number, the function stops and returns the bytes of the preceding numbers, together with the invalid number.
 pub(super) fn data(text: &[u8]) -> Option<(Vec<u8>, Option<String>)> {
     let text = str::from_utf8(text).ok()?;
     let mut bytes = Vec::new();

@@ -1,16 +1,17 @@
 //! C and C++ sources that hold binaries. The binaries are in strings, such as `"architecture {sm_10}\n" …`, or in
 //! integer arrays, such as `unsigned char name[] = { 0x7f, 0x45, … };`. `xxd -i`, `bin2c` and nvcc write such arrays.
 //!
-//! Only arrays and strings are read. [`preprocess`] evaluates `#if` groups and replaces macros. An element is an
-//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). If an array has
-//! any other kind of element, such as an unknown macro, the reader skips the array, and a note names the array.
+//! The reader reads only arrays and strings. [`preprocess`] evaluates `#if` groups and replaces macros. An element is
+//! an integer constant or an expression of constants. An expression can contain sums, shifts, casts, and functions such
+//! as `htonl`. If an array has any other kind of element, such as an unknown macro, the reader skips the array, and a
+//! note names the array.
 //!
 //! The format of each array and string is detected from its bytes, like the format of a file. The header of a known
 //! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
 //! numbers in braces inside the initialiser of a structure is also read as an array. If such a list has a mark, its
-//! numbers are bytes; otherwise, they are 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian,
-//! unless the mark is in big-endian order or [`Hints::endian`] states big endian. An array of `long` is rejected,
-//! because the size of this type differs between hosts.
+//! numbers are bytes. Otherwise, its numbers are 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little
+//! endian, unless the mark is in big-endian order or [`Hints::endian`] states big endian. An array of `long` is
+//! rejected, because the size of this type differs between hosts.
 
 mod assembly;
 mod preprocess;
@@ -37,16 +38,17 @@ use crate::{Endian, Error, Format, Hints, load_as, magic, merge, recognise_marke
 /// Maximum nesting of braces inside an array's braces.
 const DEEPEST: usize = 8;
 
-/// Maximum number of tokens in an element. It is also the maximum number of words in a declaration.
+/// Maximum number of tokens in an element. This number is also the maximum number of words in a declaration.
 const MOST_TOKENS: usize = 1000;
 
 /// If a number of a list is at least this value, the list contains code and not a table.
 const LEAST_WORD: u64 = 1 << 16;
 
-/// A character that is not part of C. It stands for lines that a text omits.
+/// A character that is not part of C. This character stands for lines that a text omits.
 pub(crate) const GAP: &str = "@";
 
-/// Returns whether a text is certainly a C source: it declares an integer array or a structure with contents.
+/// Returns whether a text is certainly a C source. This is the case if the text declares an integer array or a
+/// structure with contents.
 pub(crate) fn declares_array(text: &str) -> bool {
     let mut types: Vec<&str> = Vec::new();
     let mut brackets = false;
@@ -72,8 +74,8 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Returns whether a text could be a C source. This is the case if the text has no other format and contains braces,
-/// and also contains brackets, strings, statements or preprocessor lines.
+/// Returns whether a text could be a C source. Such a text has no other format and contains braces. The text also
+/// contains brackets, strings, statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
         || text.lines().any(|line| line.starts_with("#include"))
@@ -107,7 +109,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     tell_apart(&mut image, text, &raw);
     let notes = tokens.into_notes();
     unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
-        // The array is probably in the omitted group, so the note about this group is shown with the error.
+        // The array is probably in the omitted `#if` group, so the error includes the note about this group.
         Some(note) if matches!(error, Error::Missing { .. }) => {
             Error::missing("an array with machine code", note.clone())
         }
@@ -154,15 +156,15 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     }
 }
 
-/// An error, and whether the reader can continue after it.
+/// An error, and whether the reader can continue after the error.
 enum Failure {
-    /// Only this array is invalid. The reader has already skipped the array, so it can continue.
+    /// Only this array is invalid. The reader has already skipped the array, so the reader can continue.
     Array(Error),
-    /// The rest of the text cannot be read.
+    /// The text after the error cannot be read.
     Text(Error),
 }
 
-/// Converts an error of the preprocessor. Such an error affects the rest of the text.
+/// Converts an error of the preprocessor. Such an error affects all text that follows.
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::Text(error)
@@ -181,7 +183,7 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// Returns the bytes of the array in the memory of a host with this byte order.
+    /// Returns the bytes that the array has in the memory of a host with this byte order.
     fn bytes(&self, big_endian: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.values.len() * self.width);
         for value in &self.values {
@@ -226,8 +228,8 @@ impl<'a> Reader<'a> {
         // Words since the end of the last statement. These words are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap that was read. The gap is stored if a number that may be an element follows the gap, and no
-        // brace is between the gap and this number.
+        // The last gap that was read. A gap is stored only if a number that may be an element follows the gap, and no
+        // brace separates the gap from this number.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -413,7 +415,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a declaration that starts with `words` and `[`. Reading starts after the `[` and ends at the end of the
-    /// initialiser, if the declaration has one.
+    /// initialiser, if the declaration has an initialiser.
     fn array(&mut self, words: &[Token<'a>], bracket: Token<'a>) -> Result<Option<Array<'a>>, Failure> {
         let [types @ .., name] = words else { return Ok(None) };
         let mut types: Vec<&str> = types.iter().map(|word| word.text).collect();

@@ -1,7 +1,7 @@
-//! The parts of the C preprocessor that sources with binaries need: conditional groups and macros.
+//! The parts of the C preprocessor that C sources with embedded binaries need: conditional groups and macros.
 //!
-//! A name is undefined if neither the file nor [`Hints::defines`](crate::Hints) defines it, as in C. Notes name the
-//! omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
+//! As in C, a name is undefined if neither the file nor [`Hints::defines`](crate::Hints) defines the name. Notes name
+//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
 //! because they could add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
@@ -60,8 +60,8 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Returns the tokens from the start of a source on. Each item of `defines` has the form `NAME`, `NAME=VALUE` or
-    /// `NAME(x)=VALUE`.
+    /// Returns the tokens of a source, starting at the first token. Each item of `defines` has the form `NAME`,
+    /// `NAME=VALUE` or `NAME(x)=VALUE`.
     pub(super) fn new(text: &'a str, defines: &'a [String]) -> Result<Self, Error> {
         let mut macros = HashMap::new();
         for define in defines {
@@ -113,7 +113,7 @@ impl<'a> Tokens<'a> {
         self.pending.push_front(token);
     }
 
-    /// Returns notes about the groups that were left out.
+    /// Returns notes about the omitted groups.
     pub(super) fn into_notes(mut self) -> Vec<String> {
         if let Some(more) = self.left_out.checked_sub(MOST_NAMED).filter(|more| *more > 0) {
             self.notes.push(format!("{more} more groups of #if were left out"));
@@ -142,7 +142,8 @@ impl<'a> Tokens<'a> {
                 }
             }
             "elif" | "elifdef" | "elifndef" | "else" => {
-                // The reader has read a group before this directive, so it skips the groups after the directive.
+                // The reader has read a group before this directive, so the reader skips the groups after the
+                // directive.
                 self.check_open(token, name)?;
                 self.skip(token, &[])?;
             }
@@ -406,7 +407,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Returns the name of a directive, and the offset of the text after it.
+/// Returns the name of a directive, and the offset of the text after the name.
 fn directive_name<'a>(token: Token<'a>) -> (&'a str, usize) {
     let word = Lexer::part(token.text, 1, token.text.len()).next();
     word.map_or(("", token.end), |word| (word.text, token.start + word.end))

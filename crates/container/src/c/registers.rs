@@ -15,7 +15,7 @@ use crate::r600_elf::{register_name, resources_of};
 pub(super) struct RegisterArray {
     /// Name of the array.
     pub(super) name: String,
-    /// Number of programs of the image that come before the array.
+    /// Number of programs of the image that precede the array in the source.
     pub(super) after: usize,
     /// Elements of the array.
     pub(super) values: Vec<u32>,
@@ -27,8 +27,8 @@ const ENDINGS: [&str; 4] = ["registers", "register", "regs", "reg"];
 /// Suffixes of the names of programs.
 const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary", "bytes", "prog"];
 
-/// If `name` is the name of a register array, returns the part that this name has in common with the name of its
-/// program.
+/// If `name` is the name of a register array, returns the prefix that this name and the name of the array's program
+/// have in common.
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
@@ -98,8 +98,8 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // If the name of an array has no common part with the name of any program, the array belongs to the program
-        // before the array. If no program precedes the array, the array belongs to the program after it.
+        // If the name of an array and the name of each program have no common prefix, the array belongs to the program
+        // before the array. If no program precedes the array, the array belongs to the program after the array.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn other_arrays_are_code() {
-        // No structure has 12 registers, and the other two names are not names of register arrays.
+        // No structure has 12 registers, and `aggregates` and `segregs` are not names of register arrays.
         for text in [array("vs_regs", 12), array("aggregates", 52), array("segregs", 52)] {
             assert_eq!(read(&text).programs.len(), 1, "{text}");
             assert_eq!(read(&text).programs[0].state, []);

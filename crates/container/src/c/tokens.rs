@@ -26,7 +26,7 @@ pub(super) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Returns whether this is a given punctuation character.
+    /// Returns whether this token is the punctuation character `mark`.
     pub(super) fn is(&self, mark: &str) -> bool {
         self.kind == Kind::Mark && self.text == mark
     }
@@ -177,13 +177,13 @@ fn number_len(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a string or character constant. If the constant is not closed, it extends to the end of its
-/// line.
+/// Returns the length of a string or character constant. If the constant is not closed, the constant extends to the end
+/// of its line.
 fn literal_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
-            // After a backslash, an end of line that consists of two characters counts as one character.
+            // After a backslash, an end of line that consists of two characters is treated as one character.
             '\r' if escaped && text[at..].starts_with("\r\n") => {}
             _ if escaped => escaped = false,
             '\n' => return at,
@@ -195,8 +195,8 @@ fn literal_len(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Returns the length of a raw string from its quote on. If the string is not closed, it extends to the end of the
-/// text.
+/// Returns the length of a raw string from its quote on. If the string is not closed, the string extends to the end of
+/// the text.
 fn raw_len(text: &str) -> usize {
     let Some(delimiter) = raw_delimiter(text) else { return literal_len(text, '"') };
     raw_contents(text, delimiter).map_or(text.len(), |contents| 2 * delimiter.len() + 4 + contents.len())
@@ -246,7 +246,7 @@ pub(super) fn push_string(source: &str, token: &Token<'_>, bytes: &mut Vec<u8>) 
 }
 
 /// Returns the byte of an escape sequence, and the length of the sequence without its backslash. If the sequence only
-/// continues a line, it has no byte.
+/// continues a line, the sequence has no byte.
 pub(super) fn escape(text: &str) -> Option<(Option<u8>, usize)> {
     let digits = |text: &str, radix: u32, most: usize| {
         text.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(radix)).count()

@@ -13,7 +13,7 @@ pub(super) enum Names {
     AreZero,
     /// Names are errors, except for functions whose result is known for a host with this byte order.
     AreFunctions {
-        /// Whether the host has the most significant byte first.
+        /// Whether the host stores the most significant byte first.
         big_endian: bool,
     },
 }
@@ -33,7 +33,7 @@ pub(super) fn evaluate(
     }
 }
 
-/// Returns the value of an element's text, truncated to its width.
+/// Returns the value of an element's text, truncated to the width of the element.
 pub(crate) fn constant(text: &str, width: usize) -> Option<u64> {
     let tokens: Vec<Token<'_>> = Lexer::part(text, 0, text.len()).collect();
     let end = *tokens.last()?;
@@ -288,7 +288,7 @@ impl Value {
         if bits < 32 { Value { bits: 32, unsigned: false, ..cut } } else { cut }
     }
 
-    /// Returns the result of a binary operator, or `None` if it is undefined in C.
+    /// Returns the result of a binary operator, or `None` if the result is undefined in C.
     fn with(self, operator: &str, right: Value) -> Option<Value> {
         if let "<<" | ">>" = operator {
             let by = u32::try_from(right.value).ok().filter(|by| *by < self.bits)?;

@@ -37,12 +37,13 @@ struct Part {
     /// Whether the section's link field refers to the symbol table.
     linked: bool,
     data: Vec<u8>,
-    /// Size of the section in bytes, if it differs from the size of the data.
+    /// Size of the section in bytes, if this size differs from the size of the data.
     size: Option<u64>,
 }
 
 impl Part {
-    /// Returns a section without contents. `info` is the number of the section to which the new section belongs, or 0.
+    /// Returns a section without contents. `info` is the number of the section to which the new section belongs, or 0
+    /// if there is no such section.
     fn new(name: String, kind: u32, flags: u64, info: u16) -> Part {
         Part { name, kind, flags, info: info.into(), ..Part::default() }
     }
@@ -140,7 +141,7 @@ struct File {
 /// The contents of a constant bank as one section.
 struct Bank {
     bytes: Vec<u8>,
-    /// Number of bytes up to the end of the last variable or slot, whether or not it has contents.
+    /// Number of bytes up to the end of the last variable or slot, whether or not this variable or slot has contents.
     size: u64,
 }
 
@@ -166,7 +167,7 @@ impl File {
         self.checked_name("kernel name", name)
     }
 
-    /// Returns the section number of the next part.
+    /// Returns the section number of the part that is added next.
     fn next(&self) -> u16 {
         self.parts.len() as u16 + 1
     }
@@ -342,7 +343,7 @@ impl File {
         Ok(banks)
     }
 
-    /// Adds the module's constants, its variables, and the words that hold their addresses.
+    /// Adds the module's constants, its variables, and the words that hold the addresses of the variables.
     fn module(&mut self, module: &Module) -> Result<(), Error> {
         let mut banks = self.banks("the module", &module.constants)?;
         let mut need = |bank: u32, end: u64| {

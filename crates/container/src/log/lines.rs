@@ -1,4 +1,4 @@
-//! The lines of a log, and the headers of the drivers' dumps in it.
+//! The lines of a log, and the headers of the drivers' dumps in the log.
 
 use std::borrow::Cow;
 
@@ -108,8 +108,8 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
         .find_map(|(mark, header)| alone(mark).map(|(before, _)| (before, header)))
 }
 
-/// Returns the program type that a line of TGSI, NIR or nouveau states. If a line lists elements, the program is a
-/// fetch program.
+/// Returns the program type that a line of TGSI, NIR or nouveau states. If a line lists vertex elements, the program is
+/// a fetch program.
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
@@ -211,7 +211,7 @@ impl<'a> LogLines<'a> {
         self.prefix = prefix;
     }
 
-    /// Returns a line without the prefix of the dump. If the line does not begin with the prefix, it is returned
+    /// Returns a line without the prefix of the dump. If the line does not begin with the prefix, the line is returned
     /// unchanged.
     pub(super) fn stripped(&self, line: LogLine<'a>) -> LogLine<'a> {
         after_prefix(self.prefix, line.text).map_or(line, |rest| line.cut(rest))

@@ -2,8 +2,8 @@
 //!
 //! Each dump begins with a header. The end of a dump depends on its format: the dump ends after the stated number of
 //! words, after its last line, or at an end mark. [`lines`] finds the headers. There is one module per source of dumps,
-//! which reads the dumps of this source. Lines between dumps are ignored, unless they state the program type of the
-//! next dump. Lines of a log may start with times or program names, and may contain escape sequences and arbitrary
+//! which reads the dumps of this source. A line between dumps is ignored, unless the line states the program type of
+//! the next dump. Lines of a log may start with times or program names, and may contain escape sequences and arbitrary
 //! bytes.
 //!
 //! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, the dump
@@ -201,8 +201,8 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     Ok(shaders)
 }
 
-/// Returns the program type of an r600 dump. If the log contains no source for a vertex program, this program copies
-/// the output of the preceding geometry program. For such a program, Mesa prints the type `VS` or no type. (Mesa
+/// Returns the program type of an r600 dump. If the log contains no source for a vertex program, the vertex program
+/// copies the output of the preceding geometry program. For such a program, Mesa prints the type `VS` or no type. (Mesa
 /// `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);

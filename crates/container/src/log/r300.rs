@@ -37,7 +37,8 @@ pub(super) fn begins(text: &str) -> bool {
     text.contains(FIRST) && text.contains("0x")
 }
 
-/// Reads a fragment program, from the line after its header or from its first instruction on.
+/// Reads a fragment program. Starts at the line after the program's header. If the program has no header, starts at the
+/// first instruction.
 pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
     let mut found =
         LoggedShader { isa: Some(Isa::R500), stage: Some(Stage::Fragment), ..LoggedShader::new(first) };
@@ -186,7 +187,7 @@ fn flow_operation(found: &mut LoggedShader, line: LogLine<'_>, operation: usize)
     Ok(true)
 }
 
-/// Searches a line, from byte `from` on, for `0x`. Returns the word that follows this `0x`, and the offset of the
+/// Searches a line for `0x`, starting at byte `from`. Returns the word that follows this `0x`, and the offset of the
 /// word's digits. `end` lists the characters that may follow the word.
 fn number(line: LogLine<'_>, from: usize, end: &str) -> Result<(usize, u32), Error> {
     let rest = &line.text[from..];

@@ -129,7 +129,7 @@ impl DumpWords {
             found.notes.push(format!("its header states {expected} words, its lines have {end}"));
         }
         for at in 0..whole {
-            // Fetch clauses begin at a multiple of four. All other clauses begin at an even address.
+            // Fetch clauses begin at an address that is a multiple of four. All other clauses begin at an even address.
             let after_short = at % 2 == 1 && self.words.contains_key(&(at - 1));
             let aligns = at / 2 % 2 == 1 && self.short.contains(&(at / 2 * 2 + 2));
             let word = self.words.get(&at);

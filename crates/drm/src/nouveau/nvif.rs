@@ -72,7 +72,7 @@ fn device(node: &Client<'_>, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes a text and a terminating zero to an array.
+/// Writes a string and a terminating zero to an array.
 fn write(place: &mut [u8], text: &str) {
     place.fill(0);
     let most = place.len().saturating_sub(1);

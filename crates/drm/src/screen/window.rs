@@ -73,8 +73,8 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     Ok(())
 }
 
-/// Connects to the window. The window may be stopped while its queue of connections is full. In this case, waits up to
-/// the time that `left` returns.
+/// Connects to the window. The window may be stopped while its queue of connections is full. In this case, this
+/// function waits up to the time that `left` returns.
 ///
 /// # Errors
 /// The errors of the operating system, or `TimedOut`.

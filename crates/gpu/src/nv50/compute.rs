@@ -297,7 +297,7 @@ impl Nv50 {
     }
 }
 
-/// Returns whether the condition holds that the value `mode` of COND_MODE selects. `at` is the address of the query
+/// Returns the result of the condition that `mode`, a value of COND_MODE, selects. `at` is the address of the query
 /// results that the condition reads.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;

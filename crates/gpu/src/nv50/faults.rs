@@ -39,7 +39,7 @@ pub(super) enum DriverFault {
     Half,
     /// The compiler wrongly expects the chip to take shift counts modulo 32.
     Shift,
-    /// The compiler emits conversions to small integers that saturate, although the conversions should drop the upper
+    /// The compiler emits saturating conversions to small integers, although the conversions should drop the upper
     /// bits.
     Saturates,
     /// The compiler emits 16-bit instructions for comparisons and shifts of 64-bit integers.
@@ -204,10 +204,10 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Checks whether the driver intends to launch a program other than the program at `place`. The driver intends this
-    /// if it has announced another program but has not uploaded this other program. If `handled` is set, stores at
-    /// `place` the program that the driver intends to launch. The driver's OpenGL part announces a program only if the
-    /// program changes. The driver's OpenCL part announces a program before each launch.
+    /// Checks whether the driver intends to launch a program other than the program at `place`. This is the case if the
+    /// driver has announced another program, but has not uploaded that program. If `handled` is set, stores at `place`
+    /// the program that the driver intends to launch. The driver's OpenGL part announces a program only if the program
+    /// changes. The driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // If the code at `place` has changed since the last launch, the driver has uploaded the program.

@@ -14,7 +14,7 @@ const TILE_WIDTH: usize = 64;
 /// Height and depth of tiles, as in TILE_MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TileMode {
-    /// log2 of the number of rows divided by 4.
+    /// log2 of a quarter of the number of rows.
     pub(super) y: u32,
     /// log2 of the number of slices.
     pub(super) z: u32,

@@ -151,7 +151,7 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };
-    // The mode of one side of a quad may be points while the mode of the other side is not. For the side that is not
+    // One side of a quad may be drawn as points while the other side is not drawn as points. For the side that is not
     // drawn as points, the program reads the values of the slots. Each word therefore has a separate input.
     assert_eq!(sprites(0x1b00, Topology::Quads), 2);
     assert_eq!(sprites(0x1b02, Topology::Quads), 0);

@@ -69,8 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Returns which of the `count` elements of row `y` that start at column `x` are inside of the surface. The bounds
-    /// of the returned range are relative to column `x`.
+    /// Considers `count` elements of row `y`, from column `x` on. Returns the range of those elements that are inside
+    /// of the surface. The bounds of the range are relative to column `x`.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -213,8 +213,8 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     Some(other)
 }
 
-/// Copies elements of a row. `within` is the range of these elements. Elements outside of one of the two surfaces are
-/// not copied.
+/// Copies elements of a row. `within` is the range of these elements. An element that is outside of the source or
+/// outside of the target is not copied.
 fn copy_row(
     source: &Surface,
     target: &Surface,

@@ -155,12 +155,12 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 
 /// Returns the guard band, and the limits outside of which primitives are dropped. The guard band is the maximum ratio
 /// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to these two registers and
-/// to the two registers of the limits, and does not set a scissor at the viewport. Clipping at the guard band therefore
-/// limits the drawn area.
+/// to the two registers of the limits. The driver does not set a scissor at the edges of the viewport. Clipping at the
+/// guard band therefore limits the drawn area.
 ///
 /// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. As on R600, a primitive is dropped if all its vertices
-/// are outside of the same side. If both limits are at least as large as the guard band, the limits have no effect, and
-/// this function returns `None` for the limits.
+/// are beyond the limit on the same side. If both limits are at least as large as the guard band, the limits have no
+/// effect, and this function returns `None` for the limits.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;

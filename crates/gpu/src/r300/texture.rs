@@ -72,7 +72,7 @@ struct Layout {
     /// Whether signed RGTC is decompressed as unsigned. See [`Erratum::SignedRgtc`].
     unsigned_rgtc: bool,
     tiling: Tiling,
-    /// Number of texels per row of the first level, if the registers set it.
+    /// Number of texels per row of the first level, if the registers set this number.
     pitch: Option<usize>,
 }
 

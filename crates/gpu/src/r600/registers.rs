@@ -93,7 +93,8 @@ addresses! {
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
     /// Size of a stream-out buffer. The register after this register contains the stride of the buffer. Both values
-    /// count dwords. The addresses of the size, stride and base registers of the next buffer are larger by 16 bytes.
+    /// count dwords. The addresses of the next buffer's size, stride and base registers are 16 bytes larger than the
+    /// addresses of this buffer's registers.
     VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 2;
     VGT_STRMOUT_BUFFER_BASE_0 = 0x28ad8 * 1 relocated;
     VGT_STRMOUT_BUFFER_SIZE_1 = 0x28ae0 * 2;

@@ -1,8 +1,8 @@
 //! Stream-out: writes the vertices of a vertex program to buffers, primitive by primitive.
 //!
 //! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`). Sizes, strides and offsets count dwords, and
-//! stream i is written to buffer i. OpenGL 3.0, 2.15: if a primitive does not fit in every buffer, the primitive is not
-//! written to any buffer.
+//! stream i is written to buffer i. OpenGL 3.0, 2.15: if one of the buffers does not have room for a primitive, the
+//! primitive is not written to any buffer.
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_r700::code::{CfOp, Code};

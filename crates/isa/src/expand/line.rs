@@ -110,7 +110,7 @@ pub(super) fn label(text: &str) -> usize {
     }
 }
 
-/// Returns the texts between the commas outside brackets, without space around them.
+/// Returns the texts between those commas that are outside brackets. Space at the ends of each text is removed.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     argument_places(text, 0).into_iter().map(|(start, end)| &text[start..end]).collect()
 }
@@ -241,8 +241,8 @@ pub(super) fn resolved(
         // Parentheses without an operator inside are part of the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // If an expression contains arguments of a macro, the expression is computed, as if it contained names. The
-            // exception is a range of R700 after a colon, such as `0-15`.
+            // If an expression contains arguments of a macro, the assembler computes the expression, as if the
+            // expression contained names. The exception is a range of R700 after a colon, such as `0-15`.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -293,7 +293,8 @@ fn reach(text: &str, at: usize) -> Reach {
     let before = text[..at].trim_end();
     let operator = before.bytes().next_back().and_then(precedence);
     match operator.filter(|_| is_binary(text, before.len().saturating_sub(1))) {
-        // After `+`, the whole expression can be computed first, because that does not change the sum.
+        // After `+`, the whole expression can be computed first, because the order of additions does not change the
+        // sum.
         Some(_) if before.ends_with('+') => Reach::Within,
         Some(precedence) => Reach::Behind(precedence),
         None => Reach::Within,

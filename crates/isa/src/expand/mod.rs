@@ -114,7 +114,7 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
 }
 
 /// Returns the path of a file that the file `of` includes. `name` is the name of the included file in the directive. If
-/// `name` is not absolute, it is relative to the folder of `of`.
+/// `name` is not absolute, `name` is relative to the folder of `of`.
 pub fn beside(of: &str, name: &str) -> String {
     match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
@@ -122,7 +122,7 @@ pub fn beside(of: &str, name: &str) -> String {
     }
 }
 
-/// Returns the text between quotation marks, if nothing else is in the text.
+/// Returns the part of a text that is between quotation marks. Returns `None` if the text has other parts.
 fn quoted(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix('"')?.strip_suffix('"')?;
     (!inside.is_empty() && !inside.contains('"')).then_some(inside)
@@ -163,8 +163,8 @@ struct Piece {
 /// Origin of lines: the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Description of the context in messages: `in the macro m,`. In a message, the description comes first, and the
-    /// line in which the context is used comes after it. The description is empty for the source.
+    /// Description of the context in messages: `in the macro m,`. In a message, the line in which the context is used
+    /// comes after the description. The description is empty for the source.
     what: String,
     /// Index of the file that contains the context's lines. The source has index 0.
     file: usize,
@@ -367,10 +367,10 @@ const MOST_ERRORS: usize = 20;
 enum Branch {
     /// The assembler reads the lines of this branch.
     Taken,
-    /// The assembler skips the lines of this branch. It may read the lines of a later branch.
+    /// The assembler skips the lines of this branch. The assembler may read the lines of a later branch.
     Not,
-    /// The assembler skips the lines of this branch and of all later branches. The reason is that it has read an
-    /// earlier branch, or that it also skips the enclosing lines.
+    /// The assembler skips the lines of this branch and of all later branches. The reason is that the assembler has
+    /// read an earlier branch, or that the assembler also skips the enclosing lines.
     Done,
 }
 
@@ -861,7 +861,7 @@ impl Expander<'_> {
             resolved.parts.iter().map(|(start, part)| Piece { start: base + start, context, part: *part });
         out.pieces.extend(pieces);
         out.text.push_str(&resolved.text);
-        // The end of the line also has an origin, because messages about missing text point at it.
+        // The end of the line also has an origin, because messages about missing text point at the end of the line.
         let end = resolved.part(resolved.text.len(), resolved.text.len());
         out.pieces.push(Piece { start: out.text.len(), context, part: end });
         out.text.push('\n');

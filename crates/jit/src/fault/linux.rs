@@ -30,8 +30,8 @@ thread_local! {
 /// Calls generated code.
 ///
 /// # Safety
-/// The requirements are those of the called code. After a fault, the state and all memory that the code writes have
-/// undefined contents.
+/// The caller must meet the requirements of the called code. After a fault, the state and all memory that the code
+/// writes have undefined contents.
 #[inline(always)]
 pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
     let recovery = UnsafeCell::new(Recovery::default());
@@ -50,7 +50,8 @@ pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> 
 /// state that the handler needs to return to the caller.
 ///
 /// # Safety
-/// The requirements are those of the called code. In addition, `recovery` must be writable until this function returns.
+/// The caller must meet the requirements of the called code. In addition, `recovery` must be writable until this
+/// function returns.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut Recovery) -> u64 {
     naked_asm!(
@@ -60,7 +61,7 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
         "push r13",
         "push r14",
         "push r15",
-        // This aligns the stack again. The eight bytes hold MXCSR.
+        // This instruction aligns the stack again. The eight bytes hold MXCSR.
         "sub rsp, 8",
         "stmxcsr [rsp]",
         "lea rax, [rip + 2f]",
@@ -151,7 +152,7 @@ fn is_code(address: usize) -> bool {
 
 const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// The previous handlers of the signals. They are set during the installation.
+/// The previous handlers of the signals. The function `install` stores these handlers.
 static BEFORE: [Before; 2] = [Before::new(), Before::new()];
 
 struct Before {
@@ -233,7 +234,7 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
                 }
             }
         }
-        // A process sent the signal, and the previous action ignores it.
+        // A process sent the signal, and the previous action ignores the signal.
         Some(before) if before.sa_sigaction == libc::SIG_IGN && info.si_code <= 0 => {}
         _ => {
             // The code removes the handler. After this handler returns, the instruction faults again and ends the

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use super::*;
 use crate::pages::Pages;
 
-/// Changes every register that a function preserves, MXCSR and the stack, then reads the word at RDI.
+/// Code that changes every register that a function must preserve, MXCSR and the stack, and then reads the word at RDI.
 const READS: [u8; 33] = [
     0x31, 0xdb, 0x31, 0xed, 0x45, 0x31, 0xe4, 0x45, 0x31, 0xed, 0x45, 0x31, 0xf6, 0x45, 0x31,
     0xff, // zeros
@@ -19,7 +19,7 @@ const READS: [u8; 33] = [
     0xcc,
 ];
 
-/// Returns the word at RDI.
+/// Code that returns the word at RDI.
 const RETURNS: [u8; 3] = [0x8b, 0x07, 0xc3];
 
 fn mxcsr() -> u32 {
@@ -111,7 +111,7 @@ extern "C" fn exits_with_43(_: i32) {
 extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     SEEN.fetch_add(1, Ordering::Relaxed);
     type Long = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
-    // SAFETY: the address is that of a handler with SA_SIGINFO.
+    // SAFETY: the address is the address of a handler with SA_SIGINFO.
     let ours = unsafe { std::mem::transmute::<usize, Long>(OURS.load(Ordering::Relaxed)) };
     ours(signal, info, context);
 }

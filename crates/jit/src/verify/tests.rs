@@ -1,4 +1,4 @@
-//! Tests with strips that cannot be created with the public interface. The verifier must reject each of them.
+//! Tests with strips that cannot be created with the public interface. The verifier must reject each of these strips.
 
 use super::*;
 use crate::program::tests::node;

@@ -1,5 +1,5 @@
-//! Operations other than arithmetic. These operations compute lane sets, predicate bits and the ALU result. They also
-//! record which outputs the lanes have written, and read values of other lanes in a quad.
+//! Operations other than arithmetic. These operations compute lane sets, predicate bits and the ALU result. These
+//! operations also record which outputs the lanes have written, and read values of other lanes in a quad.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use super::operands::Set;
 use crate::words::AluResultOp;
 
 /// Computes a lane set. `number[1]` is [`Set::ACTIVE`] or [`Set::ALL`]. The computed set consists of the lanes of set
-/// `number[1]` in which predicate bit `number[0]` holds.
+/// `number[1]` in which predicate bit `number[0]` is set.
 pub(super) struct Predicated;
 
 impl Body for Predicated {

@@ -248,7 +248,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns whether compiled code can run instead of the current block. The code issues `budget` instructions.
-    /// `needs` holds the [conditions](flow::Step::needs) of the code.
+    /// `needs` holds the [conditions](flow::Step::needs) under which the code can run.
     #[inline(always)]
     pub(super) fn allows(&self, budget: u32, needs: u32) -> bool {
         let judged = *self.lanes.alu_result | *self.lanes.alu_result_valid;
@@ -468,8 +468,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode, such an
-    /// instruction traps before it changes anything. The reference interpreter also traps before the instruction
-    /// changes anything.
+    /// instruction traps before the instruction changes anything. The reference interpreter also traps before the
+    /// instruction changes anything.
     #[inline(always)]
     fn is_stale(&self, step: &flow::Step) -> bool {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()

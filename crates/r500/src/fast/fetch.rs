@@ -27,7 +27,7 @@ impl Body for Fetched {
         if fetching == 0 {
             return;
         }
-        // A group of R520 has 16 lanes, so its rows need only one chunk.
+        // A group of R520 has 16 lanes, so the group uses only one chunk of each row.
         if lanes.chunks().end == 1 {
             run::<W, CHUNK>(wide, lanes, fetch, fetching);
         } else {

@@ -18,8 +18,8 @@ use crate::lane::{self, NAN};
 /// Upper bound of the relative error on the fast path. The polynomials and their rounding have an error below 2^-46.
 const SLACK: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// A number that rounds a double below 2^51 to the nearest integer, ties to even. For this, code adds the number to the
-/// double and then subtracts the number. The lowest bits of the sum hold the integer.
+/// A number that rounds a double below 2^51 to the nearest integer, ties to even. To round a double, the code adds this
+/// number to the double and then subtracts this number. The lowest bits of the sum hold the integer.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
 /// A function of one operand that is computed for each lane.
@@ -48,7 +48,7 @@ fn polynomial<W: Wide, const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
     value
 }
 
-/// ln(2)^n / n!, for n from 12 down to 0: coefficients of the series of powers of two.
+/// ln(2)^n / n!, for n from 12 down to 0: coefficients of the power series of 2^x.
 const POWERS: [f64; 13] = {
     let mut coefficients = [1.0; 13];
     let (mut n, mut value) = (1, 1.0);

@@ -1,9 +1,9 @@
 //! Kernels: arithmetic on a chunk of lanes.
 //!
-//! [`mod@crate::lane`] defines the results, and tests compare each kernel bit for bit with its function in
-//! [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use this
+//! [`mod@crate::lane`] defines the results, and tests compare each kernel bit for bit with the corresponding function
+//! in [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use this
 //! instruction. Otherwise, kernels compute a double that is rounded to odd, and round the double to a single. The fast
-//! path of a kernel detects the few lanes that it could compute wrongly, and [`crate::lane`] recomputes these lanes.
+//! path of a kernel detects the few lanes whose results could be wrong, and [`crate::lane`] recomputes these lanes.
 
 use std::marker::PhantomData;
 
@@ -141,8 +141,8 @@ fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f3
     }
 }
 
-/// Rounds a sum to odd, given its rounding error. If the returned double is then rounded to a single, the single equals
-/// the exact sum rounded once. (simt::float::sum_rounded)
+/// Rounds a sum to odd. `error` is the rounding error of the sum. If the returned double is then rounded to a single,
+/// the single equals the exact sum rounded once. (simt::float::sum_rounded)
 #[inline(always)]
 fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
@@ -428,7 +428,8 @@ enum Kind {
 }
 
 /// Computes a dot product for all lanes and writes the result to the destination of the first channel. D2A adds two
-/// products and the third source of the third channel. DP3 adds three products, and DP4 adds four. `TERMS` is 3 or 4.
+/// products and the third source of the third channel. DP3 adds three products, and DP4 adds four products. `TERMS` is
+/// 3 or 4.
 pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
 
 /// [`Dot`] for three products, the third of which is zero. `FLUSH`: a source may be a denormal.
@@ -438,8 +439,8 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let scale = f64::from(operation.scale);
-        // The code of the two cases is written out, because the compiler does not always compile a shared closure for
-        // the vector level.
+        // The code of the two cases does not use a common closure, because the compiler does not always compile such a
+        // closure for the vector level.
         if W::FUSED {
             dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |lanes, chunk| {
                 sums_of_singles::<W, TERMS, ADDEND>(wide, lanes, operation, chunk)
@@ -687,9 +688,9 @@ fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     exceptions
 }
 
-/// Returns the sum rounded to odd, and whether the sum may be wrong. The sum may be wrong if the rounding errors do not
-/// add up exactly. The sum may also be wrong if two terms cancel, because the documented deviation of dot products may
-/// then apply.
+/// Returns the sum rounded to odd, and whether the sum may be wrong. The sum may be wrong if the sum of the rounding
+/// errors is not exact. The sum may also be wrong if two terms cancel, because the documented deviation of dot products
+/// may then apply.
 #[inline(always)]
 fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     let mut exception = false;

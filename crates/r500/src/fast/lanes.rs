@@ -1,10 +1,10 @@
 //! Operations on whole rows: the state on which operations work, the operands of operations, and the compilation of a
 //! body for each level of vector instructions.
 //!
-//! The source of a [`Body`] consists of loops without branches over [`CHUNK`] lanes. The body runs once for each chunk
-//! of a group. A [`handler`] is a body compiled for a [`Level`]. Lowering selects the rows that an operation reads and
-//! writes. The rows of temporaries and outputs come first. The rows of lane sets, intermediate results and constants
-//! follow. So a handler does not distinguish kinds of operands.
+//! The source of a [`Body`] consists of loops over [`CHUNK`] lanes. These loops have no branches. The body runs once
+//! for each chunk of a group. A [`handler`] is a body compiled for a [`Level`]. Lowering selects the rows that an
+//! operation reads and writes. The rows of temporaries and outputs come first. The rows of lane sets, intermediate
+//! results and constants follow. So a handler does not distinguish kinds of operands.
 
 use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut, Range};
@@ -57,7 +57,7 @@ pub(super) struct State<'a> {
     pub(super) fetches: &'a [Fetch],
     /// The scattered outputs of the program.
     pub(super) scatters: &'a [Scatter],
-    /// The fetches from surfaces in the program.
+    /// The program's fetches from surfaces.
     pub(super) loads: &'a [Load],
     /// The surfaces of the CTM model.
     pub(super) memory: Option<&'a mut Bound>,
@@ -153,8 +153,8 @@ impl<'a> Lanes<'a> {
         &mut self.rows.row_mut(place).0
     }
 
-    /// Returns a copy of a chunk of a row. A copy is necessary because an operation may write to a row that it has
-    /// read.
+    /// Returns a copy of a chunk of a row. A copy is necessary because an operation may write to a row that the
+    /// operation has read.
     #[inline(always)]
     pub(super) fn read(&self, place: Place, chunk: usize) -> Words {
         self.rows.chunk(place, chunk)

@@ -156,8 +156,8 @@ fn loaded<W: Wide>(
         if surface.format.channels() != 1 {
             return None;
         }
-        // The last channel receives the requested element, and the other channels receive its neighbours. (CTM guide p.
-        // 6)
+        // The last channel receives the requested element, and the other channels receive the neighbours of this
+        // element. (CTM guide p. 6)
         for (values, distance) in values.iter_mut().zip([1, surface.pitch, surface.pitch + 1, 0]) {
             let numbers = numbers_of.map(|number| number.wrapping_add(distance));
             read(surface.format, elements, &numbers, reading, |lane, value| values[lane] = value[0]);

@@ -115,8 +115,8 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether several groups may run together. This requires that every instruction has a fast path, that
-    /// groups do not share surfaces, and that compiled code does not execute flow instructions.
+    /// Returns whether several groups may run together. Several groups may run together only if every instruction has a
+    /// fast path, groups do not share surfaces, and compiled code does not execute flow instructions.
     pub(crate) fn runs_together(&self) -> bool {
         let flows = self.is_compiled() && !self.lowered.flows.is_empty();
         !flows && !self.lowered.shares && self.by_reference().is_empty()
@@ -160,7 +160,7 @@ impl Fast {
         }
     }
 
-    /// Keeps the memory of a launch, so that a later launch can reuse it.
+    /// Keeps the memory of a launch, so that a later launch can reuse this memory.
     fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
         // The group drops its textures, because textures may be large.
         for (unit, _) in &launch.environment.textures {
@@ -177,8 +177,8 @@ impl Fast {
         }
     }
 
-    /// Adds the run counts of blocks and of compiled code to the issue counts of the slots. Each run of compiled code
-    /// was a run of `groups` groups.
+    /// Adds the run counts of blocks and of compiled code to the issue counts of the slots. In each run of compiled
+    /// code, `groups` groups ran together.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64], groups: usize) {
         let (of_blocks, of_code) = runs.split_at_mut(self.lowered.blocks.len());
         for (block, runs) in self.lowered.blocks.iter().zip(of_blocks) {

@@ -1,10 +1,10 @@
 //! Runs the groups of a launch on the host's threads. Each group writes the outputs of its own lanes, and the counts of
-//! all groups are added up. If several groups trap, the launch reports the trap of the group with the lowest lanes. So
-//! the results do not depend on the number of threads.
+//! all groups are added up. If several groups trap, the launch reports the trap of the group with the lowest lane
+//! numbers. So the results do not depend on the number of threads.
 //!
-//! Without an observer, several groups run together, up to as many as fit in a row. The engine then calls an operation
-//! once for all these groups: see [`Fast::run_together`]. If one of these groups traps, the launch starts again and
-//! runs one group at a time.
+//! Without an observer, as many groups run together as fit in a row. The engine then calls an operation once for all
+//! these groups: see [`Fast::run_together`]. If one of these groups traps, the launch starts again and runs one group
+//! at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::setup::Setup;
 /// tasks write to the same word, whatever the group width.
 const BATCH: usize = 64;
 
-/// The state of a host thread: a group that the thread reuses, and the counts of the groups that it has run.
+/// The state of a host thread: a group that the thread reuses, and the counts of the groups that the thread has run.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
@@ -76,8 +76,8 @@ impl<'a> Worker<'a> {
         let (width, GroupRoom { group, runs }) = (*width, &mut **room);
         for first_lane in span.clone().step_by(width) {
             let lanes = width.min(span.end - first_lane);
-            // A quad may contain lanes that were never launched. Derivatives read these lanes, so their registers must
-            // hold zeros.
+            // A quad may contain lanes that were never launched. Derivatives read these lanes, so the registers of
+            // these lanes must hold zeros.
             let cleared = if lanes == width { fast.cleared() } else { fast.written() };
             let all = (Mask::first(lanes), width);
             let reads = |row| fast.reads(row);
@@ -247,7 +247,8 @@ behind:
 OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
 ";
 
-    /// Runs a program on one input, or on several groups at once. `extent` selects the part of the program to compile.
+    /// Runs a program. `together` is the number of lanes that run together, in one or several groups. `extent` selects
+    /// the part of the program to compile.
     fn ran_of(
         source: &str,
         (group_width, together): (usize, usize),
@@ -276,8 +277,8 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         ran_of(BREAKS, (group_width, together), lanes, watchdog, None)
     }
 
-    /// In this program, operations with templates precede and follow operations without templates, both within one
-    /// instruction and in different instructions.
+    /// In this program, operations with templates precede and follow operations without templates. This happens both
+    /// within one instruction and across instructions.
     const STRAIGHT: &str = "
 .state US_PIXSIZE 0x3
 ALU temp[1].rg = MAD src0.rg0, src0.rg0, src0.110 : src0=temp[0]

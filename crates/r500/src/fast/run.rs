@@ -89,7 +89,8 @@ impl Fast {
         }
     }
 
-    /// Runs the next instruction of groups that run together. All these groups jump, or all of them stay.
+    /// Runs the next instruction of groups that run together. At this instruction, either all of these groups jump, or
+    /// none of these groups jumps.
     fn run_one(&self, group: &mut Group, runs: &mut [u64], all: Mask) -> Option<()> {
         let end = group.statistics.instructions + 1;
         let stop = self.run_blocks(group, runs, end, Some(Company { all, waiting: NOWHERE }), &mut Silent);

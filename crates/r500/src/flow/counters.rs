@@ -55,7 +55,7 @@ impl Counters {
     }
 
     /// Subtracts `number` from the counters of `lanes`. A counter below `number` does not change. Returns the lanes
-    /// with such counters.
+    /// whose counter was below `number`.
     pub(super) fn decrease(&mut self, lanes: Mask, number: u8) -> Mask {
         let (left, below) = self.minus(number);
         let changed = lanes - below;

@@ -1,7 +1,7 @@
 //! Changes to the flow state for fault injection. Such a change models, for example, a particle that hits a latch.
 //!
 //! After a change, each lane is still in one of three states. In the first state, the lane is active. In the second
-//! state, a branch has switched off the lane, and the lane's counter counts. In the third state, the lane is off for
+//! state, a branch has switched off the lane, and the lane's counter is in use. In the third state, the lane is off for
 //! another reason.
 
 use reconverge_simt::{Lane, Mask};
@@ -12,8 +12,8 @@ impl Flow {
     /// Sets the lanes that execute the next instruction.
     ///
     /// If this function switches off a lane, the lane's counter starts at 0, as if the innermost branch had switched
-    /// off the lane. If the function switches on a lane, the lane's counter stops. (Inferred: the documents name one
-    /// counter per pixel, and say that a pixel runs when its counter is below zero.)
+    /// off the lane. If the function switches on a lane, the lane's counter stops. This behaviour is inferred. The
+    /// documents name one counter per pixel, and say that a pixel runs when its counter is below zero.
     pub fn set_active(&mut self, lanes: Mask) {
         let (off, on) = (self.active - lanes, lanes - self.active);
         self.counters.clear(off);

@@ -100,8 +100,8 @@ impl Step {
     /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run the
     /// second side. `ends` has the last slot of each side and the flow instruction in that slot.
     ///
-    /// Returns `None` if a side runs for lanes other than these lanes. Also returns `None` if the instructions change
-    /// anything except the program counter while no lane is off.
+    /// Returns `None` if other lanes run one of the sides. Also returns `None` if the instructions change anything
+    /// except the program counter while no lane is off.
     pub(crate) fn meets(&self, pc: u16, ends: &[(u16, &Step)]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
@@ -134,9 +134,10 @@ impl Step {
         slot
     }
 
-    /// Returns the slot at which the remaining lanes continue after the branch at `pc`. Inside this branch, the other
-    /// lanes leave a loop. The lanes that do not vote to jump run `ends`, which are a BREAK and the end of the branch.
-    /// Returns `None` if the instructions change anything else while no lane is off.
+    /// Returns the slot at which lanes that vote to jump at the branch at `pc` continue. The lanes that vote to stay
+    /// leave a loop inside this branch. These lanes run the instructions `ends`: a BREAK and the end of the branch.
+    /// Returns `None` if the instructions change anything except the program counter and the lanes in the loop while no
+    /// lane is off.
     pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let al = ends[0].in_loop?.al?.then_some(0);

@@ -6,7 +6,7 @@ use super::{InLoop, LoopConstant, jumps, reads_alu_result};
 use crate::inst::Fc;
 use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 
-/// A flow instruction together with all values that only depend on the program.
+/// A flow instruction together with all values that depend only on the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Word 2 of the instruction.
@@ -21,7 +21,7 @@ pub struct Step {
     pub wants: [u64; 4],
     /// The integer constant that INT_ADDR selects.
     pub constant: LoopConstant,
-    /// Data for the fast path of a loop instruction, if the instruction has one.
+    /// Data for the fast path of a loop instruction, if the instruction has a fast path.
     pub(crate) in_loop: Option<InLoop>,
 }
 

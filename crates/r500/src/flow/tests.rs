@@ -476,8 +476,8 @@ fn lanes_that_were_not_called_wake_on_return() {
     assert_eq!(flow.active(), Mask(0b0111), "the lanes of the outer if stay off");
 }
 
-/// CTM guide p. 36: a return becomes conditional if it has INCR on stay. The pop count of the following return is then
-/// one higher.
+/// CTM guide p. 36: a return becomes conditional if it has INCR on stay. The conditional return adds one level, so the
+/// pop count of the following return is one higher.
 #[test]
 fn a_conditional_return_waits_for_the_later_one() {
     let mut flow = flow();
@@ -613,7 +613,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0010)));
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
-    // A conditional return that neither jumps nor switches off a lane does not count as a return.
+    // A conditional return that neither jumps nor switches off a lane is not treated as a return.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_SIMPLE & !0xff00 | 0xf000, Mask(0b0011)));
@@ -707,8 +707,8 @@ fn a_group_that_has_ended_issues_nothing_and_strict_mode_names_what_is_open() {
     assert_eq!(flow.left_open(), None);
 }
 
-/// The fast path of a loop instruction either does nothing or has the same effect as `execute`: it gives the same
-/// state, events and position. In strict mode, the fast path does not execute anything undefined.
+/// The fast path of a loop instruction either does nothing or has the same effect as `execute`. The state, the events
+/// and the position are then the same. In strict mode, the fast path does not execute anything undefined.
 #[test]
 fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     const BREAK_REP_IF: u32 = 0x0000_f006;
@@ -877,7 +877,8 @@ fn a_restart_covers_no_lanes_that_it_does_not_have() {
     assert!(flow.frames().is_empty());
 }
 
-/// Compiled code executes a branch as a conditional if nothing except the sides depends on which lanes jump.
+/// Compiled code executes a branch as a conditional if the choice of the jumping lanes affects only which side each
+/// lane runs.
 #[test]
 fn lanes_meet_behind_a_branch_with_plain_sides() {
     let steps = |source: &str| {

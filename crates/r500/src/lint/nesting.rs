@@ -72,7 +72,7 @@ struct Nesting<'a> {
     found: &'a mut Found,
     seen: HashMap<(u16, Calls), Open>,
     /// Paths that have not been followed yet, ordered by slot. For each slot, the path from the previous slot comes
-    /// first. Messages compare the other paths to this slot with the first path.
+    /// first. Messages compare all other paths to the slot with this first path.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
     /// Loop starts that jump to the end instruction of their loop. Each loop start has a message, and a flag that
     /// states whether the jump may close the enclosing loop.
@@ -177,7 +177,7 @@ impl Nesting<'_> {
         }
     }
 
-    /// Checks that the innermost loop suits an end, BREAK or CONTINUE instruction.
+    /// Checks that the innermost loop matches an end, BREAK or CONTINUE instruction.
     fn check_loop(&mut self, pc: u16, fc: &Fc, open: &Open) {
         let name = fc.inst.op.name();
         let Some(innermost) = open.loops.last() else {
@@ -265,7 +265,7 @@ impl Nesting<'_> {
         let mut to = target(self.setup, fc);
         let innermost = open.loops.last().cloned();
         let before = open.levels;
-        // A BREAK or CONTINUE outside all loops does not change the levels here. Another rule reports such an
+        // In this check, a BREAK or CONTINUE outside all loops does not change the levels. Another rule reports such an
         // instruction.
         if !(innermost.is_none() && matches!(fc.inst.op.role(), Role::Break { .. } | Role::Continue)) {
             open.levels = self.count(pc, fc, fc.inst.b_op1, before);
@@ -300,7 +300,7 @@ impl Nesting<'_> {
                 open.levels = left.levels;
             }
             (Role::Continue, Some(around)) => {
-                // The end instruction of the loop may close branches. These branches are still open here.
+                // The end instruction of the loop may close branches. At the CONTINUE, these branches are still open.
                 let end = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
                 if let Some(Inst { body: Body::Fc(end), .. }) = end
                     && matches!(end.inst.op.role(), Role::End { .. })

@@ -1,7 +1,8 @@
 //! Checks for uninitialized values, and for hazards between instructions, along the edges of the control-flow graph.
 //!
-//! The checks follow the paths of the group, and not the paths of single lanes. A write on a path counts as a write of
-//! all lanes, regardless of the active lanes. So the checks report a read if the read precedes every write on the path.
+//! The checks follow the paths of the group, and not the paths of single lanes. If an instruction on a path writes a
+//! value, the checks assume that all lanes write the value. So the checks report a read if the read precedes every
+//! write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -51,13 +52,14 @@ struct State {
 }
 
 impl State {
-    /// Merges the states of two paths. A value counts as written if at least one of the two paths writes the value.
+    /// Merges the states of two paths. The merged state marks a value as written if at least one of the two paths
+    /// writes the value.
     fn join_some(&self, other: &State) -> State {
         let written = self.written.with(&other.written, |one, other| one | other);
         State { written, ..self.join(other) }
     }
 
-    /// Merges the states of two paths. A value counts as written only if both paths write the value.
+    /// Merges the states of two paths. The merged state marks a value as written only if both paths write the value.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -122,7 +124,7 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
 
 /// Returns whether lanes can be active on an edge of this kind. Lanes cannot be active in two cases. If all lanes
 /// break, no lane is active in the next slot. If the count of a loop is not 0 and no lane votes to skip the loop, no
-/// active lane takes the skip. In both cases, other edges also lead to the same instructions.
+/// active lane follows the edge that skips the loop. In both cases, other edges also lead to the same instructions.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);

@@ -174,7 +174,7 @@ impl Flow {
         &self.stack
     }
 
-    /// Advances past the instruction at [`Flow::pc`]. Takes up to one action. The end of the innermost loop or
+    /// Advances past the instruction at [`Flow::pc`]. Takes at most one action. The end of the innermost loop or
     /// subroutine takes precedence over a descriptor that acts after the slot. If no action is taken at the last slot,
     /// the program ends. (docs/r500-vertex.md, 5.3, Q2)
     ///

@@ -1,8 +1,8 @@
 //! The control flow of a program as a graph of its slots. The edges depend only on the descriptors.
 //!
 //! The end of a loop has an edge to the body of the loop and an edge to the next slot. The end of a subroutine has an
-//! edge to the slot after each of its calls. The graph omits edges to slots without an instruction, because the program
-//! traps at such a slot.
+//! edge to the slot after each call of the subroutine. The graph omits edges to slots without an instruction, because
+//! the program traps at such a slot.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};

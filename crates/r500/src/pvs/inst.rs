@@ -8,7 +8,7 @@ use reconverge_isa::word::{FieldValue, WordError};
 pub use super::words::WORDS;
 use super::words::*;
 
-/// Number of instruction slots. R300 to R4xx have 256.
+/// Number of instruction slots. R300 to R4xx have 256 slots.
 pub const SLOTS: usize = 1024;
 /// Number of temporaries of a vertex. (docs/r500-vertex.md, Q1)
 pub const TEMPORARIES: usize = 128;
@@ -57,7 +57,7 @@ pub enum Op {
 /// Addressing mode of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The register has the number in the instruction.
+    /// The number in the instruction is the register number.
     Absolute,
     /// A component of A0 is added to the number in the instruction.
     A0(Component),
@@ -89,7 +89,7 @@ pub struct Operand {
     pub mode: Mode,
     /// Source channels or literals for x, y, z and w.
     pub select: [Select; 4],
-    /// Whether the absolute value is taken.
+    /// Whether the operand uses the absolute values of the selected channels.
     pub abs: bool,
     /// Channels that are negated. Bit 0 is x.
     pub negate: u8,

@@ -71,7 +71,7 @@ pub fn multiply_x2_add(a: f32, b: f32, c: f32) -> f32 {
 /// Computes ((a.x * b.x + a.y * b.y) + a.z * b.z) + a.w * b.w.
 #[inline(always)]
 pub fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
-    // The products are written out, because `array::map` does not always vectorise.
+    // This code does not use `array::map`, because the compiler does not always vectorise `array::map`.
     let (x, y) = (multiply(a[0], b[0]), multiply(a[1], b[1]));
     let (z, w) = (multiply(a[2], b[2]), multiply(a[3], b[3]));
     add(add(add(x, y), z), w)
@@ -319,7 +319,7 @@ pub fn cosine(a: f32) -> f32 {
 // innermost k levels must end before a vertex becomes active, the counter of this vertex is k. (docs/r500-vertex.md,
 // Q10)
 
-/// Computes ME_PRED_SET_EQ, _GT, _GE or _NEQ: sets the predicate from a comparison.
+/// Computes ME_PRED_SET_EQ, _GT, _GE or _NEQ: sets the predicate to the result of a comparison.
 #[inline(always)]
 pub fn predicate(compare: Compare, a: f32) -> (bool, f32) {
     let holds = compare.holds(a);
@@ -358,7 +358,7 @@ pub fn pop(a: f32) -> (bool, f32) {
     (holds, if holds { 0.0 } else { add(a, -1.0) })
 }
 
-/// Computes ME_PRED_SET_RESTORE: sets the predicate from a counter.
+/// Computes ME_PRED_SET_RESTORE: computes the predicate from a counter.
 pub fn restore(a: f32) -> (bool, f32) {
     (a == 0.0, if a == 0.0 { 0.0 } else { a })
 }

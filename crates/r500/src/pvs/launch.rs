@@ -62,7 +62,7 @@ pub enum LaunchError {
 }
 
 impl Launch {
-    /// Checks that the launch fits the machine.
+    /// Checks that the launch is valid.
     ///
     /// # Errors
     /// Returns an error for the first problem that the check finds.

@@ -69,7 +69,8 @@ impl Outputs {
 pub struct Outcome {
     /// The output registers of the vertices.
     pub outputs: Outputs,
-    /// Counts over all groups. An instruction that is issued to a group of up to 64 vertices counts once.
+    /// Execution counts, summed over all groups. An instruction that is issued to a group of up to 64 vertices is
+    /// counted once.
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,

@@ -1,5 +1,5 @@
-//! The reference interpreter. It executes one instruction at a time, for one vertex after another. Read it alongside
-//! docs/r500-vertex.md.
+//! The reference interpreter. It executes one instruction at a time, for one vertex after another. Read this file
+//! alongside docs/r500-vertex.md.
 //!
 //! [`super::flow`] executes flow control. [`mod@super::lane`] defines the arithmetic of one vertex.
 //! [`super::operations`] names the function of each operation.
@@ -42,7 +42,7 @@ impl Group {
         self.mode == Strictness::Strict
     }
 
-    /// Counts the instruction in a slot, reports the instruction to the observer, and returns it.
+    /// Counts the instruction in a slot, reports the instruction to the observer, and returns the instruction.
     ///
     /// # Errors
     /// Returns an error if the instruction cannot be issued.

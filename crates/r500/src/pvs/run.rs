@@ -95,7 +95,7 @@ impl Loaded {
     ///
     /// # Errors
     /// Returns an error if the launch is invalid, if a group traps, or if the results of two engines differ. If several
-    /// groups trap, the error is from the group with the lowest vertices.
+    /// groups trap, the error is from the group with the lowest vertex numbers.
     pub fn run(&self, vertices: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, vertices, inputs }, Watch::Nothing)
@@ -175,7 +175,7 @@ impl Loaded {
     /// zero. `inputs` is the mask of the inputs that the program can read: bit n is input n. All other inputs are zero.
     ///
     /// # Errors
-    /// If any group traps, returns an error for the trap of the group with the lowest vertices.
+    /// If any group traps, returns an error for the trap of the group with the lowest vertex numbers.
     pub fn run_vectors<const N: usize>(
         &self,
         vertices: &mut [[[u32; 4]; N]],
@@ -319,7 +319,7 @@ pub fn run_watched(
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The running group and its first vertex. After the launch has ended, this is the last group.
+    /// The running group and its first vertex. After the launch has ended, this field holds the last group.
     group: Group,
     first: usize,
     done: bool,

@@ -60,8 +60,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Loads and decodes a program. The words of the program start at slot `base`. The program names its state
-    /// registers as [`STATE`] does.
+    /// Loads and decodes a program. The words of the program start at slot `base`. The program uses the register names
+    /// of [`STATE`].
     ///
     /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
     /// first to the last slot, all constants can be read, and there is no flow control. Registers of other units
@@ -163,8 +163,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Returns the index in the constant file of the program's constant `number`. Returns `None` if the number is out
-    /// of range. A constant that is out of range reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
+    /// Returns the constant-file index of the program's constant `number`. Returns `None` if the number is out of
+    /// range. A constant that is out of range reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
     #[inline(always)]
     pub(crate) fn constant(&self, number: i32) -> Option<usize> {
         let inside = (0..=i32::from(self.constant_max)).contains(&number);

@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, although the hardware could execute them.
+//! Encodings that the documents forbid, although the hardware could execute these encodings.
 //!
 //! Source: docs/r500-vertex.md, sections 4.2 and 8.
 
@@ -113,8 +113,9 @@ fn reserved_selects(inst: &Inst) -> impl Iterator<Item = Violation> {
     found.into_iter()
 }
 
-/// Returns a violation for each file in which the operands have too many different addresses. Operands that the
-/// operation ignores count as read. A relative address always differs from an absolute address. (Mesa, t_src_conflict)
+/// Returns a violation for each file in which the operands have too many different addresses. The function also counts
+/// the addresses of operands that the operation ignores. A relative address always differs from an absolute address.
+/// (Mesa, t_src_conflict)
 fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
     let count = if inst.dual.is_some() { 2 } else { 3 };
     let operands: Vec<Operand> =
@@ -192,7 +193,7 @@ mod tests {
             count(mad, [source(2, 5), source(2, 6), source(1, 5)]),
             [Violation::TooManyReads { file: SrcType::CONSTANT, count: 2, most: 1 }]
         );
-        // Two addresses have the same register number, but one of them is relative.
+        // Two addresses have the same register number, but one of the addresses is relative.
         assert_eq!(count(mad, [source(2, 5), source(2, 5) | 16, source(1, 5)]).len(), 1);
     }
 }

@@ -332,7 +332,7 @@ pub(super) fn dests(
     }
 }
 
-/// Parses the operands of a half. The sources follow the operands, and another function parses them.
+/// Parses the operands of a half. The sources follow the operands, and another function parses the sources.
 pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
@@ -392,7 +392,7 @@ struct HalfSyntax {
     letters: &'static str,
     /// Names of the fields for the predicate and its inversion.
     predicate: [&'static str; 2],
-    /// Names of the fields for the write mask of the temporary, the address of the temporary, and its relative bit.
+    /// Names of three fields for the temporary: its write mask, its address, and the relative bit of this address.
     temp: [&'static str; 3],
     /// Names of the fields for the output mask, and for the render target or comparison.
     output: [&'static str; 2],
@@ -573,8 +573,8 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     Ok(words)
 }
 
-/// Names of the fields for a register in a texture instruction: the address of the register, its relative bit, and its
-/// swizzle.
+/// Names of the fields for a register in a texture instruction: the address of the register, the relative bit of this
+/// address, and the swizzle.
 type TexFields = (&'static str, &'static str, [&'static str; 4]);
 
 const SRC: TexFields = ("SRC_ADDR", "SRC_ADDR_REL", ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"]);

@@ -1,9 +1,10 @@
 //! Flow constructs: the canonical instructions of structured programs. The table in this file has one row for each
 //! construct.
 //!
-//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Compilers also emit other JUMP_ANY and
-//! IGNORE_UNCOVERED bits, and other values in unused addresses. The disassembler then writes these bits and values next
-//! to the mnemonic. If no row fits an instruction, the disassembler writes the instruction in its raw form.
+//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). In the code of compilers, the bits
+//! JUMP_ANY and IGNORE_UNCOVERED and the unused addresses may differ from this table. The disassembler writes such bits
+//! and addresses next to the mnemonic. If no row fits an instruction, the disassembler writes the instruction in its
+//! raw form.
 
 use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
@@ -53,8 +54,8 @@ pub struct Construct {
     pub variant: &'static str,
     /// The condition under which the construct jumps.
     pub jumps: Jumps,
-    /// Whether the condition must be a boolean constant. If not, the condition must be the ALU result or a predicate,
-    /// which can differ between lanes.
+    /// Whether the condition must be a boolean constant. Otherwise, the condition must be the ALU result or a
+    /// predicate, which can differ between lanes.
     pub on_boolean: bool,
     /// The flow-control operation.
     pub op: FcOp,
@@ -150,7 +151,7 @@ pub const fn jump_func(condition: Condition, value: bool) -> u8 {
 pub struct Statement {
     /// The row of the construct.
     pub construct: &'static Construct,
-    /// The condition, and whether it is negated.
+    /// The condition, and whether the condition is negated.
     pub condition: Option<(Condition, bool)>,
     /// B_POP_CNT.
     pub pop: u8,

@@ -39,7 +39,7 @@ pub(crate) struct Directives {
     pub directives: &'static [DirectiveRow],
 }
 
-/// The settings that all directives of one source text make.
+/// The settings that the directives of one source text make.
 #[derive(Default)]
 pub(crate) struct Stated {
     pub base: u32,

@@ -29,8 +29,8 @@ pub struct Listing {
     pub idioms: bool,
 }
 
-/// Returns the text of a program. The text has the state of the program as directives, and its instructions and labels.
-/// [`super::assemble`] turns this text into the same program.
+/// Returns the text of a program. The text consists of directives for the state of the program, and of the program's
+/// instructions and labels. [`super::assemble`] turns this text into the same program.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
@@ -131,8 +131,8 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Returns two numbers: the constructs that an instruction closes before its line, and the constructs that it opens
-/// after its line.
+/// Returns two numbers: how many constructs an instruction closes before its line, and how many constructs the
+/// instruction opens after its line.
 fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
@@ -219,7 +219,7 @@ pub(crate) fn value_text(field: &reconverge_isa::Field, raw: u32) -> impl Displa
 // ---- Instructions
 
 fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bool), out: &mut String) {
-    // Braces follow, with the fields that the ordinary syntax cannot express.
+    // After the ordinary text, braces contain the fields that the ordinary syntax cannot express.
     let expressed = match inst::decode(words) {
         Ok(Inst { common, body: Body::Alu(alu) }) => alu_text(words, &common, &alu, idioms, out),
         Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
@@ -344,7 +344,7 @@ fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     out.push_str(after);
 }
 
-/// The operand that the assembler assumes if the text omits one.
+/// The operand that the assembler assumes if the text omits an operand.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
 /// Writes the sources of a half, as ` : src0=… srcp=…`. Writes a source if the source differs from the default, or if
@@ -456,7 +456,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
     let mut expressed = Expressed::new(kind, *words);
-    // The fields of word 0 that the text written below expresses.
+    // The fields of word 0 that the text of this instruction expresses.
     let said = CmnInst {
         r#type: kind,
         tex_sem_wait: false,

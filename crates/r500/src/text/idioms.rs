@@ -1,5 +1,5 @@
 //! Pseudo-instructions: names for moves, sums and comparisons. The hardware does not have such operations, so compilers
-//! express them by certain forms of other operations. docs/r500-idioms.md shows the table in this file.
+//! express these operations by certain forms of other operations. docs/r500-idioms.md shows the table in this file.
 //!
 //! Source: the forms of Mesa's r300 compiler (`final_rewrite` in `radeon_pair_translate.c`) and of vendor programs.
 

@@ -166,7 +166,7 @@ fn value(alu: &Alu, channel: usize) -> String {
     }
 }
 
-/// Returns an operand that has one channel of the given operand in all its channels.
+/// Returns an operand in which every channel is the channel `channel` of the given operand.
 fn channel_of(operand: &Operand, channel: usize) -> Operand {
     Operand { swiz: [operand.swiz[channel]; 3], ..*operand }
 }

@@ -24,7 +24,7 @@ pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
 /// Maximum number of errors. After this number of errors, the parser skips the remaining text.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// Calls a function for each line, which parses the line. Returns the errors of all lines.
+/// Calls a function that parses one line, once for each line. Returns the errors of all lines.
 pub(crate) fn each_line<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
     mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,

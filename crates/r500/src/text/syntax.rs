@@ -44,7 +44,7 @@ pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("GLOBAL",           "JUMP_GLOBAL",      ""),
 ];
 
-/// Returns the text that a modifier adds before an operand, and the text that it adds after the operand.
+/// Returns the text that a modifier adds before an operand, and the text that the modifier adds after the operand.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }

@@ -1,7 +1,7 @@
 //! Decodes the words of R600 and R700 into the instructions of [`super`]. Also assigns a slot to each ALU instruction,
 //! and resolves literals.
 //!
-//! Source: MAN chapters 2 and 4. A few fields of R600 words have other positions than in R700 words. The decoder
+//! Source: MAN chapters 2 and 4. A few fields have different positions in R600 words and in R700 words. The decoder
 //! decodes R600 words into the R700 structures.
 
 use reconverge_isa::FieldValue;
@@ -22,13 +22,13 @@ use crate::words::{
     VtxDword2R700, VtxInst,
 };
 
-/// The words of a program, the options for decoding them, and the instructions decoded so far.
+/// The words of a program, the options for decoding the words, and the instructions decoded so far.
 pub(super) struct Reader<'a> {
     pub(super) words: &'a [u32],
     pub(super) options: CodeOptions,
     /// ALU instructions decoded so far.
     pub(super) ops: Vec<AluOp>,
-    /// Groups of these instructions.
+    /// Groups decoded so far. They consist of the instructions in `ops`.
     pub(super) groups: Vec<GroupSpan>,
 }
 
@@ -169,7 +169,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Adds the group at `addr`, in a clause that ends before `end`. Returns the address of the next group.
+    /// Decodes the group at `addr` and adds the group to `groups`. The clause of the group ends before address `end`.
+    /// Returns the address after the group.
     pub(super) fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
         let mut group = [[0; 2]; 5];
         let (mut count, mut at) = (0, addr);
@@ -226,7 +227,7 @@ impl Reader<'_> {
         Ok(at)
     }
 
-    /// Decodes one ALU instruction, without its slot.
+    /// Decodes one ALU instruction. The caller assigns the slot of the instruction.
     fn alu(&self, [word0, word1]: [u32; 2], literals: &[u32; 4]) -> Read<AluOp> {
         let dword0 = AluDword0::unpack_lenient(word0)?;
         let pred_sel = match dword0.pred_sel {
@@ -462,8 +463,8 @@ pub(crate) const fn is_op3(word1: u32) -> bool {
 }
 
 /// Returns the number of literal pairs after a group. A source field of the group can select a literal component. The
-/// highest selected component determines the number of pairs. A field counts even if the opcode does not read the field
-/// (MAN p. 70).
+/// highest selected component determines the number of pairs. A field can select a literal even if the opcode does not
+/// read the field (MAN p. 70).
 pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     let mut pairs = 0;
     for &[word0, word1] in group {

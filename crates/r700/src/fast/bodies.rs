@@ -1,6 +1,6 @@
-//! Operations that are not in [`super::kernels`]. The first kind computes the sets of lanes with a given predicate. The
-//! second kind computes one result from the four vector slots. The third kind is the general operation. The general
-//! operation runs any instruction of one slot lane by lane.
+//! Three kinds of operations that are not in [`super::kernels`]. An operation of the first kind computes the sets of
+//! lanes whose predicate is true or false. An operation of the second kind computes one result from the four vector
+//! slots. The third kind is the general operation. The general operation runs any instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -16,7 +16,7 @@ use crate::meaning::Meaning;
 
 impl Lanes<'_> {
     /// Updates the predicate and the skipped lanes for a PRED_SET*. `holds` contains the lanes for which the test of
-    /// the PRED_SET* holds. Lanes in `holds` that do not execute the instruction have no effect.
+    /// the PRED_SET* holds. The function ignores lanes in `holds` that do not execute the instruction.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -30,7 +30,8 @@ impl Lanes<'_> {
     }
 }
 
-/// Computes the sets of lanes [`TRUE`] and [`FALSE`] for the instructions of a group that have a PRED_SEL.
+/// Computes the sets of lanes [`TRUE`] and [`FALSE`]. If an instruction of a group has a PRED_SEL, the lanes in one of
+/// these sets run the instruction.
 pub(super) struct Sets;
 
 impl Body for Sets {

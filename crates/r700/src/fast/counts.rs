@@ -8,8 +8,8 @@ use crate::rules::Rule;
 use crate::wave::Wave;
 
 /// Number of issued instructions, and number of lanes that executed these instructions. These numbers are not yet part
-/// of the wavefront's statistics. The numbers are in a separate structure so that the loop over operations can hold
-/// them in registers of the host.
+/// of the wavefront's statistics. The numbers are in a separate structure so that the loop over operations can keep the
+/// numbers in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -17,7 +17,7 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    /// Counts instructions that were issued for some lanes.
+    /// Adds `instructions` instructions to the counts. Each of these instructions was issued for the lanes `lanes`.
     #[inline(always)]
     pub(super) fn count(&mut self, instructions: u64, lanes: Mask) {
         self.instructions += instructions;
@@ -71,8 +71,8 @@ impl Counts {
         }
     }
 
-    /// Sets these counts to zero and returns them for another launch of the same program. The new counts use the memory
-    /// of the old counts.
+    /// Sets all counts to zero. Returns the counts for another launch of the same program. The new counts use the
+    /// memory of the old counts.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
         [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));
@@ -80,7 +80,7 @@ impl Counts {
         Counts { runs, fetches, nodes, empty_push: false, code }
     }
 
-    /// Adds the counts of other wavefronts of the same program.
+    /// Adds `other`, the counts of other wavefronts of the same program, to these counts.
     pub(crate) fn add(&mut self, other: &Counts) {
         for (counts, other) in [
             (&mut self.runs, &other.runs),

@@ -2,9 +2,10 @@
 //!
 //! The lane functions compute a double with the mathematics library and round this double to a single. This module
 //! instead computes a double with a series. The double of the series is within 2^-48 of the exact value. The double of
-//! the library is also within 2^-48 of the exact value. If both ends of an interval of 2^-46 around the double of the
-//! series round to the same single, the lane function also returns this single. For about one lane in four million, the
-//! two ends round to different singles. For such a lane, this module calls the lane function.
+//! the library is also within 2^-48 of the exact value. The module rounds both ends of an interval of 2^-46 around the
+//! double of the series. If both ends round to the same single, the lane function also returns this single. For about
+//! one lane in four million, the two ends round to different singles. For such a lane, this module calls the lane
+//! function.
 
 use std::f64::consts::{LN_2, LOG2_E, TAU};
 use std::marker::PhantomData;

@@ -384,8 +384,8 @@ fn gradients(image: &Image, lod: Lod, src: &[&[u32; LANES]; 4], held: &Held, lan
     gradients_of_lane(image, [x, y, z, 0.0], [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// Computes the levels of detail in quads whose lanes are on several faces of a cube. The computation goes lane by
-/// lane.
+/// Computes the levels of detail in quads whose lanes are on several faces of a cube. The function computes one lane
+/// after another.
 fn lods_of_several_faces(
     image: &Image,
     sampler: &Sampler,

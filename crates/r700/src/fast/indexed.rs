@@ -1,4 +1,4 @@
-//! Access to registers and constants that an index selects. The index is AR, which is a row, or aL, which is one number
+//! Access to registers and constants that an index selects. The index is AR or aL. AR is a row, and aL is one number
 //! for all lanes. Before the group runs, an operation copies each indexed operand to a separate row. Another operation
 //! copies an indexed result from a separate row to the register that the index selects.
 //!
@@ -25,7 +25,8 @@ pub(super) struct Check {
 }
 
 impl Lanes<'_> {
-    /// Returns whether all registers of a check exist, for the index of each of these lanes.
+    /// Returns whether all registers that a check names exist for each of the lanes `lanes`. The number of a register
+    /// is the number in the check plus the index of the lane.
     #[inline(always)]
     pub(super) fn are_there(&self, check: &Check, lanes: u64) -> bool {
         let [first, last] = check.registers.map(i32::from);

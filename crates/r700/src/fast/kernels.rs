@@ -28,7 +28,7 @@ trait Kernel {
 
     /// Computes the result on the fast path. If the result is a NaN, [`lane`](Kernel::lane) must recompute it.
     ///
-    /// Finding which NaN an operation returns takes more time than computing the sum or the product. So the code
+    /// Determining the NaN that an operation returns takes more time than computing the sum or the product. So the code
     /// applies the NaN rules only to rows in which a NaN occurred.
     #[inline(always)]
     fn usual(src: [u32; 3]) -> u32 {
@@ -56,8 +56,8 @@ pub(super) enum Emitter {
 
 /// The table of opcodes.
 ///
-/// A row of `kernels` contains the kind of the operands, the opcodes, and their kernel. The kernel consists of the lane
-/// function, optionally a faster function for the usual rows, and optionally the emitter for compiled code. A row of
+/// A row of `kernels` contains the kind of the operands, the opcodes, and their kernel. A kernel always has a lane
+/// function. A kernel may also have a faster function for usual rows, and an emitter for compiled code. A row of
 /// `tests` contains a PRED_SET*, the KILL* with the same test, the test and its emitter. A row of `curves` contains a
 /// transcendental function.
 macro_rules! opcodes {
@@ -134,8 +134,8 @@ pub(super) fn product(a: u32, b: u32) -> u32 {
     lane::flush((number(a) * number(b)).to_bits())
 }
 
-/// Multiplies with the zero rule: a product with zero is zero. If the product is a NaN, this function returns the NaN,
-/// and the lane function then recomputes the result.
+/// Multiplies. If a factor is zero, the product is zero. If the product is a NaN, this function returns the NaN, and
+/// the lane function then recomputes the result.
 #[inline(always)]
 pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     let product = product(a, b);
@@ -434,7 +434,7 @@ pub(super) struct Shape {
     pub(super) modified: bool,
     /// Whether a factor (OMOD) or CLAMP applies to the result.
     pub(super) finish: bool,
-    /// Whether the result is written.
+    /// Whether the instruction writes the result to a register.
     pub(super) write: bool,
 }
 
@@ -443,8 +443,8 @@ fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     Some(match (shape.modified, shape.finish) {
         (false, false) => handler::<Lanewise<K, false, false>>(level),
         (true, false) => handler::<Lanewise<K, true, false>>(level),
-        // A factor or CLAMP is rare. So operations with a factor or CLAMP use one kernel for sources with and without
-        // abs or neg.
+        // Instructions with a factor or CLAMP are rare. So the same kernel runs such instructions with and without abs
+        // or neg.
         (_, true) => handler::<Lanewise<K, true, true>>(level),
     })
 }

@@ -19,7 +19,7 @@ use crate::wave::{At, Origin, PREVIOUS, Wave};
 type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
 /// Runs a launch in lockstep on the reference interpreter and on the fast engine. `made` returns the fast engine with
-/// compiled code of the requested extent. Adds the instruction counts of the fast engine to `shares`.
+/// compiled code of the requested extent. This function adds the instruction counts of the fast engine to `shares`.
 pub(crate) fn run(
     origin: &Origin,
     fast: &Fast,

@@ -97,8 +97,8 @@ pub(super) struct Clause {
     /// Whether some operand of the clause uses aL. Outside every DX9 loop, aL does not exist. In strict mode, the
     /// reference interpreter runs such a clause outside the loops.
     pub(super) loop_index: bool,
-    /// The only run of the clause, or `None` unless all groups of the clause are lowered into one run for the active
-    /// lanes.
+    /// The only run of the clause, if the clause consists of one run that the fast engine runs for the active lanes.
+    /// Otherwise `None`.
     pub(super) single: Option<Groups>,
 }
 
@@ -127,7 +127,7 @@ pub(super) enum Template {
 struct Made {
     operation: Operation,
     template: Template,
-    /// Opcode of the operation, or `None` unless the opcode has a kernel and the operation has no modifiers.
+    /// Opcode of the operation. If the opcode has no kernel or the operation has modifiers, this field is `None`.
     plain: Option<AluCode>,
     /// Group of the operation, as an index into the program's groups.
     group: u32,
@@ -173,8 +173,8 @@ pub(super) struct GroupInfo {
 /// A lowered program and its lowered fetch program.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
-    /// Nodes of the program, in the order of their addresses, followed by the nodes of the fetch program, also in the
-    /// order of their addresses.
+    /// Nodes of the program, followed by the nodes of the fetch program. The nodes of each program are in the order of
+    /// their addresses.
     pub(super) nodes: Vec<Node>,
     /// Index of the fetch program's first node.
     fetch_program: usize,
@@ -212,8 +212,8 @@ impl Lowered {
         if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
     }
 
-    /// Returns the nodes of the program or of the fetch program, in the order of their addresses, and the number of the
-    /// first of these nodes.
+    /// Returns the nodes of the program or of the fetch program, in the order of their addresses. Also returns the
+    /// number of the first of these nodes.
     pub(super) fn program(&self, fetch_program: bool) -> (usize, &[Node]) {
         let (first, second) = self.nodes.split_at(self.fetch_program);
         if fetch_program { (self.fetch_program, second) } else { (0, first) }
@@ -297,8 +297,8 @@ struct Lowering<'a> {
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// For each of PV and PS: the register that holds the same value as PV or PS in every lane that continues, or
-    /// `None` if no register holds this value.
+    /// For each of PV and PS: the register that has the same value as PV or PS in every lane that runs the next group.
+    /// If no register has this value, the entry is `None`.
     register: [Option<Place>; PREVIOUS],
     /// For each of AR.x to AR.w, whether the clause has defined this component.
     address: [bool; 4],
@@ -461,8 +461,8 @@ impl Lowering<'_> {
         });
     }
 
-    /// Stores the operations of the last run. Merges a comparison and a PRED_SET* that tests the result of the
-    /// comparison into one operation.
+    /// Adds the operations of the last run to the lowered program. Merges a comparison and a PRED_SET* that tests the
+    /// result of the comparison into one operation.
     fn end_run(&mut self) {
         let first = self.lowered.operations.len() as u32;
         let operations = std::mem::take(&mut self.run);

@@ -139,7 +139,8 @@ impl Runner<'_> {
         let words = wave.simd.share.words_mut();
         for (step, places) in places[..fetching.src.len()].iter().enumerate() {
             let rows = places.map(|place| self.lanes.row(place));
-            // The areas of threads may overlap. Each dword keeps the last value that a thread writes.
+            // The areas of threads may overlap. If several threads write a dword, the dword contains the value of the
+            // last write.
             for (chan, row) in rows.into_iter().enumerate() {
                 for lane in members(lanes.0) {
                     let (bank, dword) = place(lane, step);

@@ -103,7 +103,7 @@ impl Fast {
         }
     }
 
-    /// Returns the same program with compiled code of the given extent. If the host has no AVX2 or cannot provide
+    /// Returns the same program with compiled code of the extent `extent`. If the host has no AVX2 or cannot provide
     /// memory for code, returns the program unchanged.
     pub(crate) fn compiled(&self, extent: Extent) -> Fast {
         self.clone().with_passes(extent)
@@ -114,8 +114,8 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns a wavefront of a launch, with the rows that operations need, and empty counts. The caller must
-    /// [restart](Wave::restart) the wavefront.
+    /// Returns a wavefront of a launch, and empty counts. The wavefront has the rows that operations need. The caller
+    /// must [restart](Wave::restart) the wavefront.
     fn wave(&self, origin: &Origin) -> (Box<Wave>, Counts) {
         let (mut wave, counts) = match self.spare.take() {
             Some((mut wave, counts)) => {
@@ -135,9 +135,9 @@ impl Fast {
         self.spare.keep((wave, counts));
     }
 
-    /// Returns the program as straight-line code, or `None` if the program is not straight-line code or cannot run as
-    /// straight-line code in this launch. Usually, compiled code is faster than the straight-line path. Compiled code
-    /// is slower if the results have one list per component ([`Launch::by_column`]), because the control flow of
+    /// Returns the program as straight-line code. Returns `None` if the program is not straight-line code, or if this
+    /// launch cannot run straight-line code. Usually, compiled code is faster than the straight-line path. Compiled
+    /// code is slower if the results have one list per component ([`Launch::by_column`]), because the control flow of
     /// compiled code then takes most of the time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
         let fits = origin.launch.by_column || !self.is_compiled();
@@ -198,7 +198,7 @@ pub(crate) fn run<O: Observer>(
     Ok(())
 }
 
-/// Runs a wavefront that was [prepared](Fast::prepare) for up to `most` instructions.
+/// Runs up to `most` instructions of a wavefront. The caller must have [prepared](Fast::prepare) the wavefront.
 pub(crate) fn advance<O: Observer>(
     fast: &Fast,
     wave: &mut Wave,

@@ -2,8 +2,9 @@
 //!
 //! If an earlier wavefront has used an export target, the target has a list with an entry for every lane of the launch.
 //! Later exports to this target are written directly to their entries in this list. All other results are small or
-//! rare. Each batch collects its other results in a separate outcome. At the end, these outcomes are added in the order
-//! of the batches. Therefore the results do not depend on which thread runs a batch.
+//! rare. Each batch collects its other results in a separate outcome. At the end, the engine adds these outcomes to the
+//! outcome of the launch, in the order of the batches. Therefore the results do not depend on which thread runs a
+//! batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -24,7 +25,8 @@ use crate::wave::{Origin, Starts, Wave};
 /// Number of wavefronts in a batch.
 pub(super) const BATCH: usize = 16;
 
-/// Number of wavefronts that run before all others. After these wavefronts have run, most export targets are known.
+/// Number of wavefronts that run before all other wavefronts. After these wavefronts have run, most export targets are
+/// known.
 pub(super) const FIRST: usize = 4;
 
 /// Outputs of a batch, as slices of the lists for all lanes.
@@ -51,7 +53,8 @@ impl Part<'_> {
         self.written[lanes.clone()].write_copy_of_slice(&written[..lanes.len()]);
     }
 
-    /// Writes the exports that an outcome contains at `lanes`. Initialises the entries of these lanes in the batch.
+    /// Copies the exports of the lanes `lanes` from an outcome to the batch. Initialises the entries of these lanes in
+    /// the batch.
     fn take_from(&mut self, outcome: &Outcome, lanes: Range<usize>) {
         let (values, written) = (&mut self.values[lanes.clone()], &mut self.written[lanes.clone()]);
         match outcome.export(self.kind, self.base) {
@@ -70,7 +73,7 @@ impl Part<'_> {
 /// Runs the wavefronts at `places`. These are all wavefronts of the launch that are not yet in `outcome`.
 ///
 /// # Errors
-/// The trap of the lowest lanes.
+/// If wavefronts trap, returns the trap of the wavefront with the lowest lanes.
 pub(super) fn run(
     origin: &Origin,
     fast: &Fast,

@@ -1,4 +1,4 @@
-//! Finds the registers whose initial values a program may read.
+//! Determines the registers whose initial values a program may read.
 //!
 //! Before the first instruction that may change the execute mask, all lanes run every instruction. If one of these
 //! instructions writes a register before any instruction reads the register, the initial value of the register does not

@@ -53,7 +53,7 @@ impl Runner<'_> {
     /// later call continues the wavefront. `fast` is the program of the runner.
     ///
     /// # Errors
-    /// If the program traps.
+    /// Returns an error if the program traps.
     pub(super) fn run<O: Observer>(
         &mut self,
         fast: &Fast,
@@ -68,10 +68,11 @@ impl Runner<'_> {
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
-    /// Runs a wavefront until it ends, or until a [stop] of all runs is requested. `fast` is the program of the runner.
+    /// Runs a wavefront until the wavefront ends, or until a [stop] of all runs is requested. `fast` is the program of
+    /// the runner.
     ///
     /// # Errors
-    /// If the program traps.
+    /// Returns an error if the program traps.
     pub(super) fn run_whole<O: Observer>(
         &mut self,
         fast: &Fast,

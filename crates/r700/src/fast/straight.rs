@@ -1,9 +1,10 @@
 //! Runs straight-line programs. Each wavefront of a launch runs the same list of clauses and exports, without control
 //! flow.
 //!
-//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
-//! and results are copied directly between the lists of the launch and the rows. Drawing a full-screen quad with a
-//! colour ramp in this way takes two thirds of the time of a run with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
+//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. The
+//! engine copies inputs from the lists of the launch to rows, and results from rows to lists. Drawing a full-screen
+//! quad with a colour ramp in this way takes two thirds of the time of a run with control flow (Radeon HD 4870, an AMD
+//! EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -198,7 +199,7 @@ fn put_columns(
     }
 }
 
-/// Stores exported components in the values of a target's lanes.
+/// Stores exported components in a target whose list has one entry per lane.
 #[inline(always)]
 fn put_lanes<W: Wide>(
     wide: W,

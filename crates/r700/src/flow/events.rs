@@ -142,7 +142,7 @@ fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     }
 }
 
-/// Returns the manual's word for the kind of the entry on top of the stack.
+/// Returns the manual's term for the kind of the entry on top of the stack.
 #[inline]
 fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())
@@ -169,8 +169,8 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
 }
 
 impl Flow {
-    /// Copies from `of` the set of lanes that ran last. Only observed steps update this set. So the sets of two engines
-    /// may differ after steps without an observer.
+    /// Copies from `of` the active lanes of the latest step that had active lanes. Only observed steps update this set.
+    /// So the sets of two engines may differ after steps without an observer.
     pub(crate) fn take_last_active(&mut self, of: &Flow) {
         self.ran = of.ran;
     }
@@ -311,9 +311,9 @@ mod tests {
             flow.push_(&Control::to(9)).unwrap();
             before.announce(&mut flow, &mut deepest);
         }
-        // The first push needs three subentries: one for the entry itself and two extra ones. The second push needs one
-        // more subentry. So both pushes fit in one entry of four subentries. Changes of masks alone do not need the
-        // stack.
+        // The first push needs three subentries: one subentry for the entry itself, and two extra subentries. The
+        // second push needs one more subentry. So both pushes fit in one entry of four subentries. Changes of masks
+        // alone do not need the stack.
         assert_eq!(deepest.0, [1, 1]);
     }
 }

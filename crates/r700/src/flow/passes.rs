@@ -1,5 +1,5 @@
-//! Functions with which compiled code reads and changes the flow state. Each function leaves the flow state that the
-//! instructions would leave if the instructions ran one by one.
+//! Functions with which compiled code reads and changes the flow state. Compiled code replaces instructions by a call
+//! of such a function. After the call, the flow state is the same as after these instructions.
 
 use super::{Entry, Flow, LoopKind};
 

@@ -189,7 +189,7 @@ impl Entry {
         }
     }
 
-    /// Returns the manual's word for the instruction that pushed the entry.
+    /// Returns the manual's term for the instruction that pushed the entry.
     pub const fn kind(&self) -> &'static str {
         match self {
             Entry::Branch { .. } => "PUSH",
@@ -362,7 +362,7 @@ pub(super) struct CostCounts {
 }
 
 impl CostCounts {
-    /// Returns the number of entries with a cost.
+    /// Returns the counter of the entries with cost `cost`.
     #[inline(always)]
     fn of(&mut self, cost: Cost) -> &mut u32 {
         match cost {
@@ -418,7 +418,7 @@ impl Stack {
         }
     }
 
-    /// Removes all entries above a depth.
+    /// Removes all entries above depth `depth`.
     #[inline(always)]
     pub(super) fn truncate(&mut self, depth: usize) {
         while self.entries.len() > depth {

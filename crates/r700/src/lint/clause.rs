@@ -15,7 +15,7 @@ fn address(op: &AluOp) -> Option<usize> {
     op.index_mode.address().filter(|_| indexed)
 }
 
-/// Returns whether an instruction writes a register that an index selects. Global registers do not count.
+/// Returns whether an instruction writes a register that an index selects. Returns `false` for a global register.
 fn written_by_index(op: &&AluOp) -> bool {
     op.dst_rel && op.writes() && !op.index_mode.is_global()
 }
@@ -84,8 +84,9 @@ impl Lint<'_> {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
                         // The words do not show where an indexed array ends. So an indexed write can change the
-                        // register that the instruction names and any register above this register. On RV770, the check
-                        // covers only the named register, because LLVM emits reads of higher registers for this chip.
+                        // register that the instruction names. The indexed write can also change any register above the
+                        // named register. On RV770, the check covers only the named register, because LLVM emits reads
+                        // of higher registers for this chip.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)

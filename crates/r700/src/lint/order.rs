@@ -111,8 +111,8 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Finds reads of memory that the program has written, if the program has not waited for the write before the read. The
-/// state has two bits for each memory space. The lower bit is for writes with an acknowledge. The other bit is four
+/// Reports each read of memory that the program has written, unless the program waits for the write before the read.
+/// The state has two bits for each memory space. The lower bit is for writes with an acknowledge. The other bit is four
 /// positions higher and is for writes without an acknowledge.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {

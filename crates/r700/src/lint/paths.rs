@@ -1,5 +1,5 @@
 //! Checks the stack on every path. Reports pops without pushes, loops and calls that do not nest, entries on the stack
-//! at the end of the program, and a stack that is larger than declared.
+//! at the end of the program, and a stack that is larger than STACK_SIZE declares.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -63,8 +63,8 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Returns whether another program calls this program. Other programs call a fetch program. They also call a program
-/// that contains a RETURN but no END_OF_PROGRAM.
+/// Returns whether another program calls this program. Other programs call a fetch program. If a program contains a
+/// RETURN but no END_OF_PROGRAM, other programs also call this program.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,

@@ -1,5 +1,6 @@
-//! Finds registers that the program reads before the program writes them. For each instruction, the search computes the
-//! components that are written on every path to the instruction, and the components that are written on some path.
+//! Reports registers that the program reads before the program writes these registers. For each instruction, the search
+//! computes the components that are written on every path to the instruction, and the components that are written on
+//! some path.
 //!
 //! If it is unclear whether a register is written, the register counts as written. Writes under a predicate, through an
 //! index, or by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn
@@ -123,7 +124,7 @@ impl<'a> Lanes<'a> {
         if enters && edge.kind == EdgeKind::Jump {
             return None;
         }
-        // A lane leaves a loop without a count by a break. The lane then continues after the loop.
+        // If a loop has no count, each lane leaves the loop by a break. The lane then continues after the loop.
         if edge.kind == EdgeKind::Break && self.ends_by_break(edge.to) {
             return Some(edge.to + 1);
         }
@@ -146,8 +147,8 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Finds the first read of each component that no path has written, and the first read of each component that only some
-/// paths have written. The components `inputs` are written at the start of the program.
+/// Reports the first read of each component that no path has written. Also reports the first read of each component
+/// that only some paths have written. The components `inputs` are written at the start of the program.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
     let never = first_reads(lint, code, ways, inputs, Components::or);
     let some = first_reads(lint, code, ways, inputs, Components::and);
@@ -161,8 +162,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// For each component that the program reads before writing it, returns the first read of the component. Where paths
-/// meet, `join` merges the paths' sets of written components.
+/// For each component that the program reads before the program writes the component, returns the first read of the
+/// component. Where paths meet, `join` merges the paths' sets of written components.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,

@@ -166,15 +166,15 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // One kind of result is written earlier: an instruction that writes through an index writes at once. So
-            // instructions in later slots read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // An instruction that writes an indexed register writes its result immediately. So instructions in later
+            // slots read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
                 self.write_result(op, running[number], &write, observer)?;
             }
         }
-        // After the indexed writes, the code computes all other results. Then it writes these results.
+        // After the indexed writes, the code computes all other results. Then the code writes these results.
         let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
         for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);

@@ -291,8 +291,8 @@ pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) 
     image.texel(level as usize, x, y, z).unwrap_or_default()
 }
 
-/// Returns the fidelity of a sample. Nearest texels are documented. Filtered results depend on this project's
-/// interpretation of the filter.
+/// Returns the fidelity of a sample. Documents define the results of nearest sampling. Filtered results depend on this
+/// project's interpretation of the filter.
 pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     use reconverge_simt::texture::Filter;
     let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest && sampler.anisotropy <= 1;
@@ -314,9 +314,9 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
 /// lane. `quad` contains the coordinates of three lanes of the quad: the first lane, the lane to the right of the first
 /// lane, and the lane below the first lane.
 ///
-/// Other lanes of the quad may be on other faces of a cube. In this case, the positions of these lanes are projected
-/// onto the face of this lane. This behaviour is inferred from `tex-miplevel-selection`. RV770 passes this test
-/// although the test's quads cover several faces.
+/// Other lanes of the quad may be on other faces of a cube. In this case, the function projects the positions of these
+/// lanes onto the face of the lane with the coordinates `own`. This behaviour is inferred from
+/// `tex-miplevel-selection`. RV770 passes this test although the test's quads cover several faces.
 pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;
     if matches!(image.shape(), Shape::Cube | Shape::CubeArray)

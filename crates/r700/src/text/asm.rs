@@ -2,8 +2,8 @@
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
 //! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, the
-//! assembler places the instruction directly after the previous control-flow instruction. Clauses without a stated
-//! address come after all control flow and after everything with a stated address.
+//! assembler places the instruction directly after the previous control-flow instruction. If the text states no address
+//! for a clause, the assembler places the clause after all control flow and after all code with a stated address.
 
 mod alu;
 mod amd;
@@ -36,7 +36,7 @@ pub struct Assembled {
     pub name: Option<String>,
     /// The program as 32-bit words, in memory order.
     pub words: Vec<u32>,
-    /// The chip that `.chip` names. Without `.chip`, the chip that the caller passed.
+    /// The chip that `.chip` names. If the text has no `.chip`, this field is the chip that the caller passed.
     pub chip: Chip,
     /// The spelling of the chip's name in `.chip`.
     pub chip_name: Option<String>,
@@ -159,7 +159,7 @@ struct Asm<'a> {
     /// Whether a program has begun. A program begins with `.program`, or with any line except `.isa`, `.chip` and
     /// `.syntax`.
     begun: bool,
-    /// Whether another program precedes this program.
+    /// Whether another program precedes this program in the text.
     later: bool,
     /// Whether the text continues with lines that do not belong to this program. Messages about these lines would be
     /// misleading.

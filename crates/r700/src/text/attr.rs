@@ -14,7 +14,7 @@ pub(super) struct Attr {
     pub(super) bits: u32,
     /// Default value. If the field has this value, the text does not show the attribute.
     pub(super) usual: u32,
-    /// Number that the disassembler adds to the field's value before it prints the value. For counts that are stored
+    /// Number that the disassembler adds to the field's value before it prints the value. If the field stores a count
     /// minus one, this number is 1.
     pub(super) add: u32,
     /// Names of the values. If a value has no name, the text shows the value as a number.
@@ -146,12 +146,12 @@ pub(super) const MEM_RD: &[Attr] = &[
     flag("NO_ZERO", 1, 31), named("ENDIAN", 2, 17, 16, ENDIAN), flag("WHOLE_QUAD", 0, 7),
     named("SRC_Y", 0, 14, 13, &["X", "Y", "Z", "W"]), flag("LDS_REQ", 0, 30), flag("COALESCED", 0, 31),
 ];
-/// Provisional layout of LOCAL_DS_WRITE. Only MEM_INST and MEM_OP are confirmed (r700.md 6.5).
+/// Provisional layout of LOCAL_DS_WRITE. The sources confirm only MEM_INST and MEM_OP (r700.md 6.5).
 #[rustfmt::skip]
 pub(super) const MEM_DSW: &[Attr] = &[
     num("DST_INDEX", 1, 5, 0, 0), num("DST_STRIDE", 1, 12, 6, 0), flag("WAVE_REL", 1, 13), num("BURST_CNT", 1, 17, 14, 0),
 ];
-/// Provisional layout of LOCAL_DS_READ. Only MEM_INST and MEM_OP are confirmed (r700.md 6.5).
+/// Provisional layout of LOCAL_DS_READ. The sources confirm only MEM_INST and MEM_OP (r700.md 6.5).
 #[rustfmt::skip]
 pub(super) const MEM_DSR: &[Attr] = &[
     named("SRC_Y", 0, 27, 26, &["X", "Y", "Z", "W"]), named("MUX", 1, 22, 21, &["NONE", "FFT_PERMUTE", "WORD_SELECT"]),

@@ -38,7 +38,7 @@ pub enum Syntax {
     Amd,
 }
 
-/// The text of a program, with notes about it.
+/// The text of a program, with notes about the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
     /// The text. [`assemble`](super::assemble) converts the text back to the same words.
@@ -157,7 +157,7 @@ enum Owner {
     Clause,
 }
 
-/// A clause: its first 64-bit word, its number of 64-bit words, and whether it is an ALU clause.
+/// A clause: its first 64-bit word, its number of 64-bit words, and whether the clause is an ALU clause.
 #[derive(Clone, Copy)]
 struct Clause {
     addr: usize,
@@ -213,8 +213,8 @@ impl Dis<'_> {
         })
     }
 
-    /// Returns the owner of each 64-bit word. A word belongs to control flow if it is not in a clause and is reachable
-    /// from the entry point or from address 0.
+    /// Returns the owner of each 64-bit word. A word belongs to control flow if the word is not in a clause, and if the
+    /// word is reachable from the entry point or from address 0.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];

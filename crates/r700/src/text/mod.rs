@@ -1,9 +1,9 @@
 //! Program text. [`disassemble`] converts words to text, and [`assemble`] converts this text back to the same words.
 //!
 //! The text shows every bit of every word. Most bits are part of the syntax of their instruction. If a field differs
-//! from its default, the text shows the field as an attribute. The text shows reserved bits and fields that the opcode
-//! does not read as `BITS(…)`. The text shows words that no instruction reaches as `.word`. `docs/r700-syntax.md`
-//! describes the text.
+//! from its default, the text shows the field as an attribute. For reserved bits, and for fields that the opcode does
+//! not read, the text contains `BITS(…)`. For words that no instruction reaches, the text contains `.word`.
+//! `docs/r700-syntax.md` describes the text.
 
 mod asm;
 mod attr;

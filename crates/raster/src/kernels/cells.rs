@@ -304,8 +304,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. A store of an element does not undo
-    /// the stores of other threads to the remaining bytes of the word.
+    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. A store of an element preserves the
+    /// stores of other threads to the remaining bytes of the word.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));

@@ -30,7 +30,7 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Returns the elements of a target. Returns `None` if rows cannot convert a component of the elements.
+    /// Returns the elements of a target. Returns `None` if the kernels cannot convert a component of the elements.
     pub(super) fn new(target: &Target, cells: Cells<'a>) -> Option<Elements<'a>> {
         let (mut components, mut at) = ([None; 4], 0);
         for (component, (width, number)) in
@@ -147,7 +147,8 @@ impl ElementPart {
         let ElementPart { first, width, number, .. } = *self;
         let mask = u32::MAX >> (32 - width);
         let raw = each(words, |word| word >> first & mask);
-        // With one arm per number type, the compiler emits a loop for each type, without a decision per lane.
+        // With one arm per number type, the compiler emits a loop for each type. The loop does not contain a branch on
+        // the type.
         match number {
             // This quotient of singles equals the quotient of doubles, rounded to a single.
             Number::Unorm if width <= 24 => each(&raw, |raw| (raw as f32 / mask as f32).to_bits()),

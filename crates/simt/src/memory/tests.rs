@@ -233,7 +233,7 @@ impl Access {
     }
 
     /// Performs the access on a memory or on a view of a memory. The written bytes depend on all earlier reads of the
-    /// group. Returns `None` if bytes do not exist.
+    /// group. Returns `None` if some of the bytes do not exist.
     fn run(&self, store: &mut impl Store, seen: &mut u32) -> Option<()> {
         let picked = match (self.row, self.bits) {
             (false, 0) => Picked::All,

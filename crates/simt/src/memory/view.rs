@@ -6,14 +6,14 @@
 //! * **If no store of the group has reached the chunk**, loads read the memory itself. For each chunk that a load
 //!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
 //! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
-//!   bytes as the buffer. The system provides zeroed memory for the shadow on first access. Before a *page* (256 bytes)
-//!   of the shadow is first used, the page is copied from the buffer. A page has two bits per word. The first bit is
-//!   set if the word was read before it was written. The second bit is set if the word was written. A page with stores
-//!   of less than a word also has one bit per byte. If lanes access contiguous words, two shifts set the bits of all
-//!   these words. For other accesses, the bits are set lane by lane.
+//!   bytes as the buffer. On the first access, the operating system provides zeroed memory for the shadow. Before a
+//!   *page* (256 bytes) of the shadow is first used, the page is copied from the buffer. A page has two bits per word.
+//!   The first bit is set if the word was read before it was written. The second bit is set if the word was written. A
+//!   page with stores of less than a word also has one bit per byte. If lanes access contiguous words, two shifts set
+//!   the bits of all these words. For other accesses, the bits are set lane by lane.
 //!
-//! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of the shadow
-//! and of the memory.
+//! The distance between two elements is the same in the shadow as in the memory. So the same code accesses the bytes of
+//! the shadow and of the memory.
 //!
 //! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group of
 //! the footprint read from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that
@@ -46,8 +46,8 @@ const PIECE: usize = 64;
 /// bits of all chunks.
 const CHUNKS: usize = 512;
 
-/// Position of a buffer's pages among the pages of all buffers. Offsets in a buffer count from the start of its first
-/// page, whose address is a multiple of [`PAGE`].
+/// Position of a buffer's pages among the pages of all buffers. An offset in a buffer is relative to the start of the
+/// buffer's first page. The address of this page is a multiple of [`PAGE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Layout {
     address: u32,
@@ -91,7 +91,7 @@ fn between(first: usize, last: usize) -> u64 {
     u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
 }
 
-/// Calls `act` for each word of a set that contains some of the bits `first` to `last`. The arguments of `act` are the
+/// Calls `act` for those words of a set that contain some of the bits `first` to `last`. The arguments of `act` are the
 /// word and the mask of those bits in the word.
 #[inline(always)]
 fn words_of(set: &mut [u64], first: usize, last: usize, mut act: impl FnMut(&mut u64, u64)) {
@@ -133,7 +133,7 @@ fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A buffer in the form in which a group sees it.
+/// A buffer in the form in which a group sees the buffer.
 #[derive(Clone, Debug, Default)]
 struct Area {
     layout: Layout,
@@ -264,7 +264,8 @@ impl Area {
         }
     }
 
-    /// Marks any bytes as read or written. If only a part of a word is read, the whole word counts as read.
+    /// Marks any bytes as read or written. If a load reads only a part of a word, the function marks the whole word as
+    /// read.
     #[inline(never)]
     fn mark_bytes<const READ: bool, const WRITE: bool>(&mut self, at: usize, count: usize) {
         let end = at + count;
@@ -385,7 +386,7 @@ impl<'a> Tracked<'a> {
         (footprint, self.shadow)
     }
 
-    /// Returns the index of the buffer that contains all of the bytes, and their offset in that buffer.
+    /// Returns the index of the buffer that contains all of the bytes, and the offset of the first byte in that buffer.
     #[inline(always)]
     fn find(&mut self, address: u32, count: usize) -> Option<(usize, usize)> {
         let inside = |area: &Area| {
@@ -468,7 +469,7 @@ struct Page {
     number: u32,
     /// The words that were written as a whole, one bit per word.
     written: u64,
-    /// The bytes that were written in words of which only a part was written, one bit per byte.
+    /// Written bytes in words that were written only in part, one bit per byte.
     partial: [u64; PAGE / 64],
     data: [u8; PAGE],
 }
@@ -517,7 +518,7 @@ impl Footprint {
     }
 
     /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints. This function
-    /// computes the ranges, because the page is still in the processor's cache at this time.
+    /// already computes the ranges, because the page is still in the processor's cache at this time.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {
@@ -579,8 +580,8 @@ impl Hasher for PageHasher {
         }
     }
     fn write_u32(&mut self, number: u32) {
-        // The map uses the low bits of the hash for the bucket, and the high bits for a tag. The rotated product has
-        // good bits in both places.
+        // The map uses the low bits of the hash for the bucket, and the high bits for a tag. In the rotated product,
+        // the low bits and the high bits are well distributed.
         self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
     }
 }

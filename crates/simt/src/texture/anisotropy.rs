@@ -2,8 +2,8 @@
 //! pixel covers.
 //!
 //! No document of the three machines states the arithmetic. This module takes two formulas from the example in
-//! EXT_texture_filter_anisotropic. The number of positions is N = min(ceil(Pmax / Pmin), maximum). Their level of
-//! detail is log2(Pmax / N).
+//! EXT_texture_filter_anisotropic. The number of positions is N = min(ceil(Pmax / Pmin), maximum). The level of detail
+//! of every position is log2(Pmax / N).
 //!
 //! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and reads
 //! the middle of each part, with equal weights. In the example of the extension, the positions are closer together, at
@@ -12,12 +12,12 @@
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, they are the
-/// changes of the coordinates on a face. These coordinates run from 0 to 1.
+/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, the changes are
+/// those of the coordinates on a face. These coordinates run from 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
-/// If a ratio of sides exceeds a whole number by at most this amount, the ratio counts as that whole number. Without
-/// this tolerance, rounding errors of coordinates could cause two positions instead of one.
+/// If the ratio of the two sides exceeds a whole number by at most this amount, the ratio counts as that whole number.
+/// Without this tolerance, rounding errors of coordinates could cause two positions instead of one.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
 /// The positions whose mean an anisotropic filter computes.
@@ -139,7 +139,8 @@ mod tests {
     #[test]
     fn a_square_is_filtered_as_without_anisotropy() {
         for size in [0.3, 1.0, 1.7, 2.0, 5.0] {
-            // Coordinates have few bits, so one side of the footprint may be slightly longer than the other side.
+            // Coordinates have limited precision, so one side of the footprint may be slightly longer than the other
+            // side.
             for below in [size, size * 1.0001] {
                 assert_eq!(read(&sampler(16), sides(size, below)), read(&sampler(1), sides(size, below)));
             }

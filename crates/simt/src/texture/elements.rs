@@ -1,14 +1,14 @@
-//! Texels in their memory format: elements whose fields are converted to numbers when they are read.
+//! Texels in their memory format: elements whose fields are converted to numbers when a texel is read.
 //!
-//! [`Elements::texel`] converts one texel and defines the results. The sampler over rows (`rows/stored.rs`) converts
-//! the texels of several lanes at once.
+//! [`Elements::texel`] converts one texel. Its result defines the value of the texel. The sampler over rows
+//! (`rows/stored.rs`) converts the texels of several lanes at once.
 
 use std::sync::Arc;
 
 /// A bit field of an element. Bits are counted from the least significant bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Offset in the element of the four bytes that are read for the field.
+    /// Offset of the four bytes that are read for the field, from the start of the element.
     byte: u8,
     /// Number of bits below the field in these four bytes.
     shift: u8,
@@ -20,8 +20,8 @@ impl Field {
     /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
     /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // If possible, the field is read as part of the first word of the element, so that one read serves several
-        // components.
+        // If possible, the field is read as part of the first word of the element, so that one read provides the fields
+        // of several components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
         (width > 0 && u32::from(shift) + u32::from(width) <= u32::BITS).then_some(Field {
@@ -31,7 +31,7 @@ impl Field {
         })
     }
 
-    /// Returns the offset in the element of the four bytes that are read for the field.
+    /// Returns the offset of the four bytes that are read for the field, from the start of the element.
     pub(super) fn byte(self) -> usize {
         self.byte.into()
     }
@@ -70,7 +70,7 @@ pub enum Channel {
     Listed(Field, Arc<[u32]>),
 }
 
-/// A channel that is a constant byte or one byte of the element. The byte is a fraction of 255.
+/// A channel that is a constant byte or one byte of the element. A byte b represents the fraction b / 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
     /// The byte of the element that has this number.
@@ -80,7 +80,7 @@ pub enum ByteChannel {
 }
 
 impl Channel {
-    /// Returns the field that the channel reads, if it reads one.
+    /// Returns the field that the channel reads, or `None` if the channel does not read a field.
     pub(super) fn field(&self) -> Option<Field> {
         match self {
             Channel::Word(_) => None,
@@ -261,7 +261,7 @@ impl Elements {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }
 
-    /// Returns the bytes of a row of elements, if the list contains all of them.
+    /// Returns the bytes of a row of elements, if the list contains all bytes of the row.
     pub(super) fn row(&self, width: usize, y: usize, z: usize) -> Option<&[u8]> {
         self.bytes.get(self.strides.place(0, y, z)..)?.get(..width * self.strides.element)
     }

@@ -122,7 +122,8 @@ impl Level {
         }
     }
 
-    /// Returns the bits of red, green, blue and alpha of all texels, by row from t = 0 on, then by slice.
+    /// Returns the bits of red, green, blue and alpha of all texels. The texels are sorted by slice, and within a slice
+    /// by row, from t = 0 on.
     pub fn texels(&self) -> impl Iterator<Item = [u32; 4]> {
         self.rows().flat_map(|row| self.row(row))
     }
@@ -307,7 +308,7 @@ impl Image {
         self.bounded[level]
     }
 
-    /// Checks each level separately.
+    /// Checks the size and the texels of each level, without comparing levels.
     fn check(shape: Shape, levels: &[Level]) -> Result<(), ImageError> {
         if levels.is_empty() {
             return Err(ImageError::Empty { level: 0 });
@@ -344,9 +345,9 @@ impl Image {
 
     /// Returns a cube image as a 2D array in which each cube has six layers. Returns any other image unchanged.
     ///
-    /// Use this function if the program itself selects a face and projects directions onto it, as programs for the CUBE
-    /// instruction of R700 do. Coordinates s and t then run from 0 to 1 on the layer, and are clamped to the edge of
-    /// the layer.
+    /// Use this function if the program itself selects a face and projects directions onto this face, as programs for
+    /// the CUBE instruction of R700 do. Coordinates s and t then run from 0 to 1 on the layer, and are clamped to the
+    /// edge of the layer.
     pub fn with_faces_as_layers(self) -> Image {
         let shape = match self.shape {
             Shape::Cube | Shape::CubeArray => Shape::D2Array,

@@ -6,14 +6,16 @@
 //! cannot change them. [`Plan::read`] processes eight lanes at a time, in vectors. It works on one level after another.
 //! For each level, [`Plan::read`] first computes texel coordinates, wrapping and weights (`near.rs`). It then reads and
 //! converts the texels (`stored.rs`), and mixes the converted texels. If lanes read different levels, each level is
-//! read for all eight lanes, and each lane keeps the result of the level that it selected. For a cube, `cube.rs` first
-//! projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a faster function for
-//! the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes levels of detail.
+//! read for all eight lanes, and each lane keeps the result of the level that the lane selected. For a cube, `cube.rs`
+//! first projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a faster
+//! function for the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes levels of
+//! detail.
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
-//! The per-lane sampler still reads two kinds of lanes: lanes that are 2^22 texels or more away from the image's
-//! origin, and lanes at the edges of the faces of a seamless cube. The other lanes of the same fetch are read as rows.
+//! The per-lane sampler still reads two kinds of lanes: lanes whose coordinates are 2^22 texels or more away from the
+//! image's origin, and lanes at the edges of the faces of a seamless cube. The other lanes of the same fetch are read
+//! as rows.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -74,7 +76,7 @@ pub struct Positions<'a, const N: usize> {
     pub layer: &'a Words<N>,
     /// [`Position::offset`], which is the same for all lanes.
     pub offset: [i32; 3],
-    /// [`Position::lod`] of each lane. It is ignored if [`Plan::needs_lod`] returns `false`.
+    /// [`Position::lod`] of each lane. The level of detail is ignored if [`Plan::needs_lod`] returns `false`.
     pub lod: &'a Words<N>,
 }
 
@@ -729,7 +731,7 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
     }
 }
 
-/// Work on the texels of a level, for any form in which they are stored.
+/// Work on the texels of a level, for any form in which the texels are stored.
 trait WithStored<V, const C: usize> {
     fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool);
 }
@@ -919,8 +921,8 @@ fn store<E: Eight, const C: usize>(
     }
 }
 
-/// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`; for weight 1, it
-/// has exactly the bits of `high`.
+/// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`. For weight 1,
+/// the result has exactly the bits of `high`.
 ///
 /// `tame` means that all numbers are finite and not negative. In that case, the sum for weights 0 and 1 is exact
 /// without a correction, and the sum is never a NaN.

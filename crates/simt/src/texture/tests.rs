@@ -399,7 +399,7 @@ fn seamless_filters_mix_texels_of_adjacent_faces() {
     let image = ramp(Shape::Cube, 2, 2, 6);
     let linear = Sampler { mag: Filter::Linear, min: Filter::Linear, ..Sampler::default() };
     let seamless = Sampler { seamless: true, ..linear };
-    // The direction is the middle of the edge between +z (texels 16 to 19) and +x (texels 0 to 3).
+    // The direction points at the middle of the edge between +z (texels 16 to 19) and +x (texels 0 to 3).
     let edge = [1.0, 0.0, 1.0];
     assert_eq!(read(&image, &linear, edge), (17. + 19.) / 2.);
     assert_eq!(read(&image, &seamless, edge), ((17. + 19.) / 2. + (0. + 2.) / 2.) / 2.);

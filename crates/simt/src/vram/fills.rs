@@ -263,7 +263,8 @@ mod tests {
         RowFill { start, words, pitch, rows, value: (random.below(1 << 24) as u32).wrapping_mul(257), mask }
     }
 
-    /// Compares a memory with random outstanding fills and accesses to a memory in which each fill is stored at once.
+    /// Makes the same random fills and accesses on two memories, and compares the results. The first memory may have
+    /// outstanding fills. The second memory stores each fill at once.
     #[test]
     fn outstanding_fills_read_as_if_they_were_stored() {
         let mut random = Random(5);

@@ -66,7 +66,7 @@ pub trait Eight: Wide {
     fn min_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// The larger operand. The operands are signed integers.
     fn max_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Mask of the lanes with a > b, as signed integers.
+    /// Mask of the lanes with a > b. The operands are signed integers.
     fn greater_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Mask of the lanes with a = b.
     fn equal_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
@@ -151,8 +151,8 @@ pub trait Eight: Wide {
         [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|texel| texel[component])))
     }
 
-    /// Returns the [mean](Eight::mean) of four texels per lane. The first weight mixes the first two texels. It also
-    /// mixes the last two texels. The second weight mixes these two results.
+    /// Returns the [mean](Eight::mean) of four texels per lane. The first weight mixes the first two texels. The first
+    /// weight also mixes the last two texels. The second weight mixes these two results.
     ///
     /// # Panics
     /// Panics if the list is empty.
@@ -431,9 +431,9 @@ mod avx2 {
             unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
         }
 
-        /// Mixes the texels of two lanes in one vector, and then moves equal components of all lanes together. This
-        /// method takes eight moves instead of 32, and the texels of all lanes need not be in registers at the same
-        /// time.
+        /// Mixes the texels of two lanes in one vector. Then moves the values of all lanes for the same component into
+        /// one vector. This method takes eight moves instead of 32, and the texels of all lanes need not be in
+        /// registers at the same time.
         #[inline(always)]
         fn mean_at(
             self,

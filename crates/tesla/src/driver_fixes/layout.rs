@@ -251,8 +251,9 @@ fn is_input(inst: &Inst) -> bool {
         && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
 }
 
-/// Returns the offset, divided by the size, of an argument that is loaded in the form of a shader's input. `srcAddr16`
-/// writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field for the bits above bit 6.
+/// For an argument that is loaded in the form of a shader's input, returns the argument's offset divided by the
+/// argument's size. `srcAddr16` writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field
+/// for the bits above bit 6.
 fn input_number(code: &Code, place: usize) -> i32 {
     (code.words()[place] >> 9 & 0x7fff) as i32
 }
@@ -301,8 +302,8 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
     all.into_iter().filter(|(_, mem)| mem.space == Space::Shared)
 }
 
-/// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
-/// load. In a compute program, the compiler uses such words for the load of an argument with an index (F5).
+/// Returns whether the words encode a load of a 32-bit attribute with an address register. Only vertex programs have
+/// this load. In a compute program, the compiler uses such words for the load of an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {
@@ -321,7 +322,7 @@ pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec
         if !is_indexed_argument([words[0], words[1]], chip) {
             continue;
         }
-        // The new form loads from s[]. The offset of the new form counts words, and the arguments start after the
+        // The new form loads from s[]. The offset of the new form is in words, and the arguments start after the
         // header.
         words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
         words[1] = words[1] & !0x0023_c000 | 0x4000_c000;

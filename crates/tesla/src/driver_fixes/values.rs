@@ -14,7 +14,7 @@ pub(super) enum HalfNumbers {
     Halves,
     /// 32-bit registers that hold values of 8 or 16 bits (F6).
     Registers,
-    /// Pairs of registers that hold values of 64 bits (F17). The number of a pair is that of its first register.
+    /// Pairs of registers that hold values of 64 bits (F17). The number of a pair is the number of its first register.
     Pairs,
 }
 

@@ -53,7 +53,8 @@ fn written_first(context: &Context) -> BTreeSet<u8> {
                 Place::R(register) if !of.conditional && !read.contains(&register) => {
                     fresh.insert(register);
                 }
-                // The write leaves the other half of the register, or the register in other lanes, unchanged.
+                // The write does not change the other half of the register, or does not change the register in some
+                // lanes.
                 _ => read.extend(register(place)),
             }
         }

@@ -38,7 +38,7 @@ pub(super) struct Arrivals<'a> {
     pub(super) waits: bool,
 }
 
-/// The position of a warp in the lowered program, and the state that its instructions use.
+/// The position of a warp in the lowered program, and the state that the warp's instructions use.
 pub(super) struct Cursor<'a, 'w, O> {
     pub(super) lowered: &'a Lowered,
     /// Byte address of the first word of the code.
@@ -55,8 +55,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) observer: &'a mut O,
     /// All warps of the block, if the engine may switch to another warp.
     pub(super) warps: Option<Warps>,
-    /// Number of instructions that the warp may attempt before the next switch (`most`), and the number of instructions
-    /// that remain of this number (`budget`).
+    /// Number of instructions that the warp may attempt before the next switch (`most`), and how many of these
+    /// instructions remain (`budget`).
     pub(super) most: u32,
     pub(super) budget: u32,
     /// The value of `budget` when the instructions of the active lanes were last counted.
@@ -93,8 +93,8 @@ pub(super) struct Position {
     pub(super) first: u32,
     /// The lanes that arrived at the join of the instruction, if the join has been executed.
     pub(super) joined: Option<Mask>,
-    /// Whether the block has been executed from this instruction to the block's end, except for the load or store at
-    /// the block's end. Some lane cannot execute that load or store.
+    /// Whether the warp has executed the block from this instruction up to the load or store at the block's end. Some
+    /// lane cannot execute that load or store.
     pub(super) refused: bool,
 }
 
@@ -117,7 +117,7 @@ pub(super) enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// Returns the step to the block with this number. If the number is [`NONE`], returns an exit.
+    /// Returns the step to the block with this number. If the number is [`NONE`], returns `Step::Exit`.
     #[inline(always)]
     pub(super) fn to(block: u32, taken: u32) -> Self {
         if block == NONE { Step::Exit { taken } } else { Step::Block(block) }
@@ -125,7 +125,7 @@ impl Step<'_> {
 }
 
 impl<'a, O: Observer> Cursor<'a, '_, O> {
-    /// Finds the block at the program counter, and executes its join.
+    /// Finds the block at the program counter, and executes the join of the block, if any.
     #[inline(always)]
     pub(super) fn enter(&mut self) -> Result<Entered, Halt> {
         self.arrived = self.flow.active();
@@ -136,8 +136,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
         self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
         if self.block == NONE {
-            // This case is rare: the address is in the middle of a block. An indirect branch goes to such an address,
-            // or the warp has stopped there because its budget was used up.
+            // This case is rare: the address is in the middle of a block. Either an indirect branch goes to such an
+            // address, or the warp has stopped there because the budget was used up.
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
@@ -229,7 +229,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         true
     }
 
-    /// Returns the number of instructions that the block may still issue, if the turn may pass to another warp.
+    /// If the engine may switch to another warp, returns the number of instructions that the block may still issue.
     fn may_pass(&self) -> Option<u64> {
         let warps = self.warps.as_ref().filter(|warps| warps.passes > 0 && self.budget > 0)?;
         let issued = self.statistics.instructions;
@@ -237,7 +237,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         (remaining > 0 && issued > 0).then_some(remaining)
     }
 
-    /// Gives the turn to a warp that can run. The block may still issue `remaining` instructions.
+    /// Switches to a warp that can run. The block may still issue `remaining` instructions.
     fn switch(&mut self, next: usize, remaining: u64) {
         let Some(warps) = &mut self.warps else { return };
         warps.passes -= 1;
@@ -253,10 +253,10 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Executes a `bar` with arrival and wait, which is at the end of `block`. After the `bar`, the warp continues at
-    /// `node`. `waiting` holds, for each warp that waits after this function, the node at which the warp continues and
-    /// the active lanes of the warp. If this warp does not have to wait, returns `node`. If the next warp has waited
-    /// here and can run, switches to that warp and returns the node of that warp. Otherwise the caller must [enter the
-    /// next block](Self::enter_next).
+    /// `node`. For each warp that waits after this function, `waiting` holds the active lanes and the node at which the
+    /// warp continues. If this warp does not have to wait, returns `node`. If `waiting` has an entry for the next warp
+    /// and that warp can run, switches to that warp and returns its node. Otherwise the caller must [enter the next
+    /// block](Self::enter_next).
     pub(super) fn wait_at_barrier(
         &mut self,
         block: &Block,
@@ -402,8 +402,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Moves the flow state to the join of a diamond, with the lanes of the side that runs second. Returns `false` if
-    /// the branch faults.
+    /// Moves the flow state to the join of a diamond. In the flow state, the lanes of the side that runs second become
+    /// the active lanes. Returns `false` if the branch faults.
     #[inline(always)]
     pub(super) fn meet(&mut self, diamond: &Diamond, taken: u32) -> bool {
         let [_, (_, last)] = diamond.order(taken, self.active & !taken);
@@ -540,7 +540,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// The block belongs to the lowered program and has this number.
     #[inline(always)]
     pub(super) unsafe fn execute_block(&mut self, number: u32, block: &Block) {
-        // SAFETY: the operations are those of a block, and `number` is its number.
+        // SAFETY: the operations belong to a block, and `number` is the number of this block.
         unsafe {
             self.execute(block.start, block.end);
             self.count_block(number);

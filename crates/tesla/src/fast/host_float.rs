@@ -1,9 +1,9 @@
-//! Computes f32 sums and products of a whole row with only the host's operation, if no lane is an exception.
+//! If no lane is an exception, computes f32 sums and products of a whole row with only the host's operation.
 //!
 //! The lane functions flush denormals and canonicalize NaN at every step. This work takes three times as long as the
 //! operation itself, and makes each step wait for the previous step. Most rows do not need this work. The tests for
-//! exceptions are exact: if the result of some lane might differ from the result of the lane function, the function in
-//! this file returns `None`. The lane functions then compute the row.
+//! exceptions miss no exception: if the result of some lane might differ from the result of the lane function, the
+//! function in this file returns `None`. The lane functions then compute the row.
 //!
 //! For each lane, the sign bit of a difference of magnitudes shows whether the lane is an exception. OR combines the
 //! sign bits of all lanes. An earlier version tested boolean values instead of sign bits. These tests took as long as
@@ -65,8 +65,8 @@ pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (product, flags(&product)))
 }
 
-/// Returns products rounded to nearest, with sources and results flushed, or `None` if a product is ±2^-126. A product
-/// that rounds to a smaller magnitude than 2^-126 is a denormal in every rounding mode.
+/// Returns products rounded to nearest. Denormal sources and denormal results become zeros. Returns `None` if a product
+/// is ±2^-126. A product that rounds to a smaller magnitude than 2^-126 is a denormal in every rounding mode.
 #[inline(always)]
 pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -92,10 +92,10 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     Some((product, flags(&product)))
 }
 
-/// Returns, for each lane, the sum of an addend and a product truncated to 24 bits. Returns `None` if a source is zero,
-/// denormal or NaN, if the product is below 2^-100 or not finite, or if the sum is not finite. The caller then uses
-/// [`rare_mad`]. The sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101. Otherwise, the
-/// product and the addend are multiples of 2^-124, and so is the sum.
+/// Returns, for each lane, the sum of an addend and of a product that is truncated to 24 bits. Returns `None` if a
+/// source is zero, denormal or NaN, if the product is below 2^-100 or not finite, or if the sum is not finite. The
+/// caller then uses [`rare_mad`]. The sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101.
+/// Otherwise, the product and the addend are multiples of 2^-124, so the sum is also a multiple of 2^-124.
 ///
 /// This function truncates the product without computing in doubles. A fused multiply-add returns the remainder of the
 /// rounded product. The sign of the remainder shows whether rounding to nearest went away from zero. If so, the rounded
@@ -163,7 +163,7 @@ fn cut_product(a: u32, b: u32) -> [u32; 2] {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
     let product = a * b;
     let rest = a.mul_add(b, -product);
-    // The remainder has the opposite sign if the product was rounded away from zero.
+    // If the product was rounded away from zero, the remainder and the product have opposite signs.
     let away = f32::from_bits(rest.to_bits() ^ product.to_bits() & !MAGNITUDE) < 0.0;
     [product.to_bits(), product.to_bits().wrapping_sub(u32::from(away))]
 }

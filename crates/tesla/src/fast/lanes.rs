@@ -31,7 +31,7 @@ pub(super) const PREDICATED: usize = 1;
 /// The data that all operations of a program share.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Operands of the instructions that are executed lane by lane, in the order of their numbers.
+    /// Operands of the instructions that are executed lane by lane. `Operation::number` is an index into this list.
     pub(super) generals: Vec<GeneralOperands>,
     /// Texture instructions and `quadop`s, by number.
     pub(super) textures: Vec<Tex>,
@@ -90,7 +90,7 @@ impl<'a> Lanes<'a> {
     /// There are fewer rows than in the layout of the tables.
     ///
     /// # Safety
-    /// The same conditions as for [`Lanes::new`].
+    /// The conditions of [`Lanes::new`] must hold.
     pub(super) unsafe fn change(
         &mut self,
         (rows, a, c): (
@@ -200,7 +200,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Returns a mask of the low 16 bits if `narrow` is set, or of all 32 bits.
+/// Returns a mask of the low 16 bits if `narrow` is set, otherwise a mask of all 32 bits.
 #[inline(always)]
 pub(super) const fn bits(narrow: bool) -> u32 {
     if narrow { 0xffff } else { u32::MAX }

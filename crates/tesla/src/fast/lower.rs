@@ -85,7 +85,7 @@ pub(super) struct Test {
 pub(super) enum Template {
     /// No template. Compiled code calls the handler of the operation.
     None,
-    /// Arithmetic. The modifiers of the sources are those of the operation.
+    /// Arithmetic. The operation has the modifiers of the sources.
     Arith {
         op: Arith,
         /// Whether the operation writes a `$c`.
@@ -150,8 +150,8 @@ pub(super) struct Block {
     /// Whether all active lanes end after the block.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// Numbers of the next block in the code and of the target block of a branch (`jump`). [`NONE`] if there is no such
-    /// block, or if that block begins with a join.
+    /// The number of the next block in the code (`fall`), and the number of the target block of a branch (`jump`). The
+    /// number is [`NONE`] if there is no such block, or if that block begins with a join.
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
@@ -163,7 +163,7 @@ impl Block {
     }
 }
 
-/// Data for runs of only some of a block's instructions.
+/// Data for runs that execute only some instructions of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     /// For each instruction except for [`Block::last`], the index after the last operation of the instruction.
@@ -327,7 +327,7 @@ impl Uniform {
         fixed.then(|| Uniform { bank, at: place_of(mem), access: mem.access })
     }
 
-    /// Returns the value of this constant in the given constant banks.
+    /// Returns the value of this constant in these constant banks.
     pub(super) fn word(&self, constants: &Constants) -> u32 {
         let raw = constants.read(self.bank, self.at, self.access.bytes());
         extended(raw.into(), self.access) as u32

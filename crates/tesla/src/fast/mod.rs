@@ -1,5 +1,5 @@
 //! The fast engine. This engine executes an instruction for all lanes of a warp at once, as operations on rows of 32
-//! values. For each program, the engine decides once everything that is known before a run.
+//! values. For each program, the engine makes all decisions that do not depend on a run only once.
 //!
 //! | read | for |
 //! |---|---|
@@ -74,8 +74,8 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// Returns the linked code of the program, with the state for running the code, for a launch with a memory of this
-    /// layout. Returns `None` if the program is not compiled.
+    /// Returns the linked code of the program, and the state for running the code in a launch. The memory of the launch
+    /// has this layout. Returns `None` if the program is not compiled.
     fn runner(&self, launch: &Context, layout: Option<Identity>) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(|compiled| Runner::new(compiled, launch.identity, layout))
     }
@@ -99,12 +99,12 @@ impl Fast {
         Fast { straight, lowered: Arc::new(lowered), level, compiled: None, spare: Spare::default(), cleared }
     }
 
-    /// Creates the compiled engine. Without AVX2, or without memory for code, the result is the fast engine.
+    /// Creates the compiled engine. If the host has no AVX2, or no memory for code, the result is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
         Fast::lowered(grid, level, extent.cuts_blocks()).with_linked_code(grid.context(), extent)
     }
 
-    /// Returns the same program with host code of an extent. The extent must not split blocks.
+    /// Returns the same program with host code of this extent. The extent must not split blocks.
     pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
         self.clone().with_linked_code(grid.context(), extent)
     }

@@ -15,7 +15,7 @@ use crate::texture::Compared;
 /// The index of a row. The registers come first, then the room (constants and intermediate results).
 pub(super) type Place = place::Place<WARP>;
 
-/// Operands of an operation. The body of the operation defines which of these operands it uses.
+/// Operands of an operation. The body of the operation defines which of these operands the operation uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// The rows of the sources.
@@ -54,7 +54,7 @@ pub(super) struct GeneralOperands {
     pub(super) dst_high: Place,
 }
 
-/// A texture instruction, with everything that is constant in a launch.
+/// A texture instruction, with all its data that is constant in a launch.
 #[derive(Clone, Debug)]
 pub(super) struct Tex {
     pub(super) image: Arc<Image>,
@@ -122,7 +122,7 @@ pub(super) enum Lod {
     Still,
 }
 
-/// A `quadop`, with everything that is constant in a launch.
+/// A `quadop`, with all its data that is constant in a launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quad {
     pub(super) ops: [QuadOp; 4],

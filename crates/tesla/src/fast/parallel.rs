@@ -4,10 +4,10 @@
 //! depends on another block. A batch consists of parts, and each part has its own view of the memory
 //! ([`reconverge_simt::memory`]). After the batch has run, the engine accepts the parts of the batch in order. If a
 //! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
-//! are small, so that the engine can detect at little cost whether blocks depend on each other. Such blocks run in
-//! order, on the memory itself, and from time to time the engine attempts another batch. A block that runs ahead much
-//! longer than other blocks may wait for a write of an earlier block. Such a block is stopped, and runs again after the
-//! earlier blocks.
+//! are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks depend on
+//! each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts another
+//! batch. A block that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine
+//! stops such a block, and runs the block again after the earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -36,16 +36,16 @@ const PAGES: usize = 1 << 16;
 const TOGETHER: usize = 16;
 
 /// Number of blocks per thread that run in order before the next batch is attempted. After each attempt that fails, the
-/// number is multiplied by four. So in a launch whose blocks depend on each other, all attempts together cost a few
-/// hundredths of the time.
+/// number is multiplied by four. So in a launch whose blocks depend on each other, all attempts together take a few
+/// hundredths of the time of the launch.
 const IN_ORDER: usize = 32;
 
-/// Number of instructions that a block which runs ahead may issue in any case. After this number, the block is stopped
-/// if it also exceeds [`LONGER`].
+/// Number of instructions that a block which runs ahead may issue in any case. After this number of instructions, the
+/// engine stops the block if the block also exceeds [`LONGER`].
 const PATIENCE: u64 = 1 << 18;
 
-/// Maximum number of instructions of a block that runs ahead, as a multiple of the longest block that has ended.
-/// Applies after [`PATIENCE`] instructions.
+/// Maximum number of instructions of a block that runs ahead, as a multiple of the number of instructions of the
+/// longest block that has ended. The limit applies after [`PATIENCE`] instructions.
 const LONGER: u64 = 64;
 
 /// The result of running some blocks ahead, in order.
@@ -120,7 +120,7 @@ fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usi
 /// Runs all blocks on `workers` threads of the pool.
 ///
 /// # Errors
-/// The trap of the first block, in order, that trapped.
+/// Returns the trap of the first block that trapped, in the order of the blocks.
 pub(crate) fn run<E: Executor>(
     executor: &E,
     grid: &Grid,

@@ -1,8 +1,8 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction that needs
-//! the reference interpreter, only a part of a block, or a load or store that the fast path cannot execute for some
-//! lane. [`Cursor`] is the position of a warp.
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes one of three things: an
+//! instruction that only the reference interpreter can execute, a part of a block, or a load or store that the fast
+//! path cannot execute for some lane. [`Cursor`] is the position of a warp.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl Executor for Fast {
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
         let mut block = self.spare.take()?;
-        // The next launch may provide other input words.
+        // The next launch may provide different input words.
         block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
@@ -279,7 +279,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
         // The chain works on the cursor itself, not on a copy of the cursor. With a copy, a program with frequent
         // barriers (`scan`) spent a sixth of its time on reading back values that the program had just written to the
         // copy. Without a copy, a program with a long chain (`collatz`) is a twelfth slower on the fast engine. The
-        // compiled engine makes up for this loss.
+        // compiled engine compensates for this loss.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);
@@ -380,7 +380,7 @@ impl<O: Observer> Cursor<'_, '_, O> {
         self.barriers.waits = waits;
         if let (true, Some(warps)) = (last != self.barriers.warp, self.warps) {
             self.barriers.warp = last;
-            // SAFETY: the other cursor, which referred to the warp's flow state, is no longer used.
+            // SAFETY: the cursor that referred to the warp's flow state is no longer used.
             self.flow = &mut unsafe { warps.warp(last) }.flow;
         }
         self.announce_path(Path::Compiled);

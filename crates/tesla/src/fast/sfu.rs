@@ -1,9 +1,9 @@
 //! The special function unit on rows of lanes: [`crate::lane::special`] without branches.
 //!
-//! The lane functions sum seventeen partial products one by one, and classify a source before they compute. Here, every
-//! lane first computes as if its source were an ordinary number. At the end, the results of special sources are
-//! replaced. For every source, both computations have the same result. The tests below check this equality for all
-//! sources of rcp, rsqrt and lg2 in two octaves, and for every sine and power of two.
+//! The lane functions sum seventeen partial products one by one, and classify a source before they compute the result.
+//! In this file, every lane first computes as if its source were an ordinary number. At the end, the results of special
+//! sources are replaced. For every source, both computations have the same result. The tests below check this equality
+//! for all sources of rcp, rsqrt and lg2 in two octaves, and for every sine and power of two.
 //!
 //! The sums of the interpolation have 40 bits. A word holds the lower 32 bits exactly, and an estimate provides the
 //! bits above these 32 bits ([`Terms::sum`]). Measured times (AVX2), in multiples of the time of a warp's `add b32`:

@@ -86,12 +86,12 @@ enum WarpStep {
 struct RegisterHistory {
     /// For each register that the program writes, the number of instructions that write this register.
     writers: BTreeMap<u8, u32>,
-    /// Registers that all lanes have written, and (`fixed`) registers that are the same for all warps.
+    /// Registers that all lanes have written (`whole`), and registers that are the same for all warps (`fixed`).
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
-    /// Registers whose value is the same for all warps and is kept in a row until a step restores the register. The
-    /// number is that of the row.
+    /// For each register whose value is kept in a row until a step restores the register, the number of the row. The
+    /// value of such a register is the same for all warps.
     away: BTreeMap<u8, usize>,
 }
 
@@ -286,8 +286,8 @@ impl RegisterHistory {
                 self.zeroed.insert(register);
             }
         }
-        // If a warp may read a register before this instruction writes the register, the instruction must not run once
-        // before all warps.
+        // If a warp may read a register before this instruction writes the register, the instruction must run
+        // separately for each warp.
         let is_whole = |place: &uses::Place| match register(place) {
             Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
@@ -463,8 +463,8 @@ impl Task for Warps<'_> {
 }
 
 impl Fast {
-    /// Runs a launch of a straight-line program on `workers` threads. Returns `None` if another path must run the
-    /// launch. Results and counts equal those of an ordinary run.
+    /// Runs a launch of a straight-line program on `workers` threads. Returns `None` if the launch must take the
+    /// ordinary path. Results and counts equal the results and counts of an ordinary run.
     pub(crate) fn run_straight(
         &self,
         grid: &Grid,

@@ -39,8 +39,8 @@ pub(super) struct Transfer {
     pub(super) set: u8,
     /// Address of the instruction.
     pub(super) pc: u32,
-    /// The code of the transfer. The code handles the most common access patterns and leaves all other patterns to
-    /// [`Move`](super::memory::Move).
+    /// The code of the transfer. The code handles the most common access patterns. [`Move`](super::memory::Move)
+    /// handles all other patterns.
     pub(super) mover: Mover,
 }
 
@@ -135,8 +135,8 @@ trait Moves {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool;
 }
 
-/// Returns the code of a kind of transfer for a level. On a processor with AVX-512, the returned code is the code for
-/// AVX2 ([`Wide::eight`]): the program `table` then takes 0.0360 s instead of 0.0451 s.
+/// Returns the code of a kind of transfer for a level. On a processor with AVX-512, the function returns the code for
+/// AVX2 ([`Wide::eight`]). With this code, the program `table` takes 0.0360 s instead of 0.0451 s.
 fn of<M: Moves>(level: Level) -> Mover {
     reconverge_simt::for_baseline! {
         unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
@@ -174,7 +174,7 @@ impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
         let may = match lanes.shared.races_mut() {
             Some(races) if STORE => races.store_row(accessor, &addresses, bits.into(), bytes),
             Some(races) if is_row(&addresses) => races.load_row(accessor, &addresses, bits.into(), bytes),
-            // Each half of a warp often accesses contiguous words, or a single word. (matmul)
+            // Each half of a warp often accesses contiguous words, or a single word, for example in `matmul`.
             Some(races) => {
                 let (halves, _) = addresses.as_chunks::<{ WARP / 2 }>();
                 (0..2).all(|half| {
@@ -546,7 +546,7 @@ pub(super) fn greatest(offsets: &[u32; WARP]) -> u32 {
     greatest
 }
 
-/// Loads one element for each lane, from its offset.
+/// Loads one element for each lane, from the offset of the lane.
 ///
 /// # Panics
 /// An element extends past the end of the bytes.
@@ -558,7 +558,7 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
     let mut values = [0; WARP];
     for lane in (0..WARP).step_by(2) {
-        // This code extracts two offsets at a time from their vector.
+        // This code extracts two offsets at a time from the vector of offsets.
         let two = u64::from(offsets[lane]) | u64::from(offsets[lane + 1]) << 32;
         values[lane] = value(element(two & 0xffff_ffff));
         values[lane + 1] = value(element(two >> 32));

@@ -445,7 +445,8 @@ fn what_issues_next_and_how_full_the_stack_is_can_be_asked() {
     assert_eq!(flow.depths()[0].room, u32::try_from(Limits::default().stack_entries).ok());
 }
 
-// Linked code of a node leaves the same flow state as the instructions of the node, except for the program counter.
+// After linked code of a node, the flow state is the same as after the instructions of the node, except for the program
+// counter.
 #[test]
 fn lanes_that_leave_a_node_wait_as_those_that_leave_by_an_instruction() {
     let mut flow = warp(0b1111);

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
         let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);
         assert_eq!(old.map(dec), [0, minus(-7), minus(-6), minus(-2), 0]);
-        // With a later chip, or with another source, the result is the same as for u32.
+        // With a later chip, or with a source that is not negative, the result is the same as for u32.
         assert_eq!(atomic32(Atomic::Inc, true, false, 0, minus(-5), 0), 1);
         assert_eq!(atomic32(Atomic::Inc, true, true, 5, 5, 0), 0);
     }

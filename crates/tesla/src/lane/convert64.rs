@@ -44,7 +44,7 @@ pub fn i2f64(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) ->
     (result, double::flags(result))
 }
 
-/// Executes cvt from integer to f32. In the instruction set, the integer has 64 bits.
+/// Executes cvt from integer to f32. The instruction set has this conversion only for 64-bit integers.
 pub fn i2f32(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) -> (u32, Flags) {
     let result = from.convert(Format::F32, rounding, modifiers, x) as u32;
     (result, float::flags(result))
@@ -66,8 +66,8 @@ pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -
     to_integer(to, rounding, x >> 63 != 0, significand, field.max(1) - 1075)
 }
 
-/// Executes cvt from f32 to an integer, like [`f64_to_i`]. In the instruction set, the integer has 64 bits. Denormals
-/// are not flushed here.
+/// Executes cvt from f32 to an integer, like [`f64_to_i`]. The instruction set has this conversion only for 64-bit
+/// integers. Denormals are not flushed here.
 pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -> (u64, Flags) {
     if float::is_nan(x) {
         return not_a_number(to);
@@ -109,8 +109,8 @@ fn to_integer(
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // With such an exponent, a significand with a hidden bit makes a number of more than 64 bits. A significand
-        // without a hidden bit does not have such an exponent.
+        // With such an exponent, a significand with a hidden bit represents a number of more than 64 bits. A
+        // significand without a hidden bit does not have such an exponent.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {

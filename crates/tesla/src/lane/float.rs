@@ -24,7 +24,7 @@ pub enum Saturate {
     /// Clamps to [0, 1]. The result is 0 if an operand is NaN, but a NaN that the operation creates does not change.
     /// (`SAT_NAN` on chip 0xa0, G200.)
     ZeroNanOperands,
-    /// Clamps to [0, 1]. Every NaN becomes 0. (`SAT_NAN` on GT215 and its relatives.)
+    /// Clamps to [0, 1]. Every NaN becomes 0. (`SAT_NAN` on GT215 and related chips.)
     ZeroNan,
 }
 
@@ -115,8 +115,8 @@ pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
 /// Returns `a * b` for flushed factors. The product is rounded to 24 bits whatever its exponent, and then flushed.
 ///
 /// The host rounds small products at the last place of denormals instead of at 24 bits, so the host's result differs
-/// just below 2^-126. For such products, a second product that is 2^64 times as large shows the result of rounding at
-/// 24 bits.
+/// from the chip's result just below 2^-126. For such products, a second product that is 2^64 times as large shows the
+/// result of rounding at 24 bits.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -139,10 +139,10 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
 /// Returns mad: `a * b + c`, with the product **truncated** to 24 bits and the sum rounded to nearest. (6.2)
 ///
 /// The operation differs from a fused operation. The operation also differs from an f32 mul followed by an f32 add,
-/// because both of these would round to nearest. If a factor or `c` is zero, the product is rounded to nearest instead
-/// of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at multiples of 2^-149 before it is
-/// flushed. `negate` flips the product's sign. The modifiers of `c` are already applied. The long form with
-/// MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
+/// because the mul and the add would both round to nearest. If a factor or `c` is zero, the product is rounded to
+/// nearest instead of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at multiples of
+/// 2^-149 before it is flushed. `negate` flips the product's sign. The modifiers of `c` are already applied. The long
+/// form with MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
 #[inline(always)]
 pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_factor = is_nan(a) | is_nan(b);

@@ -1,6 +1,6 @@
 //! Integer arithmetic. (5; every rule agrees with hwtest/g80_int.cc)
 //!
-//! A 16-bit operand is the low half of the given value, whatever the upper half. 16-bit results are zero-extended.
+//! A 16-bit operand is the low half of a 32-bit parameter, whatever the upper half. 16-bit results are zero-extended.
 
 use super::{Compare, Flags, Width};
 
@@ -47,14 +47,14 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
 /// result. (5.2 to 5.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
-    /// 16 by 16 bits, each signed or unsigned. The result is the product modulo 2^32.
+    /// Both factors have 16 bits. Each factor is signed or unsigned. The result is the product modulo 2^32.
     Bits16 {
         /// Whether SRC1 is signed.
         signed1: bool,
         /// Whether SRC2 is signed.
         signed2: bool,
     },
-    /// 24 by 24 bits, both signed or both unsigned.
+    /// Both factors have 24 bits. Either both factors are signed, or both factors are unsigned.
     Bits24 {
         /// Whether both sources are signed.
         signed: bool,

@@ -74,8 +74,8 @@ pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]
     row
 }
 
-/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. That this step equals mul is an inference:
-/// no source shows a difference between this step and mul.
+/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. No source shows a difference between this
+/// step and mul, so this file assumes that the two are equal.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_factor_undoes_the_division_by_w() {
-        // The plane is that of u / w. Here 1/w is 0.5, so rcp returns 2.
+        // The plane is the plane of u / w. Here 1/w is 0.5, so rcp returns 2.
         let w = f32::from_bits(super::super::special::rcp(0.5f32.to_bits()));
         assert_eq!(at(Position::Centre, Some(w)), (2.125f32 * 2.0).to_bits());
     }

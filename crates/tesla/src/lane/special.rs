@@ -2,8 +2,8 @@
 //!
 //! Every function computes c0 + c1 x + c2 x² for the interval that the leading fraction bits of the source select. All
 //! integer operations are exact, except for the squarer, which truncates each partial product (`square` below). The
-//! results are those of the hardware's tables, and differ from those of a mathematics library. The modifiers of sources
-//! are already applied. These functions do not write a `$c`.
+//! results come from the hardware's tables, and differ from the results of a mathematics library. The modifiers of
+//! sources are already applied. These functions do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};

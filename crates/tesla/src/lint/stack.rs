@@ -260,7 +260,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Reports tokens that no matching instruction pops. A JOINAT token is not reported if its address is that of an
+/// Reports tokens that no matching instruction pops. A JOINAT token is not reported if its address is the address of an
 /// `exit`, because the lanes then end without a join.
 fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let exits = |pc: u32| subject.code.at(pc).is_ok_and(|inst| inst.end == End::Exit);
@@ -276,7 +276,7 @@ fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Num
     }
 }
 
-/// Reports JOINAT tokens that some join pops, but whose address is not that of an instruction with a join.
+/// Reports JOINAT tokens that some join pops, but whose address is not the address of an instruction with a join.
 fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(token.by);
     for token in paths.tokens().iter().filter(joinat) {

@@ -71,8 +71,8 @@ pub(crate) const LLHDST: P = choice!(
     ]
 );
 
-/// A half register, if no other part of the text shows that the destination is a half. If the destination is not a
-/// register, the text has `half` before the destination.
+/// A half register, if no other part of the assembly text shows that the destination is a half. If the destination is
+/// not a register, the text has `half` before the destination.
 pub(crate) const LLHDST_SAID: P = choice!(
     "destination type",
     [

@@ -42,7 +42,7 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// A function that returns the operation of a row, given the values of its parts.
+/// A function that returns the operation of a row from the values of the row's parts.
 type Meaning = fn(&Draft) -> Op;
 
 /// Defines a function that creates rows of a form. The arguments are the type of the row's bits, whether the form has

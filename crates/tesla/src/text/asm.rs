@@ -178,9 +178,9 @@ struct Assembler<'a> {
     opened: bool,
     data: Option<Data>,
     programs: Vec<Program>,
-    /// For each program, the addresses of its instructions and their positions in the text.
+    /// For each program, the address and the position in the text of each instruction.
     lines: Vec<Vec<(u32, usize)>>,
-    /// Labels of the current program, by name: address and position in the text.
+    /// The address and the position in the text of each label of the current program, by name.
     labels: HashMap<&'a str, (u32, Span), NameHash>,
     uses: Vec<Use<'a>>,
     errors: Vec<Diagnostic>,

@@ -67,8 +67,8 @@ pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing:
     disassemble_marked(program, (chip.name(), chip), stage, listing, None, &mut Vec::new())
 }
 
-/// Prints a program like [`disassemble_program`], with `name` as the name of the chip. Adds comments if `about` is
-/// given, and records the end of each instruction in `marks`.
+/// Prints a program like [`disassemble_program`], with `name` as the name of the chip. Adds comments if `about` is not
+/// `None`, and records the end of each instruction in `marks`.
 pub fn disassemble_marked(
     program: &Program,
     (name, chip): (&str, Chip),

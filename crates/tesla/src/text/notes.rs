@@ -103,7 +103,7 @@ impl<'a> Notes<'a> {
         write.unwrap_or(usize::MAX).min(back)
     }
 
-    /// Appends the comment on the instruction at a word. If `behind` is set, the comment follows another comment.
+    /// Appends the comment on the instruction at a word. If `behind` is set, the comment comes after another comment.
     /// Otherwise, the comment starts at a fixed column. `line` is the start of the line in `out`.
     pub(super) fn push(&self, index: usize, behind: bool, line: usize, out: &mut String) {
         let Some(inst) = self.inst(index) else { return };

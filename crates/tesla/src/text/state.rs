@@ -129,7 +129,7 @@ fn push_constants(blocks: &[ConstantBlock], out: &mut String) {
         push_decimal(block.bank, out);
         out.push(' ');
         push_hex(block.offset, out);
-        // A few words are printed on the same line.
+        // The words of a small block are printed on the same line as the directive.
         if block.bytes.len() <= 16 {
             push_bytes(&block.bytes, out);
             out.push('\n');

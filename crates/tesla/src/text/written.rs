@@ -117,7 +117,8 @@ pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 /// contains only the notation of listings.
 ///
 /// # Errors
-/// A name is unknown, or a number is invalid for the operation. Positions are bytes of the original line.
+/// A name is unknown, or a number is invalid for the operation. The positions in the error are byte offsets in the
+/// original line.
 pub(super) fn written(
     line: &str,
     names: Names<'_>,

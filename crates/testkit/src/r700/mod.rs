@@ -159,7 +159,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     // The program consists of a push, the clause and four exports. A pop after the clause needs the push.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
-        // The instruction is an EXPORT. For the last register, it is an EXPORT_DONE with END_OF_PROGRAM.
+        // The instruction is an EXPORT. For the last register, the instruction is an EXPORT_DONE with END_OF_PROGRAM.
         let high = if register == 3 { 0x9420_0688 } else { 0x9380_0688 };
         words.extend([0xc000_0000 | register << 15 | register, high]);
     }
@@ -167,7 +167,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Opcodes whose functions do not use tables. They are for computations in loops.
+/// Opcodes whose functions do not use tables. Computations in loops use these opcodes.
 const PLAIN2: [Op2; 40] = [
     Op2::ADD,
     Op2::MUL,

@@ -9,8 +9,8 @@ use crate::listing::Line;
 use crate::source::UserSource;
 
 impl Debugger {
-    /// Returns the instruction at an address in one line. If the user's source contains the instruction, the text comes
-    /// from the source. Otherwise, the text comes from the listing.
+    /// Returns the text of the instruction at an address, as one line. If the user's source contains the instruction,
+    /// the text comes from the source. Otherwise, the text comes from the listing.
     pub fn instruction(&self, address: u32) -> String {
         let own = self.source.as_ref().and_then(|source| source.instruction(address));
         own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
@@ -33,8 +33,8 @@ impl Debugger {
     }
 }
 
-/// Returns the lines of a listing with the labels of a source. The source's labels replace the listing's own labels at
-/// the same addresses.
+/// Returns the lines of a listing with the labels of a source. If the source and the listing have labels at the same
+/// address, the source's labels replace the listing's labels.
 pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line> {
     let own = |line: &Line| {
         let label = source.label_of(line.address?)?;
@@ -52,8 +52,8 @@ pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line>
     lines
 }
 
-/// Replaces each word of the text for which `renamed` returns a new word, and returns the new text. A word consists of
-/// letters, digits and `_`.
+/// Replaces words of the text, and returns the new text. If `renamed` returns a new word for a word of the text, the
+/// new word replaces this word. A word consists of letters, digits and `_`.
 fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
     let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';
     let (mut out, mut rest) = (String::new(), text);

@@ -1,5 +1,5 @@
-//! Manual changes to the flow state of a group. Flow state consists of the active mask and of the stack entries and
-//! counters of each machine.
+//! Manual changes to the flow state of a group. Flow state consists of the active mask, and of the stack entries and
+//! counters of the machine.
 //!
 //! | machine | words |
 //! |---|---|
@@ -28,8 +28,7 @@ const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON",
 /// Names of R500's predicate bits. These bits are the four channels of the predicate register, and the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
-/// Names of flow state. The arguments of the command `set` begin with one of these names if the command changes flow
-/// state.
+/// Names of flow state. If the command `set` changes flow state, its first argument is one of these names.
 pub(super) const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
 
 /// Returns all words that can occur in a change of flow state, for completion.
@@ -82,8 +81,8 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     if !debugger.change(Change::Flow { group, word, value }) {
         return Err(format!("`{}` cannot change here", words.join(" ")));
     }
-    // If the change leaves the group without active lanes, another group becomes current. `Stepping::word` would then
-    // read the state of this other group.
+    // If the change leaves the group without active lanes, the debugger makes another group current. `Stepping::word`
+    // would then read the state of this other group.
     let stays = debugger.stepping().current() == Some(group);
     let held = if stays { debugger.stepping().word(&word) } else { value };
     let name = words[..words.len() - 1].join(" ");
@@ -103,7 +102,7 @@ fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
     }
 }
 
-/// Parses the words that name a part of the flow state, and the new value.
+/// Parses the name of a part of the flow state, and the new value of this part.
 fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     let isa = debugger.isa();
     let of_isa = |wanted: Isa, word: &str| match isa == wanted {
@@ -215,13 +214,13 @@ fn fits(isa: Isa) -> String {
     .to_owned()
 }
 
-/// Returns the only word of flow state of a kind. A group must have exactly one word of this kind.
+/// Returns the group's word of flow state of kind `kind`. A group must have exactly one word of this kind.
 fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }
 
-/// Converts the number of a stack entry. The given number counts from the innermost entry. The returned number counts
-/// from the outermost entry.
+/// Converts the number of a stack entry. `number` is counted from the innermost entry. The result is counted from the
+/// outermost entry.
 fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
     let count = debugger.stepping().stack(debugger.group()).len();
     let at = numeral(number)? as usize;

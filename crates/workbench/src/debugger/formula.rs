@@ -1,9 +1,10 @@
 //! Formulas over the state of a group. Examples are `$r3@5 + 1`, `temp0.x@3 * 2` and `g[0x10] == 7 && $r1 > 2`.
 //!
-//! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. A memory space that is
-//! private to lanes is the memory of this lane. Registers of R500 are floats. On R700 and Tesla, a register in an
-//! operation is a float if the other operand is a float (`1.5`), and a signed integer if the other operand is negative
-//! (`-1`). In all other cases, the register is an unsigned integer.
+//! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. If each lane has its
+//! own instance of a memory space, the name of this space refers to the instance of this lane. Registers of R500 are
+//! floats. On R700 and Tesla, the other operand of an operation determines the type of a register. If the other operand
+//! is a float (`1.5`), the register is a float. If the other operand is negative (`-1`), the register is a signed
+//! integer. In all other cases, the register is an unsigned integer.
 
 use std::fmt;
 
@@ -41,8 +42,8 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// A binary operator. The parser takes the first operator in this list that matches the text. So an operator that
-    /// is the start of a longer operator comes after the longer operator.
+    /// A binary operator. The parser takes the first operator in this list that matches the text. So if an operator is
+    /// a prefix of a longer operator, the longer operator comes first in this list.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -230,8 +231,8 @@ impl Formula {
     /// the formula is true. If the formula does not depend on the lane, returns `Some(None)` instead of this lane.
     ///
     /// # Errors
-    /// Returns an error if the formula is not true for any active lane, and the evaluation of the formula fails for at
-    /// least one active lane.
+    /// If the formula is true for an active lane, the function does not return an error. Otherwise, the function
+    /// returns an error if the evaluation of the formula fails for at least one active lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));

@@ -68,7 +68,7 @@ pub enum Halt {
     End,
     /// A backward movement reached the start of the launch.
     Start,
-    /// The program trapped at the next instruction.
+    /// The instruction of the current step trapped.
     Trap(String),
     /// The movement executed its maximum number of instructions.
     Budget,
@@ -142,10 +142,10 @@ pub struct Debugger {
     /// The selected lane, to which queries refer.
     lane: Lane,
     trap: Option<String>,
-    /// The events of the last instruction, with their groups.
+    /// The events of the most recently executed instruction. Each event has the number of its group.
     events: Vec<(usize, Event)>,
-    /// Values that the watched registers and memory ranges had before the last instruction. Each entry has the number
-    /// of the stop that watches the values.
+    /// Values that the watched registers and memory ranges had before the most recently executed instruction. Each
+    /// entry has the number of the stop that watches the values.
     before: Vec<(usize, Vec<u32>)>,
     last: usize,
     /// Manual changes, each with its step.
@@ -158,7 +158,7 @@ pub struct Debugger {
 }
 
 impl Debugger {
-    /// Creates a debugger for a launch. The debugger stands before the first instruction of the launch.
+    /// Creates a debugger for a launch. The launch is in its state before the first instruction.
     ///
     /// # Errors
     /// Returns an error if the launch cannot be stepped, or if the program does not have a listing.
@@ -204,7 +204,7 @@ impl Debugger {
         Ok(debugger)
     }
 
-    /// Returns the memory that the instruction at an address accesses.
+    /// Returns the names of the memory that the instruction at an address accesses.
     pub fn accessed(&self, pc: u32) -> Option<&Accessed> {
         self.accessed.get(&pc)
     }
@@ -243,19 +243,19 @@ impl Debugger {
         Here { stepping: &self.stepping, step: self.position, group }
     }
 
-    /// Returns the texts that log stops have produced since the last call.
+    /// Returns the texts that log stops have produced since the last call of this method.
     pub fn take_logs(&mut self) -> Vec<String> {
         std::mem::take(&mut self.logs)
     }
 
-    /// Returns the address of the selected group's next instruction. If the group has ended, returns the address of its
-    /// last instruction.
+    /// Returns the address of the selected group's next instruction. If the group has ended, returns the address of the
+    /// last instruction that the group executed.
     pub fn place(&self) -> Option<u32> {
         self.place_of(self.group)
     }
 
-    /// Returns the address of a group's next instruction. If the group has ended, returns the address of its last
-    /// instruction.
+    /// Returns the address of a group's next instruction. If the group has ended, returns the address of the last
+    /// instruction that the group executed.
     fn place_of(&self, group: usize) -> Option<u32> {
         match self.stepping.state(group) {
             GroupState::Running => self.stepping.issue(group).map(|issue| issue.pc),
@@ -294,7 +294,7 @@ impl Debugger {
         self.trap.as_deref()
     }
 
-    /// Returns the events of the last instruction, with their groups.
+    /// Returns the events of the most recently executed instruction. Each event has the number of its group.
     pub fn events(&self) -> &[(usize, Event)] {
         &self.events
     }
@@ -401,8 +401,8 @@ impl Debugger {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a hash of the current state. The hash covers the step, the memory and the outputs so far. The hash also
-    /// covers the registers, flow state and stacks of all running groups.
+    /// Returns a hash of the current state. The hash covers the step, the memory, and the outputs that the launch has
+    /// written so far. The hash also covers the registers, flow state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -432,7 +432,8 @@ impl Debugger {
         hasher.finish()
     }
 
-    /// Returns all instances of a kind of memory space. A group and a lane identify each instance.
+    /// Returns the group and the lane of each instance of a memory space. The result does not contain the instances of
+    /// groups that have ended or have not started.
     fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
         let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
         let groups = (0..self.stepping.groups()).filter(running);
@@ -507,7 +508,7 @@ impl Debugger {
         None
     }
 
-    /// Ends the group that runs next if a manual change has left this group without active lanes. No instruction runs,
+    /// If a manual change has left the group that runs next without active lanes, ends this group. No instruction runs,
     /// so the step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
@@ -619,7 +620,7 @@ impl Debugger {
         Halt::There
     }
 
-    /// Executes instructions of the selected group until a lane is active in the group's next instruction.
+    /// Executes instructions of the selected group until `lane` is active in the group's next instruction.
     pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
         self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
@@ -649,7 +650,8 @@ impl Debugger {
         })
     }
 
-    /// Executes instructions of the selected group until its stack has fewer entries than now.
+    /// Executes instructions of the selected group until the group's stack has fewer entries than at the start of this
+    /// call.
     pub fn out(&mut self, budget: u64) -> Halt {
         let group = self.group;
         let depth = self.stepping.stack(group).len();
@@ -799,8 +801,8 @@ impl Debugger {
     pub fn back(&mut self, count: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
-            // The debugger disables stops here, because a stop could end the movement before the launch reaches the
-            // previous instruction.
+            // The debugger disables stops here. Otherwise, a stop could end the movement before the launch reaches the
+            // instruction to which the debugger goes back.
             let stops = std::mem::take(&mut self.stops);
             let halt = self.back_until(&mut |debugger| debugger.stepping.current() == Some(group));
             self.stops = stops;
@@ -866,7 +868,8 @@ impl Debugger {
         self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
-    /// Returns the innermost row of the group's stack that contains `lane` and whose lanes continue at `pc`.
+    /// Returns the innermost row of the group's stack that contains `lane` and has the address `pc`. The lanes of this
+    /// row continue at `pc`.
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))

@@ -190,7 +190,7 @@ pub(super) fn brief(message: &str) -> String {
     message.split('`').enumerate().map(cut).collect::<Vec<_>>().join("`")
 }
 
-/// Returns the message that a text is not a valid restriction of hits.
+/// Returns the message that a text is not a valid restriction on hits.
 pub(super) fn no_hits(text: &str) -> String {
     brief(&format!("expected the times that count, such as 3, >= 3 or % 3, found `{text}`"))
 }

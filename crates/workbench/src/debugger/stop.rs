@@ -12,8 +12,8 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. The parser takes the first sign in this list that matches the text. So a sign that
-    /// is the start of a longer sign comes after the longer sign.
+    /// A comparison of two values. The parser takes the first sign in this list that matches the text. So if a sign is
+    /// a prefix of a longer sign, the longer sign comes first in this list.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -56,7 +56,7 @@ pub enum On {
     Change(Watched),
     /// An instruction stores to a byte address, in any memory space.
     Store(u32),
-    /// Every instruction. A stop of this kind needs a condition.
+    /// The stop is reached before every instruction. A stop of this kind needs a condition.
     Always,
 }
 
@@ -147,7 +147,8 @@ impl Hits {
 pub struct Only {
     /// The stop takes effect only in this group.
     pub group: Option<usize>,
-    /// Stops only if this formula is true. A formula without a lane must be true for at least one active lane.
+    /// The stop takes effect only if this formula is true. A formula without a lane must be true for at least one
+    /// active lane.
     pub condition: Option<Formula>,
     /// The stop takes effect only at these hits.
     pub hits: Option<Hits>,
@@ -207,7 +208,7 @@ impl Stops {
         self.last
     }
 
-    /// Removes the recorded hits after step `position`.
+    /// Removes the recorded hits of all steps after step `position`.
     pub(super) fn forget_after(&mut self, position: u64) {
         for stop in &mut self.stops {
             stop.reached.retain(|at| *at <= position);
@@ -293,7 +294,7 @@ impl Stops {
     }
 }
 
-/// A reached stop whose hits are not counted yet.
+/// A stop that is reached in the debugger's current state. The hit of this stop is not recorded yet.
 struct Reached {
     group: usize,
     /// The lane for which the condition is true, if the condition depends on a lane.
@@ -366,9 +367,9 @@ reconverge_isa::choices! {
     pub enum FlowChange {
         /// Lanes diverge. Some lanes run first, and the other lanes wait.
         Diverge = "diverge",
-        /// Waiting lanes resume. The lanes that ran until then wait or have ended.
+        /// Waiting lanes resume. The lanes that ran before this change wait or have ended.
         Resume = "resume",
-        /// Waiting lanes resume, and continue together with the lanes that ran until then.
+        /// Waiting lanes resume, and continue together with the lanes that ran before this change.
         Reconverge = "reconverge",
     }
 }

@@ -37,7 +37,7 @@ impl Notation {
         }
     }
 
-    /// Returns the notation that follows in the cycle of notations.
+    /// Returns the notation that comes after `self` in the cycle of notations.
     pub const fn next(self) -> Notation {
         match self {
             Notation::Hex => Notation::Signed,

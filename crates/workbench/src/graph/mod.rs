@@ -68,8 +68,9 @@ pub struct Way {
     /// Kind of the edge, such as a jump or a call.
     pub kind: EdgeKind,
     /// Number of lanes that took the edge. A lane takes the edge if the lane executes the last instruction of `from`
-    /// and then the first instruction of `to`. A waiting lane takes the edge if the lane passes along the edge while
-    /// the lane waits. So the sum over all edges into a block is the number of lanes that execute or pass the block.
+    /// and then the first instruction of `to`. A waiting lane takes each edge of the shortest path from its last
+    /// instruction before the wait to its first instruction after the wait. So the sum over all edges into a block is
+    /// the number of lanes that execute or pass the block.
     pub lanes: Option<u64>,
 }
 
@@ -282,8 +283,7 @@ impl Passages {
     }
 }
 
-/// Number of lanes on each edge between two instructions. Also the number of waiting lanes that passed each
-/// instruction.
+/// Number of lanes on each edge between two instructions, and number of waiting lanes that passed each instruction.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ways: HashMap<(u32, u32), u64>,

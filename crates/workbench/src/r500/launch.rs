@@ -53,11 +53,11 @@ use crate::values::{Files, Values};
 pub struct Launch {
     /// Number of lanes that share a program counter. By default, the chip determines the number.
     pub group_width: Option<usize>,
-    /// Number of frames of the loop stack (default: the recommended number for the flow-control mode).
+    /// Number of frames of the loop stack. By default, the flow-control mode determines the number.
     pub loop_stack: Option<usize>,
-    /// Number of entries of the address stack (default: the recommended number for the flow-control mode).
+    /// Number of entries of the address stack. By default, the flow-control mode determines the number.
     pub address_stack: Option<usize>,
-    /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
+    /// Maximum value of a branch counter. By default, the flow-control mode determines the value.
     pub branch_counter: Option<u8>,
     /// The lanes that can prevent the jump of a BREAK. These are the lanes of the loop (`frame`), or all lanes (`all`).
     pub inhibit_scope: Option<String>,
@@ -589,7 +589,8 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
     })
 }
 
-/// Sets a temporary of a lane. Returns `false` if the register is an output, because outputs cannot be changed.
+/// Sets a temporary of a lane. Returns `false` if the register is an output, because a manual change cannot set
+/// outputs.
 fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
     class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
 }

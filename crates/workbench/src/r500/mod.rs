@@ -1,5 +1,5 @@
-//! Implements the workbench's interface for ATI R500. This file converts programs to text and back. [`mod@launch`] runs
-//! launches.
+//! Implements the workbench's interface for ATI R500. This file converts programs to text, and text to programs.
+//! [`mod@launch`] runs launches.
 //!
 //! The vertex unit runs the programs of the stage `vertex`, and the fragment processor runs all other programs.
 
@@ -100,7 +100,7 @@ impl Machine for R500 {
         back.state == program.state && back.constants == program.constants
     }
 
-    /// If the last words of the instruction are missing, the missing words count as 0.
+    /// If the last words of the instruction are missing, the function uses 0 for these words.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let vertex = target.stage == Some(Stage::Vertex);
         let (most, wanted) = match vertex {
@@ -149,8 +149,8 @@ impl Machine for R500 {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// Programs of R500 do not have malformed parts. The text can represent every word. An undefined code is reported
-    /// only when the code executes.
+    /// Programs of R500 do not have malformed parts. The text can represent every word. The engine reports an undefined
+    /// code only when the code executes.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }
@@ -243,8 +243,8 @@ fn load_vertex(program: &Program) -> Result<pvs::setup::Setup, TargetError> {
     pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }
 
-/// Returns whether a program is for the vertex unit. If the program states a stage, this stage decides. Otherwise, the
-/// stage of the target decides.
+/// Returns whether a program is for the vertex unit. If the program states a stage, this stage determines the result.
+/// Otherwise, the stage of the target determines the result.
 fn is_vertex(target: &Target, program: &Program) -> bool {
     program.stage.or(target.stage) == Some(Stage::Vertex)
 }

@@ -37,9 +37,9 @@ use crate::values::{Files, Values};
 pub struct Launch {
     /// Address of the first control-flow instruction, in 64-bit words.
     pub start: Option<u32>,
-    /// NUM_GPRS: number of registers per lane (default: the number that the program's file states).
+    /// NUM_GPRS: number of registers per lane. By default, the program's file states this number.
     pub gprs: Option<u8>,
-    /// STACK_SIZE: number of stack entries (default: the number that the program's file states).
+    /// STACK_SIZE: number of stack entries. By default, the program's file states this number.
     pub stack: Option<u32>,
     /// NUM_CLAUSE_TEMP_GPRS: number of clause temporaries.
     pub clause_temps: Option<u8>,
@@ -47,8 +47,8 @@ pub struct Launch {
     pub dx10_clamp: Option<bool>,
     /// ALU_INST_PREFER_VECTOR (default: true).
     pub prefer_vector: Option<bool>,
-    /// Whether a vertex fetch can read a constant buffer. If the fetched vertex resource does not exist, the fetch
-    /// reads the constant buffer with the same number (default: true).
+    /// Whether a vertex fetch can read a constant buffer (default: true). If this field is true and the fetched vertex
+    /// resource does not exist, the fetch reads the constant buffer with the same number.
     pub constants_are_buffers: Option<bool>,
     /// SQ_BOOL_CONST: bit n is boolean constant n.
     pub booleans: Option<u32>,
@@ -383,7 +383,7 @@ fn fill_resources(
     let filled =
         (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
     for (number, buffer) in filled {
-        // The last entry of a constant buffer may be incomplete. It is filled with zeros.
+        // The last entry of a constant buffer may be incomplete. The missing words of this entry become zeros.
         let mut entries = buffer.clone();
         entries.resize(buffer.len().next_multiple_of(4), 0);
         resources.vertex_buffers.insert(number, VertexBuffer::constants(&entries));
@@ -554,7 +554,7 @@ impl Ready for Waves {
     }
 }
 
-/// Returns the mask of a stack entry to which a word of flow state refers.
+/// Returns the part of a stack entry to which a word of flow state refers.
 fn part(word: &Word) -> Part {
     if word.part == 0 { Part::Active } else { Part::Breaks }
 }

@@ -1,5 +1,5 @@
-//! Implements the workbench's interface for AMD R700 and R600. This file converts programs to text and back.
-//! [`mod@launch`] runs launches.
+//! Implements the workbench's interface for AMD R700 and R600. This file converts programs to text, and text to
+//! programs. [`mod@launch`] runs launches.
 
 pub mod launch;
 mod stats;
@@ -179,8 +179,8 @@ impl Machine for R700 {
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Words that are not a program often decode as instructions. So the words count as a program only if the words
-        // contain an export, have no malformed parts, and have no findings for a control-flow word.
+        // Words that are not a program often decode as instructions. So the function accepts words as a program only if
+        // the words contain an export, have no malformed parts, and have no findings for a control-flow word.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {

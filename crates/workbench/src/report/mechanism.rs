@@ -1,5 +1,6 @@
-//! The flow state of a group as rows of the report page. Each row has sets of lanes, such as the mask of a stack entry.
-//! One of these sets contains the lanes that wait for the row.
+//! The flow state of a group as rows of the report page. Each row describes one item of flow state, such as a stack
+//! entry. A row has sets of lanes, such as the mask of the stack entry. One of these sets contains the lanes that the
+//! item keeps inactive.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};
@@ -16,7 +17,7 @@ pub(super) struct ReportRow {
     /// Sets of lanes that belong to the row, each with a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     masks: Vec<(&'static str, [u32; 2])>,
-    /// The lanes that wait for this row. Each lane waits for at most one row.
+    /// The lanes that the item of flow state keeps inactive. Each lane is in this set of at most one row.
     #[serde(skip_serializing_if = "is_empty")]
     holds: [u32; 2],
 }
@@ -66,13 +67,13 @@ pub(super) fn rows(isa: Isa, whys: &[Why], stack: &[StackRow]) -> Vec<ReportRow>
     rows
 }
 
-/// Returns the index of the stack entry for which a lane waits.
+/// Returns the index of the stack entry that keeps a lane inactive.
 fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> {
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // The lane waits for the innermost loop that the lane has entered. A lane that has left an outer loop does not
-        // enter an inner loop, so the innermost loop is the correct loop.
+        // The innermost loop that the lane has entered keeps the lane inactive. A lane that has left an outer loop does
+        // not enter an inner loop, so the innermost loop is the correct loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,

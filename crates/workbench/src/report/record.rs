@@ -123,7 +123,7 @@ pub(super) struct Recorder {
     /// Registers that occur in the program's text.
     named: NamedRegisters,
     steps: Vec<RecordedStep>,
-    /// The last step of each group.
+    /// The most recently recorded step of each group.
     last: HashMap<usize, i32>,
     /// Whether the recorder stopped because the run has more steps than the limit.
     full: bool,
@@ -278,8 +278,8 @@ impl Recorder {
             if bytes <= self.bounds.bytes {
                 return Ok(packed);
             }
-            // Reduces the count in proportion to the size that exceeds the limit, and then by another tenth. The extra
-            // tenth keeps the number of iterations small.
+            // Multiplies the count by the ratio of the size limit to the report's size, and then by 0.9. The factor 0.9
+            // keeps the number of iterations small.
             let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
             if until > 0 {
                 until = if until < 64 { 0 } else { less(until) };

@@ -4,8 +4,9 @@
 //! memory has 16 banks, and successive 32-bit words are in successive banks. The access of one half-warp is a
 //! *request*. The memory serves a request in *passes*. In one pass of a read, the memory broadcasts one word to all
 //! lanes that read this word. In the same pass, each of the 15 banks that do not contain this word serves one address.
-//! In one pass of a write, each bank serves one address. Lanes that write to the same address count as one write. If a
-//! lane accesses more than 32 bits, each 32 bits are a separate request.
+//! In one pass of a write, each bank serves one address. If several lanes write to the same address, one pass serves
+//! these lanes. If each lane accesses several 32-bit words, the accesses to the first words are one request, the
+//! accesses to the second words are another request, and so on.
 //!
 //! The guide does not define which word the memory broadcasts, and which address each bank serves. Here, the memory
 //! broadcasts the word that most of the remaining lanes read, and a bank serves the address of the lowest lane.
@@ -90,7 +91,7 @@ pub fn write_passes(addresses: &[u32]) -> u64 {
 pub(super) struct Banks {
     of: LiteMap<u32, BankedAccess>,
     pub(super) counts: LiteMap<u32, BankCounts>,
-    /// For each group, the accesses of its last instruction. These accesses are not counted yet.
+    /// For each group, the accesses of the instruction that the group issued last. These accesses are not counted yet.
     pending: HashMap<usize, Unsettled>,
 }
 
@@ -196,11 +197,12 @@ mod tests {
         // Two passes broadcast one word each.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
-        // Three lanes read one word. The memory broadcasts this word. Each remaining lane reads another bank.
+        // Three lanes read one word. The memory broadcasts this word. Each of the remaining lanes reads a word in a
+        // different bank.
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);
-        // If several lanes read a second word, this word needs another pass.
+        // If several lanes read a second word, this word needs an additional pass.
         (some[0], some[1]) = (60, 60);
         assert_eq!(read_passes(&some), 2);
     }
@@ -218,7 +220,7 @@ mod tests {
         let access = |bytes, which| BankedAccess { store: false, bytes, which };
         let mut banks = Banks::new([(8, access(4, 1)), (16, access(8, 0))].into_iter().collect());
         for lane in 0..32u8 {
-            // The first load of the instruction does not access shared memory, so this load does not count.
+            // The first load of the instruction does not access shared memory, so `banks` does not count this load.
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 0 });
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
         }

@@ -127,8 +127,8 @@ pub(super) struct Accesses {
     rule: Coalescing,
     of: LiteMap<u32, Access>,
     pub(super) counts: LiteMap<u32, MemoryCounts>,
-    /// For each group, the address of its last instruction and the accesses of this instruction. These accesses are not
-    /// counted yet.
+    /// For each group, the address of the instruction that the group issued last, and the accesses of this instruction.
+    /// These accesses are not counted yet.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 

@@ -73,8 +73,8 @@ const FRONTIER: u32 = 4;
 /// One step of a breadth-first search. Each vertex of the frontier sets the level of its neighbours.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// The step of [`BFS`] in the other direction. Each vertex without a level searches its neighbours for a vertex of the
-/// frontier. Edges are undirected, so the result equals the result of [`BFS`].
+/// The step of [`BFS`] in the opposite direction. Each vertex without a level searches its neighbours for a vertex of
+/// the frontier. Edges are undirected, so the result equals the result of [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
 /// Returns a graph as lists of neighbours. A search from four vertices has set the levels of all vertices up to the

@@ -202,7 +202,7 @@ pub(super) static HISTOGRAM: Problem = problem(
     },
 );
 
-/// Steps through the table of CRC-32.
+/// Looks up values in the table of CRC-32.
 pub(super) static TABLE: Problem = problem(
     "table",
     Rule::Exact,

@@ -32,9 +32,9 @@ pub use grid::{Grid, GridOutcome};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of general registers per thread (default: the number that the container states).
+    /// Number of general registers per thread. By default, the container states this number.
     pub registers: Option<u32>,
-    /// Bytes of l[] per thread (default: the number that the container states).
+    /// Bytes of l[] per thread. By default, the container states this number.
     pub local_bytes: Option<u32>,
     /// Number of blocks in x and y (default: 1).
     #[serde(default)]
@@ -44,9 +44,9 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory per block.
     pub shared: Option<u32>,
-    /// Bytes of shared memory per block, including the parameters (default: the size that the container states).
+    /// Bytes of shared memory per block, including the parameters. By default, the container states this number.
     pub shared_bytes: Option<u32>,
-    /// Number of barriers per block (default: the number that the container states).
+    /// Number of barriers per block. By default, the container states this number.
     pub barriers: Option<u32>,
     /// Number of the grid (default: 0). Programs read this number from `s[0x0]`.
     #[serde(default)]
@@ -114,8 +114,8 @@ pub struct ParamValue {
     pub segment: Option<u8>,
     /// One number, or several consecutive numbers, if the parameter is not a buffer.
     pub value: Option<Values>,
-    /// Offset of the first byte in the parameter area. By default, the parameter follows the previous parameter and is
-    /// aligned to its own size.
+    /// Offset of the first byte in the parameter area. By default, the parameter begins after the previous parameter
+    /// and is aligned to its own size.
     pub offset: Option<u32>,
 }
 
@@ -142,8 +142,8 @@ pub struct SegmentValues {
     /// Address of the first byte.
     #[serde(default)]
     pub base: u32,
-    /// Maximum offset in the segment. If the segment is tiled, the upper half of this field is the number of the last
-    /// row, and the lower half is the offset of the last byte in a row.
+    /// Maximum offset in the segment. If the segment is tiled, this field has two halves. The upper half is the number
+    /// of the last row. The lower half is the offset of the last byte in a row.
     pub limit: u32,
     /// Number of bytes from one row of tiles to the next row of tiles, if the segment is tiled.
     pub pitch: Option<u32>,

@@ -1,5 +1,5 @@
-//! Implements the workbench's interface for NVIDIA Tesla. This file converts programs to text and back. [`mod@launch`]
-//! runs launches.
+//! Implements the workbench's interface for NVIDIA Tesla. This file converts programs to text, and text to programs.
+//! [`mod@launch`] runs launches.
 
 pub mod launch;
 pub mod names;

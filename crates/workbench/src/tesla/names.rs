@@ -10,7 +10,7 @@ use crate::array::Dtype;
 /// The type of a kernel's parameter, if the kernel's mangled name states this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
-    /// A pointer. Contains the element type if the pointer refers to numbers or to vectors of numbers.
+    /// A pointer. The field has the element type if the pointer refers to numbers or to vectors of numbers.
     Pointer(Option<Dtype>),
     /// A number.
     Scalar(Dtype),

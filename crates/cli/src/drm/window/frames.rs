@@ -93,7 +93,7 @@ impl FrameReader {
     /// Starts the thread. `path` is the name of the socket.
     ///
     /// # Errors
-    /// The thread cannot be started.
+    /// Returns an error if the thread cannot be started.
     pub(super) fn new(listener: UnixListener, path: PathBuf) -> io::Result<FrameReader> {
         let shared = Arc::new(Handover::default());
         let thread_shared = Arc::clone(&shared);
@@ -129,7 +129,8 @@ impl Drop for FrameReader {
     }
 }
 
-/// Reads the frames of all connections. The connections are read in the order in which they were made.
+/// Reads the frames of all connections. The function reads the connections in the order in which the processes
+/// connected.
 fn read_all(listener: &UnixListener, shared: &Handover) {
     let mut said = false;
     loop {
@@ -150,8 +151,8 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
                 if !std::mem::replace(&mut said, true) {
                     tell!("warning: --screen window: a frame is not shown: {why}");
                 }
-                // Waits before the next attempt to accept a connection. Without this pause, an attempt that failed
-                // because no file descriptor was free would fail again at once.
+                // Waits before the next attempt to accept a connection. If no file descriptor is free, an attempt fails
+                // at once. The pause limits the number of failed attempts.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
@@ -178,7 +179,7 @@ impl Read for Timed {
 /// Reads a frame.
 ///
 /// # Errors
-/// The bytes are not a frame, or the frame is incomplete.
+/// Returns an error if the bytes are not a frame, or if the frame is incomplete.
 fn read(mut from: impl Read) -> io::Result<(FrameHeader, ScreenFrame)> {
     let mut header = [0; FrameHeader::LENGTH];
     from.read_exact(&mut header)?;

@@ -47,7 +47,7 @@ impl Device {
     /// Returns a device that accepts connections of programs.
     ///
     /// # Errors
-    /// The socket cannot be made non-blocking.
+    /// Returns an error if the socket cannot be made non-blocking.
     pub(super) fn new(listener: UnixListener) -> io::Result<Device> {
         listener.set_nonblocking(true)?;
         Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new(), is_active: false })
@@ -161,7 +161,7 @@ impl Pointer {
         self.place = None;
     }
 
-    /// Returns the changes since the last call as a group of events.
+    /// Returns the changes since the last call of this method, as a group of events.
     pub(super) fn events(&mut self, seen: &Seen) -> Vec<InputEvent> {
         let mut events = Vec::new();
         if let Some(place) = seen.place.and_then(|place| scaled(place, seen.window, seen.picture)) {

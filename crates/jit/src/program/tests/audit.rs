@@ -301,7 +301,7 @@ impl Allowed<'_> {
     }
 }
 
-/// Returns whether an operand is a given field of the state.
+/// Returns whether an operand is the field of the state at the offset `part`.
 fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
     instruction.op_kind(operand) == OpKind::Memory
         && (instruction.memory_base(), instruction.memory_index()) == (STATE, Register::None)
@@ -309,7 +309,7 @@ fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
 }
 
 /// Returns whether three instructions form the jump to the node whose number is in EAX. This function does not check
-/// the load from the table of nodes, because the check of loads covers it.
+/// the load from the table of nodes, because the check of loads covers this load.
 fn dispatches(all: &[Instruction]) -> bool {
     let [entry, add, jump] = all else { return false };
     (entry.code(), entry.op0_register()) == (Op::Mov_r32_rm32, Register::EAX)

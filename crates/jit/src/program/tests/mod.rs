@@ -13,7 +13,7 @@ use super::*;
 use crate::called::convention;
 use crate::state::{MASK, StateBox};
 
-/// The place at which a program continues after [`node`].
+/// The position at which a program continues after [`node`].
 const AFTER: u32 = 7;
 
 /// Returns a node that runs a segment as one instruction. After the node, the program continues at a position outside
@@ -45,7 +45,7 @@ struct Over {
     state: StateBox,
 }
 
-/// Runs a program from its first node for some of its lanes. `prepare` gives the memory to the window or to sites.
+/// Runs a program from its first node for some of its lanes. `prepare` sets the memory of the window or of sites.
 fn run<const N: usize>(
     code: &Code,
     budget: i32,
@@ -63,7 +63,8 @@ fn run<const N: usize>(
     let all = std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..]));
     code.rebind(&mut state, all, [std::ptr::null_mut(); 2]);
     let mut counts = vec![0; code.counts()];
-    // SAFETY: the callers check the processor, and the programs access only the rows and the memory that are passed.
+    // SAFETY: the callers check that the processor has the level. The programs access only the rows and the memory that
+    // are passed.
     let left = unsafe { code.run(0, &mut state, &mut counts, ends) }.expect("no fault");
     rows.as_flattened_mut().copy_from_slice(&own_rows);
     memory.copy_from_slice(&own_memory);

@@ -294,7 +294,7 @@ const LEAVES: u32 = 1;
 const TAKEN: u32 = 2;
 const SIZES: [u32; 4] = [2, 2, 3, 7];
 
-/// Returns a loop. In each iteration, the lanes whose row 0 is zero leave first. Then row 0 counts down, and row 1
+/// Returns a loop. In each iteration, the lanes whose row 0 is zero leave first. Then row 0 decreases by 1. Row 1
 /// increases by 5 if row 0 was odd, otherwise by 1.
 fn count_down(waits: Waits) -> Node {
     let body = |exact: bool| {

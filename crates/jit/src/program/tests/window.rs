@@ -84,7 +84,7 @@ fn run(
     let code = Code::compile(&[node], level, N, FLUSH).expect("code");
     Allowed { rows: size_of::<Rows>(), functions: &[], window: stores }.audit(level, &code);
     super::run(&code, 10, lanes, rows, memory, |state, memory| match site {
-        // SAFETY: the memory lives longer than the run, and only generated code uses it during the run.
+        // SAFETY: the memory lives longer than the run, and only generated code uses the memory during the run.
         true => unsafe { state.set_site(3, START, memory) },
         false => state.set_window(memory),
     })

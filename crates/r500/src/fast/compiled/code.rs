@@ -4,9 +4,9 @@
 //! that executes an operation of the fast engine for eight lanes at once. [`mod@crate::lane`] defines the results of
 //! the operations.
 //!
-//! The code reads denormal operands as zeros, but its results may be denormals. A result stays non-canonical until
-//! another operation uses the bits of the result. Only then does [`Rows::settle`] replace denormals by zeros and NaNs
-//! by the machine's NaN. So the final values are the values that profile R defines.
+//! The code reads denormal operands as zeros, but the results of the code may be denormals. A result stays
+//! non-canonical until another operation uses the bits of the result. Only then does [`Rows::settle`] replace denormals
+//! by zeros and NaNs by the machine's NaN. So the final values are the values that profile R defines.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -57,8 +57,8 @@ impl<'a> Way<'a> {
         if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
     }
 
-    /// Drops the rows after the registers. The dropped rows hold intermediate results, which are dead at the end of an
-    /// instruction.
+    /// Removes the stores to the rows that follow the registers in the layout. These rows hold intermediate results,
+    /// which are dead at the end of an instruction.
     pub(super) fn end(&mut self) {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
@@ -175,14 +175,14 @@ impl<'a> Way<'a> {
             (a, b) = (self.rows.strip.select(no_b, a, sign_a), self.rows.strip.select(no_a, b, sign_b));
         }
         let sum = match known {
-            // If one factor of the product is 1, an addition computes the sum.
+            // If one factor of the product is 1, the sum needs only an addition.
             [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
             [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // If zero times any value is zero, the correct sum may be a number although the host computes a NaN. Later
-            // operations do not always detect this NaN. So this guard fails if the sum is a NaN.
+            // If the program defines zero times any value as zero, the correct sum may be a number although the host
+            // computes a NaN. Later operations do not always detect this NaN. So this guard fails if the sum is a NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
@@ -284,7 +284,7 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
             true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    // If OMOD is disabled, generated code calls the function for a factor of 1.
+    // If OMOD is disabled, generated code calls the same function as for OMOD with factor 1.
     let of: [fn(bool) -> PerLane; 8] =
         [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
     of[omod as usize](zero_wins)

@@ -85,14 +85,14 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counters that compiled code needs. The first of these counters count the runs of the parts
-    /// of the code.
+    /// Returns the number of counters that compiled code needs. The first counters count the runs of each part of the
+    /// code.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }
 
-    /// Adds the run counts of the parts to the issue counts of their instructions, and clears the run counts. Each
-    /// counted run was a run for `groups` groups at once.
+    /// Adds the run counts of the parts to the issue counts of the instructions in these parts, and clears the run
+    /// counts. In each counted run, the part ran for `groups` groups at once.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
             for slots in slots {

@@ -1,7 +1,7 @@
 //! Enters linked code, exits from linked code, and executes the flow instructions of linked code.
 
-// Generated code is unsafe to call. It calls functions in this file. A comment at each use of `unsafe` states why the
-// use is sound.
+// Generated code is unsafe to call. Generated code also calls functions in this file. A comment at each use of `unsafe`
+// states why the use is sound.
 #![allow(unsafe_code)]
 
 use std::mem::take;
@@ -26,7 +26,7 @@ pub(in crate::fast) enum Exit {
     /// The program counter of the group states the position.
     Here,
     /// The group is at the start of this block. The fast engine has to run this block, because compiled code cannot run
-    /// it.
+    /// the block.
     Apart(u32),
     /// The flow has stopped.
     Stop(Stop),

@@ -25,7 +25,7 @@ const MOST_LEAVES: usize = 8;
 /// Maximum number of instructions in the sides of a conditional. Compiled code runs both sides.
 const MOST_OF_SIDES: u32 = 24;
 
-/// Maximum number of words of a node.
+/// Maximum number of words that a node gathers. Each word is a set of lanes.
 const MOST_WORDS: u32 = 16;
 
 /// The traced nodes, and the slots of the instructions in each part. Compiled code counts how often each part runs.
@@ -33,7 +33,7 @@ type Found = (reconverge_jit::Traced<R500>, Vec<Vec<Range<usize>>>);
 
 /// Traces a program.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
-    // To find out whether an operation has a template, emit the operation in a separate node.
+    // This code emits each operation in a separate node to find out whether the operation has a template.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -150,7 +150,7 @@ struct At {
     block: u32,
     /// Number of the instruction in the block.
     first: u16,
-    /// Whether a chain begins here.
+    /// Whether a chain begins at this position.
     is_first: bool,
     /// Whether other operations of the same instruction precede this position.
     is_inside: bool,
@@ -159,8 +159,8 @@ struct At {
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The slots of the instructions after the latest BREAK at which lanes may leave the loop (`slots`), and the number
-    /// of earlier instructions in the node (`before`).
+    /// `slots` has the slots of the instructions after the latest BREAK at which lanes may leave the loop. `before` is
+    /// the number of the node's instructions that precede these slots.
     slots: Vec<Range<usize>>,
     before: u32,
     call: Option<Range<u32>>,
@@ -224,9 +224,9 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns whether a call executes all operations of an instruction. Otherwise, calls execute only the operations
-    /// without a template. With separate calls for single channels, the benchmark mandel takes 3 % longer (on an AMD
-    /// EPYC).
+    /// Returns whether compiled code calls functions for all operations of an instruction. Otherwise, calls execute
+    /// only the operations without a template. If each channel had a separate call, the benchmark mandel would take 3 %
+    /// longer (on an AMD EPYC).
     fn is_called(&self, operations: Range<u32>) -> bool {
         let places = operations.start as usize..operations.end as usize;
         let of_quad = |template: &Template| matches!(template, Template::Neighbours);
@@ -503,8 +503,8 @@ impl<'a> Tracer<'a> {
 
     /// Traces an instruction, with calls for the operations that have no template.
     fn operate(&mut self, mut at: At, operations: Range<u32>) {
-        // The node that sets the ALU result also executes the flow instruction that reads the ALU result. This node may
-        // refuse to run, so the node must not begin inside an instruction.
+        // The node that sets the ALU result also executes the flow instruction that reads the ALU result. Because the
+        // conditions of this node may prevent the node from running, the node must not begin inside an instruction.
         let judges = self.judges(operations.clone());
         if operations.is_empty() || judges {
             self.at(at, |open| open.call.is_some() || judges && open.is_inside);
@@ -570,15 +570,15 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// Adds a part that consists of the instructions in these slots. Each run of the part counts as one issue of each
-    /// instruction. Returns the number of instructions and the index of the part.
+    /// Adds a part that consists of the instructions in these slots. Each run of the part is counted as one issue of
+    /// each instruction. Returns the number of instructions and the index of the part.
     fn piece(&mut self, slots: Vec<Range<usize>>) -> [u32; 2] {
         let size = size(&slots);
         self.parts.push(slots);
         [size, self.linker.part()]
     }
 
-    /// Lets lanes leave the loop at the end of a block.
+    /// Traces a flow instruction at the end of a block, at which lanes may leave the loop.
     fn leave(&mut self, number: u32, Leave { wish, jump, blocks, .. }: &Leave) {
         let Some(open) = &mut self.open else { return };
         let slots = std::mem::take(&mut open.slots);

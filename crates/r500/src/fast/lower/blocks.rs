@@ -12,9 +12,9 @@ use crate::words::{CmnInst, InstType, TexOp};
 /// The instruction at the end of a block, after the operations.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Last {
-    /// The block ends without a special instruction. Another block follows, or the program ends.
+    /// The block ends with an ordinary instruction. Another block follows this block, or the program ends.
     Next,
-    /// The reference interpreter executes the next instruction. That instruction does not count as part of the block.
+    /// The reference interpreter executes the next instruction. That instruction is not part of the block.
     Reference,
     /// The block ends with a flow instruction. The value is the index of the flow instruction in
     /// [`Lowered::flows`](super::Lowered::flows).
@@ -24,7 +24,7 @@ pub(in crate::fast) enum Last {
 /// Instructions that run as a unit.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
-    /// Index of the first operation of the block (`start`), and the end of the range of its operations.
+    /// Index of the first operation of the block (`start`), and the end of the range of the block's operations.
     pub(in crate::fast) start: u32,
     pub(in crate::fast) end: u32,
     /// Slot of the first instruction.
@@ -159,9 +159,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns, for each slot, whether the slot is a jump target. Return addresses of calls do not count as jump
-    /// targets here. A block begins at a return address in any case, because the slot before the return address has a
-    /// flow instruction.
+    /// Returns, for each slot, whether the slot is a jump target. Here, return addresses of calls are not jump targets.
+    /// A block begins at a return address in any case, because the slot before the return address has a flow
+    /// instruction.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;

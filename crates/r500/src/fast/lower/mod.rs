@@ -11,9 +11,9 @@
 //!
 //! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and the
 //! channels that are read. Each float constant has a row. The row receives the value of the constant when a group is
-//! created. So a draw that changes constants does not lower the program again. An instruction that cannot be lowered
-//! becomes a separate block for the reference interpreter, so that every program can run. Examples are an instruction
-//! that traps and an instruction that violates a rule of strict mode.
+//! created. So the engine does not lower the program again when a draw changes constants. An instruction that cannot be
+//! lowered becomes a separate block for the reference interpreter, so that every program can run. Examples are an
+//! instruction that traps and an instruction that violates a rule of strict mode.
 
 mod blocks;
 mod codes;
@@ -72,7 +72,7 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// Templates, indexed by operation.
     pub(super) templates: Vec<Template>,
-    /// Rows whose values depend on float constants. Operations do not write these rows.
+    /// Rows whose values depend on float constants. Operations do not write to these rows.
     pub(super) uniforms: Vec<(Uniform, Place)>,
     /// Maximum number of lanes in a group.
     pub(super) width: usize,
@@ -91,7 +91,8 @@ pub(super) struct Lowered {
     pub(super) ends: Vec<u32>,
     /// The rows that operations access. The rows of registers come first.
     pub(super) layout: Layout<WIDEST>,
-    /// Initial values of the rows after the registers. The rows of [`Lowered::uniforms`] are zero here.
+    /// Initial values of the rows that follow the registers. The rows of [`Lowered::uniforms`] are zero in these
+    /// initial values.
     pub(super) room: Vec<Row<WIDEST>>,
     /// Slots whose instruction the reference interpreter executes.
     pub(super) by_reference: Vec<u16>,
@@ -104,7 +105,7 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    /// Returns the block that begins at a slot, or [`NONE`].
+    /// Returns the block that begins at a slot, or [`NONE`] if no block begins at the slot.
     #[inline(always)]
     pub(super) fn block_at(&self, slot: u16) -> u32 {
         match self.entries.get(usize::from(slot)) {

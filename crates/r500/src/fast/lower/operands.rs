@@ -29,7 +29,7 @@ pub(super) enum Shared {
 pub(super) enum Given {
     Bits(u32),
     /// The number and the channel of a float constant. The lowered program depends on whether any float constant is a
-    /// denormal, but not on the values themselves.
+    /// denormal, but not on the values of the constants.
     Constant(u8, u8),
 }
 
@@ -260,7 +260,8 @@ impl Instruction<'_, '_> {
                 let a = self.modified(a, Imod::NOP)?;
                 let b = self.modified(b, Imod::NOP)?;
                 let mut bits = |x: f32| Operand { place: self.lowering.constant(x.to_bits()), flip: 0 };
-                // The presubtract becomes a multiply-add. Both round once. (lane::presubtract)
+                // The presubtract becomes a multiply-add. The presubtract and the multiply-add both round once.
+                // (lane::presubtract)
                 let (factor, addend) = match op {
                     SrcpOp::NEG2 => (bits(-2.0), bits(1.0)),
                     SrcpOp::SUB => (bits(-1.0), b),

@@ -31,7 +31,7 @@ use lower::Plain;
 use rows::Execute;
 
 /// Maximum number of vertices in a small group. A small group runs code that computes only this many lanes. Most small
-/// draws have no more vertices than this.
+/// draws do not have more vertices than this number.
 const FEW: usize = 8;
 
 /// A lowered program.
@@ -81,8 +81,8 @@ impl Fast {
         group
     }
 
-    /// Keeps a group that has ended, so that a later launch can reuse it. `inputs` are the input registers that the
-    /// launch has written. This function sets these registers to zero.
+    /// Keeps a group that has ended, so that a later launch can reuse the group. `inputs` are the input registers that
+    /// the launch has written. This function sets these registers to zero.
     pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
         for register in inputs {
             let start = INPUT.start + register * 4;
@@ -91,7 +91,7 @@ impl Fast {
         self.spare.keep(group);
     }
 
-    /// Restarts a group with other vertices at the start of the program. Does not change issue counts.
+    /// Restarts a group at the start of the program, with other vertices. Does not change issue counts.
     pub(crate) fn restart(&self, group: &mut Group, lanes: Mask) {
         group.flow = Flow::new(group.setup.first, lanes);
         // The engine does not read lanes above the highest vertex, so these lanes are not cleared.

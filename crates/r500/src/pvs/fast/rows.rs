@@ -255,8 +255,8 @@ fn replicate<const N: usize>(value: &mut Vector<N>) {
     rest.fill(*x);
 }
 
-/// Computes one channel of an operation that works channel by channel. The code of frequent operations is written out
-/// here, because the compiler does not vectorise calls of `function`.
+/// Computes one channel of an operation that works channel by channel. This function contains the code of frequent
+/// operations, because the compiler does not vectorise calls of `function`.
 #[inline(always)]
 fn channel<const N: usize>(
     op: Op,

@@ -243,7 +243,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         if first {
             equals(cursor)?;
         } else if !cursor.eat(",") {
-            // The text may omit the third operand, because a math half can replace it.
+            // The text may omit the third operand, because a math half can replace this operand.
             if number == 2 && matches!(op, Op::Vector(_)) {
                 unfinished = true;
                 break;

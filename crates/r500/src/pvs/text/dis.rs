@@ -13,8 +13,8 @@ use crate::pvs::words::*;
 pub use crate::text::dis::Listing;
 use crate::text::dis::{directives, value_text};
 
-/// Returns the text of a program. The text has the state of the program as directives, followed by its instructions.
-/// [`super::assemble`] turns this text into the same program.
+/// Returns the text of a program. The text consists of directives for the state of the program, followed by the
+/// program's instructions. [`super::assemble`] turns this text into the same program.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
@@ -112,8 +112,8 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// Writes braces with the fields that the text so far does not express. The text does not express a field if the value
-/// of the field in `words` differs from the value that the assembler would produce for the text so far.
+/// Writes braces with the fields that the preceding text does not express. The preceding text does not express a field
+/// if the assembler would assign a value other than the value in `words` to the field.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();

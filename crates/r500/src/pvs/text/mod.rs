@@ -1,9 +1,9 @@
 //! Text of vertex programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words, and [`assemble`] turns this text into the same words. If the ordinary syntax
-//! cannot express some bits, the disassembler writes these bits in braces. So no bit is lost. Examples are reserved
-//! bits, and ignored operands whose bits differ from those that compilers write. docs/r500-vertex.md describes the
-//! text.
+//! [`disassemble`] prints any words as text, and [`assemble`] turns this text into the same words. If the ordinary
+//! syntax cannot express some bits, the disassembler writes these bits in braces. So no bit is lost. Examples are
+//! reserved bits, and ignored operands whose bits differ from those that compilers write. docs/r500-vertex.md describes
+//! the text.
 //!
 //! ```
 //! use reconverge_r500::pvs::text::{Listing, assemble, disassemble};

@@ -5,7 +5,7 @@ use reconverge_isa::word::{Field, FieldValue};
 use crate::pvs::inst::{Op, WORDS};
 use crate::pvs::words::*;
 
-/// Names of the words of an instruction in braces.
+/// The names that braces use for the words of an instruction.
 pub(super) const WORD_NAMES: [&str; WORDS] = ["OP", "A", "B", "C"];
 
 /// Returns the name of a destination file.

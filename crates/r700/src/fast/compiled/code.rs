@@ -1,5 +1,5 @@
-//! Emits code for operations that have a template. The emitted code computes the results of these operations as values
-//! of the generated code.
+//! Emits code for operations that have a template. The emitted code stores the result of each operation in a value of
+//! the generated code.
 //!
 //! A [`Way`] is the fast or the slow path of a node under construction. [`Way::operation`] emits code for an operation
 //! of the fast engine. The emitted code computes the functions of [`crate::lane`] for all lanes of a vector at once.
@@ -179,7 +179,8 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Emits code for one opcode and returns its result. Returns `None` if the opcode has no emitter.
+    /// Emits code that computes one opcode. Returns the value of the computed result. Returns `None` if the opcode has
+    /// no emitter.
     fn code(&mut self, code: AluCode, operation: &Operation) -> Option<Value> {
         let emitter = kernels::emitter(code)?;
         let sources = [0, 1, 2].map(|number| self.source(operation, number));
@@ -212,8 +213,7 @@ impl<'a> Way<'a> {
 
     // Vertex fetches.
 
-    /// Emits code for a vertex fetch from the buffer that a site names. Returns `None` if this kind of fetch has no
-    /// template.
+    /// Emits code for a vertex fetch from the buffer of a site. Returns `None` if this kind of fetch has no template.
     pub(super) fn fetch(&mut self, fetching: &Fetching, site: u32) -> Option<()> {
         let vertex = match &fetching.work {
             FetchWork::Nothing => return Some(()),
@@ -330,8 +330,9 @@ impl<'a> Way<'a> {
         self.rows.two(Two::Shr, word, bits)
     }
 
-    /// Converts up to 16 bits of a word as [`crate::format::convert`] does. `convert` divides doubles, and this
-    /// function divides floats. The quotient of the floats rounds to the same result as the quotient of the doubles.
+    /// Converts up to 16 bits of a word to a number, in the same way as [`crate::format::convert`]. `convert` divides
+    /// doubles, and this function divides floats. The quotient of the floats rounds to the same result as the quotient
+    /// of the doubles.
     fn number(&mut self, word: Value, first: u8, width: u8, numbers: Number) -> Value {
         let codes = u32::MAX >> (32 - width);
         let bits = match numbers {

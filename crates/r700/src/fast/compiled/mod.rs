@@ -10,9 +10,9 @@
 //! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
 //! instructions that no node contains. For these instructions, compiled code calls the fast engine at the end of a
 //! node. Afterwards, compiled code continues with another node. If an operation has no template, compiled code calls
-//! the fast engine's operation. A vertex fetch loads from a site. A site holds the memory of one buffer. If lockstep
-//! must name an instruction, a node may end inside a clause. At the end of such a node, lockstep compares only the
-//! registers.
+//! the fast engine's operation. A vertex fetch loads from a site. A site holds the memory of one buffer. Lockstep
+//! reports the instruction at which two engines differ. To find this instruction, lockstep can use a node that ends
+//! inside a clause. At the end of such a node, lockstep compares only the registers.
 
 mod code;
 mod run;
@@ -87,8 +87,9 @@ enum End {
 pub(super) struct Own {
     /// The address at which the node begins.
     pc: u32,
-    /// Whether this node contains a clause that must be inside a loop. The field is also `true` if compiled code can
-    /// continue from this node, without a change of the flow state, with a node that contains such a clause.
+    /// Whether this node contains a clause that must be inside a loop. After this node, compiled code may continue with
+    /// another node without a change of the flow state. If the other node contains such a clause, this field is also
+    /// `true`.
     in_loop: bool,
     /// Addresses of the node's ALU_BREAKs. The lanes that an ALU_BREAK disables leave the node.
     leaves: Vec<u32>,

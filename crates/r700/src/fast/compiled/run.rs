@@ -33,11 +33,11 @@ pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
     issued: &'c mut Issued,
-    /// The run ends when the statistics of the wavefront have counted this number of instructions.
+    /// The run ends when the number of instructions in the wavefront's statistics reaches this number.
     end_at: u64,
     /// The budget and the number of iterations at the latest entry into compiled code.
     given: (i32, u32),
-    /// For each path, the number of instructions that the fast engine ran on calls from compiled code.
+    /// For each path, the number of instructions that the fast engine ran because compiled code called the fast engine.
     shares: Shares,
     /// Result of the run: whether the run has ended, or a trap. The result is valid after the flow control has left
     /// compiled code.
@@ -176,7 +176,7 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
 /// sets `refused` to the number of the node's first instruction.
 ///
 /// # Errors
-/// If the program traps.
+/// Returns an error if the program traps.
 #[inline(never)]
 pub(in crate::fast) fn run<O: Observer>(
     compiled: &Compiled,
@@ -274,7 +274,7 @@ impl Task for Next<'_, '_, '_, '_> {
     }
 }
 
-/// A task that runs operations on calls from compiled code. The task is compiled for each instruction set level.
+/// A task that runs the operations that compiled code calls. The task is compiled for each instruction set level.
 struct Execute<'a, 'w> {
     lanes: &'a mut Lanes<'w>,
     operations: &'a [Operation],

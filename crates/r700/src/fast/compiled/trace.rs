@@ -30,8 +30,8 @@ const MOST_INSTRUCTIONS: u32 = 400;
 /// conditional. A node also stores one mask for each clause after which lanes leave the node.
 const MOST_WORDS: u32 = 48;
 
-/// Traces a program. Returns its nodes, the instructions of each part that the nodes count, the vertex buffer of each
-/// site, and whether nodes index registers.
+/// Traces a program. Returns the nodes of the program, and the vertex buffer of each site. Also returns the
+/// instructions of each part whose executions the nodes count, and whether nodes index registers.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>, bool) {
     // To find out whether an operation has a template, the tracer emits the operation once into a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
@@ -106,9 +106,9 @@ fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
     run.checks.iter().all(contains)
 }
 
-/// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. In a program
-/// with SET_GRADIENTS, no fetch instruction has a site, because the state that SET_GRADIENTS sets must survive between
-/// the instructions of a fetch clause.
+/// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. The state that
+/// SET_GRADIENTS sets must survive between the instructions of a fetch clause. Therefore, in a program with
+/// SET_GRADIENTS, no fetch instruction has a site.
 fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
     let mut buffers: Vec<Bound> = Vec::new();
     let works = || lowered.fetches.iter().map(|info| info.fetching.as_ref().map(|fetching| &fetching.work));
@@ -258,16 +258,16 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the instruction with this number. Returns `None` unless the instruction only changes the flow of lanes
-    /// and applies to all active lanes.
+    /// Returns the instruction with this number, if the instruction only changes the flow of lanes and applies to all
+    /// active lanes. Otherwise returns `None`.
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
         (is_plain(control) && !node.end).then_some((*inst, control))
     }
 
-    /// Returns the fetch clause with this number. Returns `None` unless all active lanes run the clause and all its
-    /// instructions have templates.
+    /// Returns the fetch clause with this number, if all active lanes run the clause and all instructions of the clause
+    /// have templates. Otherwise returns `None`.
     fn fetches(&self, number: u32) -> Option<&'a Fetches> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Fetch(clause) = &node.work else { return None };
@@ -286,7 +286,8 @@ impl<'a> Tracer<'a> {
         run.operations.clone().all(|number| self.has_template[number as usize])
     }
 
-    /// Returns whether each operation of a run has a template or can be called, and whether compiling the run is
+    /// Returns whether the tracer compiles a run. The tracer compiles a run if two conditions hold. First, each
+    /// operation of the run has a template, or compiled code can call the operation. Second, compiling the run is
     /// worthwhile. A called operation cannot access the predicate, and must not change the set of active lanes.
     fn compiles(&self, run: &Groups) -> bool {
         if self.is_all_templates(run) {
@@ -533,8 +534,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns the POP after the last side of a conditional, if the conditional has a POP. Also returns the instruction
-    /// after the conditional. `end` is the instruction after the last side. `over` is the jump over the last side.
-    /// Returns `None` unless `over` leads to the POP or to the instruction after the conditional.
+    /// after the conditional. `end` is the instruction after the last side. `over` is the jump over the last side. If
+    /// `over` leads neither to the POP nor to the instruction after the conditional, returns `None`.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -667,9 +668,9 @@ impl<'a> Tracer<'a> {
     fn execute(&mut self, number: u32, run: &'a Groups) {
         let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
         if !self.is_all_templates(run) && ends {
-            // If compiled code calls an operation, the operation must not run for lanes that have left the node. In
-            // addition, if the node accesses memory at addresses of lanes, the call replaces the code of the node
-            // whenever a lane is outside this memory. So a new node begins with this operation.
+            // If compiled code calls an operation, the operation must not run for lanes that have left the node. If the
+            // node accesses memory at addresses of lanes, and a lane is outside this memory, compiled code would run
+            // the call instead of the whole node. So a new node begins with this operation.
             self.divide(number);
         }
         self.operate(run.operations.clone());

@@ -53,7 +53,7 @@ const SPECIAL: [u32; 32] = [
     0x7fff_ffff, 0xffff_ffff, 31, 32, 0x1fff_ffff, 0x4f00_0000, 0xcf00_0000, 0x4f80_0000,
 ];
 
-/// Returns a special value, a number near the smallest numbers, a small integer, or random bits.
+/// Returns a special value, a small float or denormal, a small integer, or random bits.
 fn word(random: &mut Random) -> u32 {
     let word = random.next();
     match random.next() % 4 {

@@ -138,8 +138,8 @@ pub(in crate::fast) enum FetchWork {
     Sample(Box<Sample>),
     /// LD: reads one texel.
     Load(Box<Load>),
-    /// GET_GRADIENTS_H or GET_GRADIENTS_V. The value of lane 0 of the quad is subtracted from the value of the lane
-    /// with this number in the quad.
+    /// GET_GRADIENTS_H or GET_GRADIENTS_V. The instruction subtracts the value of lane 0 of the quad from the value of
+    /// another lane of the quad. This number is the number of the other lane in the quad.
     Gradients(usize),
     /// SET_GRADIENTS_H (0) or SET_GRADIENTS_V (1).
     SetGradients(usize),
@@ -257,9 +257,9 @@ impl Lowering<'_> {
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
-        // An instruction can have a register number that depends on aL, but use no component of this register. For such
-        // an instruction, the fast engine would not notice that aL does not exist. So the reference interpreter runs
-        // the instruction.
+        // The register number of an instruction can depend on aL although the instruction uses no component of the
+        // register. For such an instruction, the fast engine would not notice that aL does not exist. So the reference
+        // interpreter runs the instruction.
         let asks = |row: &Register| matches!(row, Register::Loop(..));
         let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
         let rows = fetching.dst.as_flattened().iter().flatten();

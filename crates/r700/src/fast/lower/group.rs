@@ -57,8 +57,8 @@ impl Lowering<'_> {
         let mut copies = Vec::new();
         let seen = |op: &AluOp| op.dst_rel;
         for (number, op) in group.ops.iter().enumerate() {
-            // If a later instruction of the group writes through an index, the operands of this instruction are copied
-            // first. So the indexed write does not change the copies.
+            // If a later instruction of the group writes an indexed register, the lowering first copies the operands of
+            // the current instruction. The indexed write does not change the copies.
             let held = group.ops[number + 1..].iter().any(seen);
             let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
             if !op.dst_rel {
@@ -87,8 +87,8 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.made.operation.dst;
             if free.is_none() {
-                // The destination row of every remaining instruction is still read by some other remaining instruction.
-                // Therefore this instruction writes its result to an intermediate row.
+                // Each remaining instruction writes a row that some other remaining instruction reads. Therefore the
+                // first remaining instruction writes its result to an intermediate row.
                 draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
@@ -182,7 +182,7 @@ impl Lowering<'_> {
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
-            // If the opcode has fewer than three sources, the last source also fills the places of the missing sources.
+            // If the opcode has fewer than three sources, the code repeats the last source for each missing source.
             for number in number..3 {
                 operation.src[number] = row;
                 (operation.keep[number], operation.flip[number]) = (keep, flip);
@@ -225,7 +225,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the row of an operand from [`Lowering::source`]. If `held` is set and the operand is a register, an
-    /// operation copies the register first, so that indexed writes of the group do not affect the operand.
+    /// operation first copies the register. Indexed writes of the group then do not affect the operand.
     fn held_source(
         &mut self,
         clause: &AluClause,

@@ -187,9 +187,9 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
-        // An export can have a register number that depends on aL, but export no component of this register. For such
-        // an export, the fast engine would not notice that aL does not exist. So the reference interpreter runs the
-        // export.
+        // The register number of an export can depend on aL although the export uses no component of the register. For
+        // such an export, the fast engine would not notice that aL does not exist. So the reference interpreter runs
+        // the export.
         if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
             return None;
         }
@@ -221,8 +221,8 @@ impl Lowering<'_> {
         };
         let elem_dwords = usize::from(export.elem_dwords);
         let components = export.components();
-        // An export can have a register number that depends on aL, but write no component. For such an export, the fast
-        // engine would not notice that aL does not exist (see `exports`).
+        // The register number of an export can depend on aL although the export writes no component. For such an
+        // export, the fast engine would not notice that aL does not exist (see `exports`).
         if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }

@@ -1,8 +1,8 @@
 //! Decides which groups of a clause are lowered, and for which groups PV and PS need separate rows.
 //!
 //! Usually, a group reads PV and PS from the destination rows of the previous group. PV and PS need separate rows if
-//! the previous group has no such destination rows. PV and PS also need separate rows if the reference interpreter runs
-//! or may run the reading group or the previous group.
+//! the previous group has no such destination rows. PV and PS also need separate rows if the reference interpreter can
+//! run the previous group or the group that reads PV and PS.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -77,7 +77,7 @@ impl Lowering<'_> {
             } else {
                 Way::Lowered
             });
-            // A group after an update of the execute mask in the same clause is rare. In strict mode, such a group
+            // Rarely, a clause contains a group after an update of the execute mask. In strict mode, such a group
             // traps.
             masked |= group.deciding().is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
@@ -151,9 +151,9 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// For each group, returns whether the group must write PV and PS to separate rows because a later group reads PV
-    /// and PS from these rows. After the entries of the groups, one more entry describes the state at the start of the
-    /// clause.
+    /// If a group reads PV and PS from separate rows, an earlier group must write PV and PS to these rows. For each
+    /// group, returns whether the group must write PV and PS to separate rows. After the entries of the groups, one
+    /// more entry describes the state at the start of the clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];

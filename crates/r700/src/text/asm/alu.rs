@@ -1,4 +1,4 @@
-//! Parses ALU lines, and forms groups from them.
+//! Parses ALU lines, and forms groups from these lines.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ pub(super) struct Group {
     /// Literals that have no component yet. When the group ends, each of these literals receives a component. Each
     /// entry has the literal's instruction, source, value, and position in the text.
     loose: Vec<(usize, usize, u32, Span)>,
-    /// Number of the group, if the text states one.
+    /// Number of the group, if the text states a number.
     pub(super) number: Option<u64>,
     /// Bit mask of the slots in use, with one bit for each slot letter.
     taken: u8,

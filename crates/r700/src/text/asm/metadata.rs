@@ -112,7 +112,7 @@ const NAMED: [(&str, &[&str]); 2] = [
     ("Z_ORDER", &["LATE_Z", "EARLY_Z_THEN_LATE_Z", "RE_Z", "EARLY_Z_THEN_RE_Z"]),
 ];
 
-/// Names in the comments whose data a program of this project does not store.
+/// Names in the comments that denote data which a program of this project does not store.
 const NAMES: [&str; 10] = [
     "MODE",
     "ATTRIB_VARS",

@@ -1,5 +1,5 @@
-//! Cubes. The code finds the face at which each direction points, and the position on that face. The results equal
-//! those of [`Face`](super::super::Face).
+//! Reads of cubes. The code finds the face at which each direction points, and the position on that face. The results
+//! equal those of [`Face`](super::super::Face).
 
 use super::super::{Image, Shape};
 use super::{EIGHT, Eights, VECTORS, vectors};

@@ -1,9 +1,11 @@
-//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. Most programs read mostly such images.
+//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. In most programs, most reads are of
+//! this kind.
 //!
-//! [`Plan::read_flat`] writes texels directly into the rows of a result. It leaves vectors with unusual coordinates to
-//! [`Plan::read`]. The filter, the wrap modes and the form of the texels are the same for all vectors. So the code
-//! makes no decisions per lane, and only few decisions per vector. For 32 lanes, nearest filtering takes 25 ns instead
-//! of 42 ns, and bilinear filtering takes 69 ns instead of 125 ns (rustc 1.95, AVX2, an AMD EPYC).
+//! [`Plan::read_flat`] writes texels directly into the rows of a result. It does not read vectors with unusual
+//! coordinates, which [`Plan::read`] must read. The filter, the wrap modes and the form of the texels are the same for
+//! all vectors. So the code makes no decisions per lane, and only few decisions per vector. For 32 lanes, nearest
+//! filtering takes 25 ns instead of 42 ns, and bilinear filtering takes 69 ns instead of 125 ns (rustc 1.95, AVX2, an
+//! AMD EPYC).
 
 use std::cell::Cell;
 
@@ -13,7 +15,7 @@ use super::{EIGHT, EIGHT_LANES, FAR, Grid, OFFSET, Plan, Words};
 use crate::level::{self, Task};
 use crate::wide::{Eight, Wide, Words8};
 
-/// Rows of a read with [`Plan::read_flat`]. A row of coordinates may also serve as a row of results.
+/// Rows of a read with [`Plan::read_flat`]. A row of coordinates may also be a row of results.
 #[derive(Clone, Copy, Debug)]
 pub struct FlatRows<'a> {
     /// Coordinates s and t.

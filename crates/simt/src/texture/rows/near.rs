@@ -39,7 +39,7 @@ fn has_border(wrap: Wrap) -> bool {
 }
 
 impl<E: Eight> Near<E> {
-    /// Returns the texels that contain the coordinates of vector `number`. All four texels are the same.
+    /// Returns the texels that contain the coordinates of vector `number`. All four texels of a lane are the same.
     #[inline(always)]
     pub(super) fn nearest(
         wide: E,
@@ -109,7 +109,7 @@ impl<E: Eight> Near<E> {
         Near { places, outside: [s, t], border: self.border | slices.border, ..*self }
     }
 
-    /// Returns the positions of the texel with this number.
+    /// Returns, for each lane, the position of the texel with the number `corner`.
     #[inline(always)]
     pub(super) fn place(&self, corner: usize) -> E::Ints {
         self.places[corner]
@@ -135,15 +135,15 @@ impl<E: Eight> Near<E> {
 }
 
 impl<E: Eight> Along<E> {
-    /// Returns the result for an axis that the image does not have: both sides are the same.
+    /// Returns the result for an axis that the image does not have: the texels on both sides are the same.
     #[inline(always)]
     fn none(wide: E) -> Along<E> {
         let sides = [wide.ints(0); 2];
         Along { places: sides, outside: sides, weight: wide.floats(0.0), border: false }
     }
 
-    /// Returns the texels along an axis on both sides of the coordinates of a vector. The function adds lanes that are
-    /// too far away to the set `far`.
+    /// Returns the texels along an axis on both sides of the coordinates of a vector. If lanes are too far away, the
+    /// function adds these lanes to the set `far`.
     #[inline(always)]
     pub(super) fn new(
         wide: E,

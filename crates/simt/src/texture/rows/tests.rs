@@ -384,7 +384,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
             }
         }
     }
-    // Gradients of about a texel. One side may be many times as long as the other side.
+    // Gradients of about a texel. One gradient may be many times as long as the other gradient.
     let change = |random: &mut Random| (random.below(64) as f32 - 32.0) / (1 << random.below(8)) as f32;
     let sides: Vec<Gradients> = (0..N)
         .map(|_| match random.below(8) {

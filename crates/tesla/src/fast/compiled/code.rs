@@ -195,8 +195,9 @@ impl<'a> Way<'a> {
         self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
-    /// Returns `value`, which is right in the lanes in which the sign bit of `test` is clear. If the bit is set in some
-    /// lane, the guard of the fast path fails. The slow path then computes that lane with the function `with`.
+    /// Returns `value`. `value` is correct only in the lanes in which the sign bit of `test` is clear. If the bit is
+    /// set in some lane, the guard of the fast path fails. The slow path then computes that lane with the function
+    /// `with`.
     fn unless(
         &mut self,
         value: Value,
@@ -222,8 +223,8 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // The remainder of the rounded product. If the product was rounded away from zero, the sign of the remainder is
-        // opposite to that of the product, and the product is one unit too large.
+        // The remainder of the rounded product. If the product was rounded away from zero, the remainder and the
+        // product have opposite signs, and the product is one unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
@@ -246,7 +247,7 @@ impl<'a> Way<'a> {
             let test = self.rows.two(Two::Or, beyond, no_addend);
             return self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask);
         }
-        // The product is not truncated if the addend is zero, and the product is exact if a factor is zero.
+        // If the addend is zero, the product is not truncated. If a factor is zero, the product is exact.
         let term = self.rows.strip.select(no_addend, cut, product);
         let sum = self.rows.two(Two::FAdd, term, c);
         let (no_a, no_b) =
@@ -318,8 +319,8 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Returns a source with its half extracted and its modifiers applied. If the result is a NaN, the NaN is canonical
-    /// unless `floats` is set.
+    /// Extracts the half of a source, if the source is a half register. Applies the modifiers of the source, and
+    /// returns the result. If the result is a NaN, the NaN is canonical unless `floats` is set.
     fn source(&mut self, operation: &Operation, number: usize, floats: bool) -> Value {
         let Operation { src, shift, narrow, keep, flip, .. } = *operation;
         let mut value = self.place(src[number]);
@@ -395,7 +396,7 @@ impl<'a> Way<'a> {
             let inside = way.rows.strip.inside_site(site, address, distance as i32, mask);
             way.rows.strip.window_load(inside)
         };
-        // The low bits of an address that is not a multiple of the access size count as zero. (13.18)
+        // If an address is not a multiple of the access size, the low bits of the address are taken as zero. (13.18)
         if size < 4 {
             let (all, low) = (self.rows.word(!3), self.rows.word(4 - size));
             let (first, low) = (self.rows.two(Two::And, address, all), self.rows.two(Two::And, address, low));
@@ -649,7 +650,7 @@ impl<'a> Way<'a> {
             Addition::Sub => (a, self.rows.not(b)),
             Addition::Subr => (self.rows.not(a), b),
         };
-        // Of these values, only the top bit matters.
+        // Only the top bit of these values is used.
         let (both, some) = (self.rows.two(Two::And, a, b), self.rows.two(Two::Or, a, b));
         let eaten = self.rows.two(Two::AndNot, sum, some);
         let carry = self.rows.two(Two::Or, both, eaten);

@@ -7,9 +7,9 @@
 //! | `per_lane` | per-lane slow paths |
 //! | `run` | entry, exit and flow of code |
 //!
-//! Between two nodes, registers, flags, flow state and counts are as in the fast engine. The fast engine can therefore
-//! continue wherever compiled code stops. If some operation of an instruction has no template, compiled code calls the
-//! fast engine's handlers for the operations of that instruction.
+//! Between two nodes, registers, flags, flow state and counts have the same values as in the fast engine. The fast
+//! engine can therefore continue wherever compiled code stops. If some operation of an instruction has no template,
+//! compiled code calls the fast engine's handlers for the operations of that instruction.
 
 mod code;
 mod per_lane;
@@ -69,14 +69,14 @@ pub(super) struct Own {
     /// The block in which the node begins, and the index of the node's first instruction in this block.
     block: u32,
     first: u32,
-    /// The block whose control flow follows the node (`ends`), and the blocks at whose ends some lanes leave the node
-    /// (`leaves`).
+    /// The block whose control flow runs after the node (`ends`), and the blocks at whose ends some lanes leave the
+    /// node (`leaves`).
     ends: u32,
     leaves: Vec<u32>,
 }
 
 impl Fast {
-    /// Compiles the program, if this host can run code.
+    /// Compiles the program, if this host can run generated code.
     pub(super) fn with_linked_code(mut self, context: &Context, extent: Extent) -> Self {
         let lowered = &self.lowered;
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
@@ -99,7 +99,7 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Adds the runs of each part to the issue counts of its instructions, and resets the runs to 0.
+    /// Adds the runs of each part to the issue counts of the part's instructions, and resets the runs to 0.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
         for (places, runs) in self.parts.iter().zip(runs) {
             let runs = std::mem::take(runs);

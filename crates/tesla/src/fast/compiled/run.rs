@@ -72,7 +72,7 @@ impl LinkedMachine for Tesla {
         execute(lanes, call.operations.start, call.operations.end);
         let Access { number: Some(number), site } = call.access else { return true };
         let access = &lowered.accesses[number as usize];
-        // A load may overwrite the register of its address.
+        // A load may overwrite the register that holds the address of the load.
         let address = site.and_then(|site| Some((site, first_address(lanes, &access.transfer)?)));
         // SAFETY: lowering created the transfer for the level of the engine.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
@@ -139,8 +139,8 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
 /// Sets the memory of a site to the buffer that contains an address of a segment.
 fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
     if let Some((start, bytes)) = memory.whole(segment, address) {
-        // SAFETY: groups may access the bytes while the memory has its layout, and the site is kept only while the
-        // memory has this layout.
+        // SAFETY: groups may access the bytes while the memory keeps its present layout. The site is valid only while
+        // the memory keeps this layout.
         unsafe { state.set_site(site, start, bytes) };
     }
 }
@@ -156,8 +156,8 @@ impl Lanes<'_> {
 }
 
 impl<'a> Runner<'a> {
-    /// Returns a runner of a program for a launch. `layout` is the identity of the memory's layout, if the memory has
-    /// one.
+    /// Returns a runner of a program for a launch. `layout` is the identity of the memory's layout. `None` means that
+    /// the layout has no identity.
     pub(in crate::fast) fn new(compiled: &'a Compiled, launch: Identity, layout: Option<Identity>) -> Self {
         let mut held = Held::take();
         held.state().keep_sites(layout.map(|layout| [compiled.identity, launch, layout]));
@@ -186,7 +186,7 @@ impl<'a> Runner<'a> {
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
         // SAFETY: nodes exist only if the processor has the level. The nodes were traced for the layout of these rows,
-        // which contain the row of the active lanes. The nodes were also traced for a window of these bytes.
+        // which contain the row of the active lanes. The nodes were also traced for a window that has the size of s[].
         let left =
             unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
         let Work { cursor, exit, .. } = work;

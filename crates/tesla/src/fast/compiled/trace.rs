@@ -1,4 +1,4 @@
-//! Traces a program: from blocks of the fast engine to nodes of linked code.
+//! Traces a program: converts blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks in which each block is reached only from the previous block. The node includes the
 //! conditionals among these blocks. A store ends a node. A node also ends before an operation without a template, and a
@@ -379,9 +379,9 @@ impl<'a> Tracer<'a> {
             let access = Access { number, site: None };
             return self.call(own, is_first, Call { operations: before, access });
         }
-        // Without `both`, a node runs completely for one strip (a group of lanes) before it runs for the next strip. So
-        // within a node, a store must not follow a load or another store, and a load must not follow a store. With
-        // `both`, a node executes all its loads and then its stores in order.
+        // Without `both`, a node runs completely for one strip (a group of lanes) before the node runs for the next
+        // strip. So within a node, a store must not follow a load or another store, and a load must not follow a store.
+        // With `both`, a node executes all its loads and then its stores in order.
         let stores = matches!(transfer.kind, Kind::Store { .. });
         let (loads, both) = (self.linker.slow.loads(), self.both);
         let meets = |open: &Open| if both { open.stores && !stores } else { open.stores || stores && loads };
@@ -438,7 +438,7 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// Ends the open node. If `flow` is a block, the control flow at the end of this block follows the node.
+    /// Ends the open node. If `flow` is a block, the control flow at the end of this block runs after the node.
     fn end(&mut self, next: Next, flow: Option<u32>) {
         if self.open.is_none() {
             return;

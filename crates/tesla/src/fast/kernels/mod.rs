@@ -25,7 +25,8 @@ pub(super) struct Shape {
 }
 
 /// Defines the kernels of a module. Each row starts with the kind of operands that its operations accept (`word`,
-/// `half` or `modified`). The braces contain the method of computation, unless the lane function computes each lane.
+/// `half` or `modified`). If the lane function does not compute each lane, the braces contain the method of
+/// computation.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
 /// instances of a generic function into the code generation unit of its module, and an incremental build generates only
@@ -138,7 +139,7 @@ mod zero_wins;
 /// Returns the code of an operation, or `None` if the operation has no kernel. `op` itself has no modifiers: all
 /// modifiers, including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
-    // Modes that change these operations are rare and have no kernel.
+    // Launches with modes that change these operations are rare. The operations have no kernel for these modes.
     let (by_mode, is_product) = match *op {
         Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => (sat && modes.sat_nan, false),
         Arith::FMul { sat, .. } | Arith::FMad { sat } => (sat && modes.sat_nan, true),

@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
 /// For each block, sets the numbers of the blocks that follow the block. Between `quadon` and `quadpop`, control flow
-/// is a fault, which can be detected only from the token stack. So the blocks of programs with these instructions have
-/// no successors.
+/// is a fault. Only the token stack shows whether an instruction runs between `quadon` and `quadpop`. So the blocks of
+/// programs with these instructions have no successors.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
@@ -27,7 +27,7 @@ pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     }
 }
 
-/// Returns the diamond of the branch at the end of a block, if its two sides lead to the same join.
+/// Returns the diamond of the branch at the end of a block, if the two sides of the branch lead to the same join.
 pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
     let Last::Bra { target, .. } = block.last else { return None };
     if block.fall == NONE && block.jump == NONE {

@@ -15,8 +15,8 @@ use crate::meaning::Modes;
 
 impl Lower<'_> {
     /// Returns whether the operand is a word of a[], v[], p[] or o[] that every lane can read. The address of the
-    /// operand must be constant, and the word must exist, unless missing words read zero. The access must read the
-    /// whole word.
+    /// operand must be constant. The word must exist, unless missing words read zero. The access must read the whole
+    /// word.
     pub(super) fn is_stage_word(&self, mem: &Mem) -> bool {
         let word = place_of(mem) / 4;
         let lenient = self.context.mode == Mode::Lenient;
@@ -48,7 +48,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Returns the row of an input word that the launch provides, interpolated at the centre of the pixel.
+    /// Returns the row of an input word that the launch provides. The word is interpolated at the centre of the pixel.
     pub(super) fn input_word(&mut self, word: u16, number: usize) -> Place {
         let mut fetch = self.operation(self.temporary(number), ACTIVE);
         (fetch.number, fetch.c) = (word.into(), code(Position::Centre));

@@ -114,7 +114,7 @@ impl Lower<'_> {
         let mut operation = self.operation(self.sink(), set);
         let transfer = self.sources(inst, &mut operation, &mut [self.zero(); 3], set)?;
         // `quadop` reads sources of other lanes, but a source that differs between lanes is loaded only for the lanes
-        // that execute. So the reference interpreter executes a `quadop` with such a source.
+        // that execute the `quadop`. So the reference interpreter executes a `quadop` with such a source.
         if transfer.is_some() {
             return None;
         }

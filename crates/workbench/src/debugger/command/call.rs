@@ -10,8 +10,8 @@ use crate::debugger::{Debugger, Halt};
 /// The reason why a command line is not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandError {
-    /// The command does not exist. The first field is the command's name. The second field is text for the message that
-    /// suggests another command.
+    /// The command does not exist. The first field is the command's name. The second field is the part of the message
+    /// that suggests another command.
     #[error("unknown command `{0}`{1}; `help` lists the commands")]
     Unknown(String, String),
     /// The command does not accept these arguments.
@@ -29,7 +29,7 @@ pub enum CommandError {
     Expectation {
         /// The condition.
         wanted: String,
-        /// The value found.
+        /// Description of the state that the command found.
         found: String,
     },
 }
@@ -52,7 +52,7 @@ pub(super) type Done = Result<Answer, Refused>;
 pub(super) enum Refused {
     /// The command does not accept these arguments. The field describes the problem.
     Usage(String),
-    /// The condition of an `expect` command does not hold. Contains the value found.
+    /// The condition of an `expect` command does not hold. The field describes the state that the command found.
     Fails(String),
 }
 

@@ -64,7 +64,7 @@ fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     }
 }
 
-/// Returns the part at the end of a line that a completion replaces.
+/// Returns the last word of a line. A completion replaces this word.
 pub fn last_word(line: &str) -> &str {
     let ends = |letter: char| letter.is_whitespace() || "(+*/%&|^<>=!,{".contains(letter);
     line.rsplit(ends).next().unwrap_or(line)

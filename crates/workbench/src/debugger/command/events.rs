@@ -1,4 +1,4 @@
-//! Formats the events of the last instruction.
+//! Formats the events of the most recently executed instruction.
 
 use reconverge_simt::{Event, Lane};
 use reconverge_trace::place;
@@ -19,11 +19,11 @@ pub(super) fn events(call: &mut Call<'_>) -> Done {
 
 /// Finds the name of the memory that each event in a list accesses. The name depends on the last instruction that was
 /// issued before the event. If this instruction loads several operands from memory, the name also depends on the
-/// position of the load among the loads of one lane.
+/// position of the load among the loads that the instruction performs for one lane.
 #[derive(Default)]
 struct MemoryNames {
     pc: u32,
-    /// The lanes of the load events since the last issue event, one entry per load.
+    /// For each load event since the last issue event, the lane of the load.
     loads: Vec<Lane>,
 }
 

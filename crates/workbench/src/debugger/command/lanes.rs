@@ -1,5 +1,5 @@
-//! Commands that show the groups, the stack, and the state of each lane. The commands also show the reason for the
-//! state of a lane.
+//! Commands that show the groups, the stack, and the state of each lane. The commands also show why each lane has its
+//! state.
 
 use std::fmt::Write;
 
@@ -51,7 +51,7 @@ pub fn stack(debugger: &Debugger) -> String {
     lines
 }
 
-/// Returns the fields of a stack row as text.
+/// Returns the fields of a stack row as a list of texts.
 pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<String> {
     let pc = row.pc.map(|pc| format!("to {}", debugger.named(pc)));
     let mask = row.mask.map(|mask| format!("lanes {mask}"));

@@ -50,7 +50,7 @@ impl std::fmt::Display for ProgramLine {
     }
 }
 
-/// Returns all lines of the user's source, or no lines if the source is unknown.
+/// Returns all lines of the user's source. If the source is unknown, returns an empty list.
 pub fn source_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     let Some(source) = debugger.source() else { return Vec::new() };
     let next = debugger.issue().and_then(|issue| source.line_of(issue.pc));
@@ -105,7 +105,7 @@ fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let at = at.unwrap_or(0);
     let part = &instructions[at.saturating_sub(many)..instructions.len().min(at + many + 1)];
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return String::new() };
-    // If the line before the first instruction is a label, this label is also shown.
+    // If the line before the first instruction is a label, the listing also shows this label.
     let labelled = first.checked_sub(1).filter(|before| lines[*before].address.is_none());
     lines[labelled.unwrap_or(*first)..=*last].iter().map(|line| format!("{line}\n")).collect()
 }

@@ -1,4 +1,5 @@
-//! Commands that print or change registers, memory and formulas.
+//! Commands that print registers, memory and the values of formulas. Other commands of this file change registers,
+//! memory and flow state.
 
 use std::fmt::Write;
 

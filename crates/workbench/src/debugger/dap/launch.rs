@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 /// The type of a launch argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentType {
-    /// A text.
+    /// A string.
     Text,
     /// `true` or `false`.
     Flag,
     /// A non-negative integer.
     Number,
-    /// A non-negative integer, or a text such as `8x8`.
+    /// A non-negative integer, or a string such as `8x8`.
     Size,
-    /// A list of texts, or one text.
+    /// A list of strings, or one string.
     Texts,
 }
 
@@ -42,7 +42,7 @@ impl ArgumentType {
         }
     }
 
-    /// Converts a JSON value to words of a command line. Returns `None` if the JSON value does not have this type.
+    /// Converts a JSON value to command-line arguments. Returns `None` if the JSON value does not have this type.
     fn words(self, value: &Value) -> Option<Vec<String>> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let number = |value: &Value| value.as_u64().map(|number| number.to_string());
@@ -127,7 +127,7 @@ const OF_EDITORS: [&str; 10] = [
 pub struct LaunchRequest {
     /// Path of the program file, if the request states a path.
     pub program: Option<String>,
-    /// The options of `run`, as words of a command line.
+    /// The options of `run`, as command-line arguments.
     pub options: Vec<String>,
     /// Whether the launch stops at its first instruction.
     pub stop_on_entry: bool,
@@ -154,7 +154,7 @@ impl LaunchRequest {
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             return Err(unknown(name));
         }
-        // The loop appends the options in the order of the table. So the words of the argument `args` come after the
+        // The loop appends the options in the order of the table. So the strings of the argument `args` come after the
         // options of all other arguments.
         for row in &ARGUMENTS {
             let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };

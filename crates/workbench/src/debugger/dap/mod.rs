@@ -315,7 +315,8 @@ impl Adapter {
             "attach" => return Err("cannot attach; use `launch` with a program".to_owned()),
             "configurationDone" => return self.begin(events),
             "restart" => {
-                // `open` reads the program's file again, so the restarted launch runs the changed source.
+                // `open` reads the program's file again. If the user has changed the source, the restarted launch runs
+                // the changed source.
                 let changed = &arguments["arguments"];
                 let launched = match changed.is_object() {
                     true => LaunchRequest::read(changed)?,
@@ -373,8 +374,8 @@ impl Adapter {
             "completions" => self.completions(arguments)?,
             "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
-            // The adapter reads requests only between movements. So the movement that the client wanted to pause has
-            // already ended.
+            // The adapter reads requests only between movements. So when the adapter reads this request, the movement
+            // has already ended.
             "pause" => Value::Null,
             _ => {
                 let target = arguments["targetId"].as_u64().and_then(|target| target.checked_sub(1));

@@ -56,7 +56,7 @@ impl Adapter {
                 places.push(("called from ", pc));
             }
         }
-        // A frame number has eight bits for the depth of the frame, so a group can show at most 255 frames.
+        // A frame number has eight bits for the depth of the frame, so the adapter shows at most 255 frames of a group.
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
@@ -93,7 +93,8 @@ impl Adapter {
         let width = debugger.width();
         let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
         let mut scopes = Vec::new();
-        // The selected lane is the first scope. The scopes that cover all lanes follow. The remaining lanes come last.
+        // The selected lane is the first scope. The scopes that cover all lanes come after this scope. The scopes of
+        // the remaining lanes come last.
         let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
         let mut lanes = Vec::new();
         for lane in order {
@@ -229,8 +230,8 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // A number of instructions that is larger than the length of any program. This number is small enough that a
-        // sum of this number and another number does not overflow.
+        // A number of instructions that is larger than the length of any program. This number is small enough that sums
+        // with this number do not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);

@@ -9,7 +9,7 @@ use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
 use crate::debugger::{Debugger, names};
 
 /// A requested breakpoint. The fields are the event at which the debugger stops, the text for the list of stops, and
-/// the answer without its number.
+/// the answer to the client. The answer does not contain the number of the stop yet.
 type Wanted = (On, String, Value);
 
 /// Adds a stop for a breakpoint, with the breakpoint's `condition`, `hitCondition` and `logMessage`.
@@ -106,8 +106,8 @@ impl Adapter {
         Ok(answer)
     }
 
-    /// Moves the stops of the user's source after a restart. The restart has read the source again, so lines may have
-    /// new addresses. Reports the new positions to the client.
+    /// Moves the stops of the user's source after a restart. A restart reads the source again, so lines may have new
+    /// addresses. Reports the new positions to the client.
     pub(super) fn bind_again(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         for (number, line) in self.lines_wanted.clone() {
             let debugger = self.debugger()?;

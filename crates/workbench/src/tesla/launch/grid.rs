@@ -268,7 +268,7 @@ impl Inspect for GridSteps {
         let from = |bytes: &[u8]| part(bytes, address);
         match space {
             "g" => {
-                // A read ends where the buffer that contains the address ends.
+                // A read does not extend beyond the end of the buffer that contains the address.
                 let buffer = self.run.memory().buffers().iter().rfind(|buffer| buffer.address <= address);
                 buffer.map_or(Vec::new(), |buffer| part(&buffer.bytes, address - buffer.address))
             }

@@ -23,9 +23,9 @@ use crate::values::{Files, Loaded, Stated, Values};
 /// Maximum number of threads per block. (CUDA C Programming Guide 3.1, G.1)
 const MOST_THREADS: u64 = 512;
 
-/// Returns an error if a block does not fit into a multiprocessor of the chip. (CUDA C Programming Guide 3.1, G.1 and
-/// 4.2: A multiprocessor has 8192 registers up to compute capability 1.1, and 16384 registers from 1.2 on. A block
-/// allocates registers for an even number of warps, in units of 256 or 512 registers.)
+/// Returns an error if a block does not fit into a multiprocessor of the chip. A multiprocessor has 8192 registers up
+/// to compute capability 1.1, and 16384 registers from 1.2 on. A block allocates registers for an even number of warps,
+/// in units of 256 or 512 registers. (CUDA C Programming Guide 3.1, G.1 and 4.2)
 fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<(), Error> {
     let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
     if threads > MOST_THREADS {
@@ -259,11 +259,11 @@ fn place(
     Ok(output)
 }
 
-/// Returns the parameters of a launch in the order of their declarations. Each parameter has its declaration in the
-/// program.
+/// Returns the parameters of a launch in the order of their declarations. Each entry has a parameter, and the
+/// declaration of this parameter in the program.
 ///
 /// A parameter whose name is declared belongs to the declaration with this name. All other parameters belong, in order,
-/// to the declarations that remain. If the launch states the offset of a parameter, the function ignores all
+/// to the remaining declarations. If the launch states the offset of a parameter, the function ignores all
 /// declarations.
 ///
 /// # Errors
