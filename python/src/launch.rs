@@ -151,7 +151,7 @@ pub(crate) fn launch_file(
     };
     let (mut programs, _) = programs(Origin { title: name, bytes, is_source, known })?;
     let opened = programs.first().map(|program| program.opened.clone());
-    let opened = opened.ok_or_else(|| wrong("its file has no program".to_owned()))?;
+    let opened = opened.ok_or_else(|| wrong("the file that `program` names has no program".to_owned()))?;
     let chosen = choose_program(&opened.image, launch.common.kernel.as_deref()).map_err(errors::run)?;
     let number = opened.image.programs.iter().position(|known| std::ptr::eq(known, chosen)).unwrap_or(0);
     let program = programs.swap_remove(number);

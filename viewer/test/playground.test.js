@@ -91,7 +91,7 @@ describe("the playground's engine in WebAssembly", { skip: FOLDER === undefined 
     const source = readFileSync(join(ROOT, "docs/samples/nested-if.r500.s"), "utf8");
     const launch = 'isa = "r500"\nlanes = 8388608\ninput = [{ temp = 0, values = [1.0, 2.0, 3.0, 4.0] }]\n';
     const { error } = JSON.parse(inNode()({ request: "run", source, launch }));
-    assert.match(error.message, /limit `lanes` of 4194304|expected 1 to 4194304/);
+    assert.match(error.message, /limit `lanes` \(4194304\)|expected 1 to 4194304/);
     assert.doesNotMatch(error.message, /--limits/);
   });
 

@@ -109,7 +109,7 @@ fn numbers_and_names_are_read_as_people_write_them() {
     assert!(messages.contains("write `2.0`"), "{messages}");
     for (line, message) in [
         ("mov b32 $r0 b32 s[m]", "unknown parameter `m`"),
-        ("ld b32 $r1 g14[$r2+4]", "takes no offset"),
+        ("ld b32 $r1 g14[$r2+4]", "cannot have an offset"),
         ("mul u24 $r0 $r1 0.5", "`0.5` is a float"),
         ("(lg $c0) exit nop", "`exit` is not predicated"),
         ("add b32 $r0 $r1 $q2", "as in `add b32"),

@@ -139,7 +139,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     match program.state(DEPTH_SOURCE) {
         Some(state) if state != depth_source => {
             image.notes.push(format!(
-                "the program information says FG_DEPTH_SRC is {depth_source:#x}, the state note {state:#x}; the latter is used"
+                "FG_DEPTH_SRC is {depth_source:#x} in the program information and {state:#x} in the state note; the \
+                 value of the state note is used"
             ));
         }
         Some(_) => {}
@@ -384,12 +385,15 @@ pub fn write(program: &Program) -> Result<Written<Vec<u8>>, Error> {
     }
     let mut left_out = Vec::new();
     if !program.params.is_empty() || !program.samplers.is_empty() || program.resources != Default::default() {
-        left_out
-            .push("parameters, samplers and resource counts have no place in a CTM executable".to_owned());
+        left_out.push(
+            "a CTM executable cannot represent parameters, samplers and resource counts, so the writer omits them"
+                .to_owned(),
+        );
     }
     if program.stage.is_some_and(|stage| stage != Stage::Pixel) {
         left_out.push(
-            "the stage has no place in a CTM executable: it is read back as a pixel program".to_owned(),
+            "a CTM executable cannot represent the stage: the file is read back as a pixel program"
+                .to_owned(),
         );
     }
     let content = file(&to_bytes(&program.words), &notes, program.name.as_deref())

@@ -480,15 +480,17 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         };
         check("the kernel name", name)?;
         if !program.params.is_empty() || program.resources.param_bytes.is_some() {
-            notes
-                .push(format!("{name}: the list of parameters has no place in a text cubin and is left out"));
+            notes.push(format!(
+                "{name}: a text cubin cannot represent the list of parameters, so the writer omits it"
+            ));
         }
         if program.resources.stack.is_some()
             || program.usage != Default::default()
             || !program.samplers.is_empty()
         {
             notes.push(format!(
-                "{name}: stack size, usage lists and samplers of a kernel have no place and are left out"
+                "{name}: a text cubin cannot represent stack size, usage lists and samplers of a kernel, so the writer \
+                 omits them"
             ));
         }
         lines.line(0, "code {");

@@ -244,7 +244,10 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
     if let Some(line) = lines.iter().find(other) {
         return Err(wrong(text, line, "numbers and an address as in the lines before"));
     }
-    let as_long = || format!("a number of {} digits as those before it, or a source: --format c", 2 * width);
+    let as_long = || {
+        let digits = 2 * width;
+        format!("a number of {digits} digits, like the preceding numbers; for a C source, use --format c")
+    };
     if let Some((line, extra)) = lines.iter().find_map(|line| Some((line, line.extra?))) {
         return Err(Error::at(
             line.number,

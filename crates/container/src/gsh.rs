@@ -392,7 +392,8 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[*first as usize..][..values.len()].copy_from_slice(&values);
     }
     if let Some((name, _)) = left.first() {
-        let remedy = "it is set twice, has no place in the header, or those before it in its row are not set";
+        let remedy = "the register is set twice, is not in the header, or follows a register of its list that is \
+                      not set";
         return Err(unwritable(program, format!("state {}", quoted(name)), remedy));
     }
     if !missing.is_empty() {

@@ -28,7 +28,9 @@ pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallR
         Ok(Ok(())) => 0,
         Ok(Err(error)) => error.0,
         Err(_) => {
-            say(&format!("{symbol}: internal error; the call returns CUDA_ERROR_UNKNOWN"));
+            say(&format!(
+                "{symbol}: internal error, please report it; the function returns CUDA_ERROR_UNKNOWN to the program"
+            ));
             CudaError::UNKNOWN.0
         }
     }

@@ -101,7 +101,7 @@ impl Folder {
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
-            return bound("a process that was forked from the one that opened the device".to_owned());
+            return bound("this process was forked from the process that opened the device".to_owned());
         }
         if self.draws >= MOST_DRAWS {
             return bound(format!("more than {MOST_DRAWS} draws"));

@@ -30,7 +30,7 @@ pub(crate) fn say_once(text: &str) {
     };
     write(&format!("reconverge: {text}\n"));
     if last {
-        write("reconverge: further messages are left out\n");
+        write("reconverge: this process prints no further messages\n");
     }
 }
 

@@ -138,7 +138,7 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
         };
         check(chunk).map_err(|why| format!("chunk {number}: {why}"))?;
         if places[place].replace(number).is_some() {
-            return Err(format!("chunk {number} is the second of kind {}", chunk.id).into());
+            return Err(format!("chunk {number} is the second chunk of kind {}", chunk.id).into());
         }
     }
     let lists: Vec<(u64, usize)> =
@@ -256,7 +256,7 @@ mod tests {
         for (given, why) in [
             (&[][..], "0 chunks; expected 1 to 3"),
             (&[(COMMANDS, &[0][..]); 4], "4 chunks; expected 1 to 3"),
-            (&[(COMMANDS, &[0]), (COMMANDS, &[0])], "chunk 1 is the second of kind 2"),
+            (&[(COMMANDS, &[0]), (COMMANDS, &[0])], "chunk 1 is the second chunk of kind 2"),
             (&[(COMMANDS, &[0]), (4, &[0])], "chunk 1 is of kind 4"),
             (&[(FLAGS, &[0])], "no commands"),
             (&[(COMMANDS, &[0]), (RELOCATIONS, &[1, 2, 3])], "3 words of relocations"),

@@ -137,7 +137,7 @@ impl Observer for Watcher {
                 written.not.into_iter().for_each(|why| self.watch.not_captured(why));
             }
             Err(End { why, lost }) => {
-                self.watch.not_captured(format!("draw {} and all after it: {why}", draw.number));
+                self.watch.not_captured(format!("draw {} and all later draws: {why}", draw.number));
                 if lost {
                     self.watch.lost("captures");
                 }
@@ -154,7 +154,7 @@ impl Observer for Watcher {
         let Some(surfaces) = &mut self.surfaces else { return };
         if let Err(error) = surfaces.draw(draw, targets, memory) {
             say_once(&format!(
-                "{}: surfaces of draw {draw} and all after it are not written: {error}",
+                "{}: the surfaces of draw {draw} and of all later draws are not written: {error}",
                 surfaces.folder().display()
             ));
             self.watch.lost("surfaces");

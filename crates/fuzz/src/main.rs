@@ -43,14 +43,14 @@ struct Common {
     /// The folder for findings.
     #[arg(long, default_value = "fuzz/findings")]
     findings: PathBuf,
-    /// Runs in this process. If a case ends the process, it is not named.
+    /// Runs the cases in this process. If a case ends the process, no message names the case.
     #[arg(long, hide = true)]
     marks: Option<PathBuf>,
 }
 
 #[derive(Args)]
 struct Fuzz {
-    /// A target, or the first part of the names of several (default: all).
+    /// The name of a target, or the first part of the names of several targets (default: all targets).
     #[arg(long = "target")]
     targets: Vec<String>,
     /// Hours for each target.
@@ -59,14 +59,14 @@ struct Fuzz {
     /// Cases of each target, decimal or as 1e6.
     #[arg(long, default_value = "10000", value_parser = number)]
     cases: u64,
-    /// Ends when this much was checked, in the target's unit.
+    /// Ends the run of a target after this amount was checked, in the unit of the target.
     #[arg(long, hide = true, value_parser = number)]
     counted: Option<u64>,
     /// Lists the targets and the properties that they check.
     #[arg(long)]
     list: bool,
-    /// Runs only the case in a finding's file, or with a target, the bytes of any file. A violation by these bytes is a
-    /// finding.
+    /// Runs only the case in the file of a finding. With a target, runs the bytes of any file. If these bytes violate a
+    /// property of the target, the command writes a finding.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     #[command(flatten)]
@@ -202,7 +202,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
 /// Runs targets one after the other, each in a separate process, so that a case that ends the process is also found.
 fn all(plans: &[(&'static Target, Until)], common: &Common) -> Result<ExitCode> {
     if let Some(marks) = &common.marks {
-        let [(target, until)] = plans else { bail!("one target runs in one process") };
+        let [(target, until)] = plans else { bail!("--marks: expected one target, found {}", plans.len()) };
         return here(target, *until, common, Some(marks));
     }
     let mut code = ExitCode::SUCCESS;

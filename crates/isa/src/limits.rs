@@ -15,7 +15,7 @@
 //! let error = LANES.check(1 << 40).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "1099511627776 lanes are more than the limit `lanes` of 16777216; --limits lanes=N allows more"
+//!     "1099511627776 lanes exceed the limit `lanes` (16777216); --limits lanes=N allows more"
 //! );
 //! ```
 
@@ -194,8 +194,8 @@ impl fmt::Display for Exceeded {
         let Exceeded { limit, asked } = self;
         let (name, unit, value) = (limit.name, limit.unit, limit.get());
         match asked {
-            Some(asked) => write!(f, "{asked} {unit} are more than the limit `{name}` of {value}")?,
-            None => write!(f, "there are more {unit} than the limit `{name}` of {value}")?,
+            Some(asked) => write!(f, "{asked} {unit} exceed the limit `{name}` ({value})")?,
+            None => write!(f, "there are more {unit} than the limit `{name}` ({value}) allows")?,
         }
         write!(f, "; {}", limit.remedy())
     }

@@ -194,7 +194,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
             return Diagnostic::error(span, message).help(help);
         }
         let mut help = match fits.as_slice() {
-            [END_OF_LINE] => "the instruction ends before it".to_owned(),
+            [END_OF_LINE] => "the instruction ends before this text".to_owned(),
             _ => suggest(found.peek(), fits.iter().copied()),
         };
         let example =
@@ -398,7 +398,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             return false;
         };
         if (fixed ^ known.fixed) & mask & known.mask != 0 {
-            self.refuse(start, || "this contradicts the text before it".to_owned());
+            self.refuse(start, || "this text contradicts the earlier text of the instruction".to_owned());
             return false;
         }
         known.mask |= mask;
@@ -617,7 +617,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     fn misplaced(&mut self, place: usize, memory: &Memory<D>, offset: i64) {
         let Some(field) = memory.offset else {
             return self.refuse(place, || {
-                format!("{}[] takes no offset: add the offset to the register first", memory.space)
+                let space = memory.space;
+                format!("an address in {space}[] cannot have an offset: add the offset to the register first")
             });
         };
         let (unit, limit) = (1_i64 << memory.shift, 1_i64 << field.len());

@@ -354,7 +354,7 @@ fn a_message_names_the_furthest_place_and_what_would_fit_there() {
         ("ad $r1 $r2", "ad", "unknown instruction `ad`", "did you mean `add`?"),
         ("add $r1", "", "the instruction is not complete", "expected `$r0`"),
         ("add $r1 0x4", "0x4", "unexpected `0x4`", "expected `$r0`"),
-        ("add $r1 $r2 $r3", "$r3", "unexpected `$r3`", "the instruction ends before it"),
+        ("add $r1 $r2 $r3", "$r3", "unexpected `$r3`", "the instruction ends before this text"),
         ("mov $r1 -", "-", "unexpected `-`", "expected one of $r0, 0x0"),
         ("ld $r1 s[$a1+0x3]", "0x3", "0x3 is not a multiple of 4: expected 0x0 or 0x4", ""),
         (
@@ -379,7 +379,7 @@ fn a_message_names_the_furthest_place_and_what_would_fit_there() {
             "0x8000 is out of range for distance: expected -0x8000 to 0x7fff",
             "",
         ),
-        ("mad $r1 $r2 $r3", "$r3", "this contradicts the text before it", ""),
+        ("mad $r1 $r2 $r3", "$r3", "this text contradicts the earlier text of the instruction", ""),
         ("dbl $r1d", "dbl", "`dbl` does not exist on this chip or in this program type", "choose another"),
         ("add $r1 $r2 bits 0x1", "0x1", "the text before `bits` already determines the bits 0x1", ""),
         ("add $r1 $r2 bits", "", "the instruction is not complete", "expected `a 32-bit number`"),

@@ -192,7 +192,7 @@ mod unit {
     #[test]
     fn a_launch_of_too_many_threads_is_refused_at_once() {
         let error = launch_of("block = [512]\ngrid = [65535, 65535]\n", SOURCE).unwrap_err();
-        assert!(error.message.contains("2198956147200 lanes are more than the limit `lanes`"), "{error:?}");
+        assert!(error.message.contains("2198956147200 lanes exceed the limit `lanes`"), "{error:?}");
         assert!(launch_of("{\"block\": [512], \"grid\": [1024, 2]}", SOURCE).is_ok());
     }
 

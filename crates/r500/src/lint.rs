@@ -51,9 +51,9 @@ reconverge_isa::rules! {
     LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close the open branches; B_POP_CNT is the number of ifs around the instruction";
     LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the same integer constant as its start.", "REG, US_FC_ADDR", "name the same constant";
     LOOP_SKIP = "loop-skip", Note, "LOOP and REP name the address after the end of the loop. If they name the end itself, a skipped loop pops an entry that it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
-    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "A loop that names its own end is only reached with an active lane. Without an active lane, it is skipped, and closes the loop around it.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "If LOOP or REP names the end of its own loop, a lane is active at the instruction. Without an active lane, the group jumps to the end, and the end closes the enclosing loop.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
     NO_CALL = "no-call", Error, "A return belongs to a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
-    RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and removes the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and give all its calls INCR or none";
+    RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and removes the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and use INCR either in all calls of the subroutine or in none";
     JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "do not jump into or out of a construct";
     LEFT_OPEN = "left-open", Warning, "No branch, loop or call is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
 

@@ -23,7 +23,7 @@ pub enum Cause {
     #[error(transparent)]
     Flow(#[from] FlowFault),
     /// The program runs CALL_FS, but the launch has no fetch program.
-    #[error("CALL_FS has no fetch program to go to")]
+    #[error("the program runs CALL_FS, but the launch has no fetch program")]
     NoFetchProgram,
     /// The program accesses a register that is not allocated. This access traps only in strict mode. In lenient mode, a
     /// read returns R0, and a write has no effect.
@@ -52,7 +52,7 @@ pub enum Cause {
     },
     /// An instruction reads PV or PS for a slot that the previous group did not use. This read traps only in strict
     /// mode. In lenient mode, the read returns the latest earlier result of the slot.
-    #[error("{0} is read, but the group before has not defined it")]
+    #[error("an instruction reads {0}, but the previous group has not defined {0}")]
     Previous(&'static str),
     /// An instruction reads a constant that the clause has not locked. This read traps only in strict mode. In lenient
     /// mode, the constant is 0.

@@ -90,7 +90,8 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
             if slots > 1 {
                 let (last, slots) = (first + slots - 1, ["two", "three", "four", "five"][slots - 2]);
                 reading.meaning.push(format!(
-                    "It belongs to the group of {slots} instructions at {first} to {last}, in which all reads precede all writes."
+                    "The instruction belongs to the group of {slots} instructions at {first} to {last}. All \
+                     instructions of the group read their operands before any of them writes a result."
                 ));
             }
             Some(reading)
@@ -327,7 +328,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
     for (name, text) in [
         ("whole_quad_mode", "It executes for all lanes of a quad that has an active lane."),
         ("valid_pixel_mode", "Only lanes that are valid pixels execute it."),
-        ("end_of_program", "The program ends after it."),
+        ("end_of_program", "The program ends after this instruction."),
     ] {
         if get(name) != 0 {
             also.push(text.to_owned());
@@ -492,7 +493,8 @@ fn alu_flow(op: &AluOp, form: Option<AluForm>) -> Vec<String> {
     let mut said = Vec::new();
     if op.update_pred {
         said.push(
-            "The predicate of the lanes is set: instructions that follow in the clause select by it."
+            "The instruction sets the predicate of each lane. Later instructions of the clause can select lanes by \
+             this predicate (PRED_SEL)."
                 .to_owned(),
         );
     }
@@ -509,7 +511,8 @@ fn alu_flow(op: &AluOp, form: Option<AluForm>) -> Vec<String> {
     }
     if let Meaning::Kill(_) = op.opcode.meaning {
         said.push(
-            "The lanes that it takes out of the valid mask stay active; their exports are dropped."
+            "The lanes that the instruction removes from the valid mask stay active. The exports of these lanes are \
+             dropped."
                 .to_owned(),
         );
     }

@@ -155,7 +155,7 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
     let cases = [
         (format!("JUMP: ADDR(@lop)\n@loop: {end}"), "@lop", "undefined label `@lop`", "`loop`"),
         (format!("@a: NOP:\n@a: {end}"), "@a:", "label `@a` is defined twice", "the first is in line 1"),
-        (format!("{end}@a:\n"), "@a:", "label `@a` names nothing: the text ends here", ""),
+        (format!("{end}@a:\n"), "@a:", "no instruction comes after label `@a`: the text ends here", ""),
         (
             format!("ALU: ADDR(@a) CNT(1)\n@a: {end}"),
             "@a",
@@ -268,9 +268,9 @@ fn a_clause_of_the_wrong_size_or_kind_is_an_error() {
     assert_eq!(first(&many).1, "the clause has 17 instructions; 1 to 16 fit");
     let r600 = assemble(&many.replacen("TEX", ".chip r600\nTEX", 1), Chip::RV770).unwrap_err();
     assert_eq!(r600[0].message, "the clause has 17 instructions; 1 to 8 fit");
-    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this fits in an ALU clause only");
+    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this line is valid only in an ALU clause");
     assert_eq!(first("POP:\n 0 PASS R1.xyzw, R0.xyzw, t0, s0\n").1, "this instruction has no clause");
-    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction is before this");
+    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction precedes this line");
 }
 
 #[test]

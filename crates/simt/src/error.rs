@@ -113,12 +113,13 @@ impl fmt::Display for Difference {
             write!(f, " at {} for lanes {mask}", group.address(*pc))?;
         }
         if end - start > 1 {
-            write!(f, ", in a run from instruction {start}")?;
+            write!(f, ", if the fast engine runs instructions {start}")?;
             if let Some(Issue { pc, .. }) = from {
-                write!(f, " at {}", group.address(*pc))?;
+                write!(f, " (at {})", group.address(*pc))?;
             }
+            write!(f, " to {} at once", end - 1)?;
         }
-        let observed = if *observed { " (while events are announced)" } else { "" };
+        let observed = if *observed { " (only if an observer receives events)" } else { "" };
         write!(f, "{observed}: {what} is {reference}, fast {fast}")
     }
 }
@@ -162,13 +163,13 @@ impl CodeFault {
 impl fmt::Display for CodeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CodeFault { pc, hexadecimal, address } = self;
-        f.write_str("internal error: engine compiled, code entered at ")?;
+        f.write_str("internal error of the compiled engine: the generated code that starts at ")?;
         match hexadecimal {
             true => write!(f, "{pc:#x}")?,
             false => write!(f, "{pc}")?,
         }
-        write!(f, ": generated code accessed memory outside its own, at host address {address:#x}; ")?;
-        f.write_str("the fast engine does not use generated code")
+        write!(f, " accessed host address {address:#x}, which does not belong to the launch; ")?;
+        f.write_str("use the fast engine, which does not generate code")
     }
 }
 
@@ -241,7 +242,8 @@ mod tests {
             assert_eq!(run(jobs), Err(RunError::Fault(fault)));
         }
         let text = fault.to_string();
-        assert!(text.starts_with("internal error: engine compiled, code entered at 0x48: "), "{text}");
+        let start = "internal error of the compiled engine: the generated code that starts at 0x48 accessed ";
+        assert!(text.starts_with(start), "{text}");
         let other =
             catch_unwind(|| CodeFault::caught(|| -> Result<(), CodeFault> { resume_unwind(Box::new(7)) }));
         assert_eq!(other.unwrap_err().downcast_ref(), Some(&7), "a panic stays one");
@@ -269,8 +271,9 @@ mod tests {
         difference.observed = true;
         assert_eq!(
             difference.to_string(),
-            "the engines differ: group from lane 16, instruction 36 at 11 for lanes 0-1, in a run from instruction 30 \
-             at 5 (while events are announced): R1.x of lane 2 is 0x0, fast 0x3f800000"
+            "the engines differ: group from lane 16, instruction 36 at 11 for lanes 0-1, if the fast engine runs \
+             instructions 30 (at 5) to 36 at once (only if an observer receives events): R1.x of lane 2 is 0x0, \
+             fast 0x3f800000"
         );
     }
 }

@@ -112,7 +112,8 @@ controls! {
         target: u32,
     } => "bra", Specified, Guarded, Effect::Goto(target),
         |words| format!("Goes to {target:#x}{}.", words.taken_by),
-        "lanes that take it go to the target; if only some do, the fall-through side is pushed as a BRANCH entry";
+        "lanes that take the branch go to the target; if only some active lanes take the branch, the warp pushes a \
+         BRANCH entry for the lanes that do not take it";
     /// Branches to the byte address in src\[0\], which is an operand in c[]. \[bra c[]\]
     BraIndirect {
         /// Whether the branch is limited.

@@ -23,8 +23,8 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
         End::None => None,
         End::Exit => Some("exit: every active lane of the warp ends after it"),
         End::Join => Some(
-            "join, before the instruction: a side that still waits runs first; after all lanes have arrived, the JOINAT \
-             entry is popped and they continue together",
+            "join, before the instruction: if a side of the branch still waits, that side runs first; after all lanes \
+             have arrived, the warp pops the JOINAT entry, and all lanes continue together",
         ),
     });
     text
@@ -34,7 +34,7 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
     match &inst.op {
         Op::Control(control) => Some(control.sentences(&words(inst)).1),
         Op::Group(Group::Vote { .. }) => {
-            Some("compares the condition of all active lanes, which all receive the same flags")
+            Some("evaluates the condition in all active lanes; all active lanes receive the same flags")
         }
         Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => None,
     }
@@ -207,24 +207,24 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
 fn atomic_in_words(atomic: Atomic, signed: bool, b: &str, c: &str) -> String {
     let kind = signedness(signed);
     match atomic {
-        Atomic::Add => format!("its sum with {b}, {kind}"),
+        Atomic::Add => format!("the sum of the old value and {b}, {kind}"),
         Atomic::Exch => b.to_owned(),
-        Atomic::Cas => format!("{c} if it equals {b}"),
-        Atomic::Inc => format!("it plus one, or 0 if that exceeds {b}"),
-        Atomic::Dec => format!("it minus one, or {b} if it is 0 or larger than {b}"),
-        Atomic::Max => format!("the larger of it and {b}, {kind}"),
-        Atomic::Min => format!("the smaller of it and {b}, {kind}"),
-        Atomic::And => format!("it and {b}, bit by bit"),
-        Atomic::Or => format!("it or {b}, bit by bit"),
-        Atomic::Xor => format!("it exclusive or {b}, bit by bit"),
+        Atomic::Cas => format!("{c} if the old value equals {b}"),
+        Atomic::Inc => format!("the old value plus one, or 0 if this sum exceeds {b}"),
+        Atomic::Dec => format!("the old value minus one, or {b} if the old value is 0 or exceeds {b}"),
+        Atomic::Max => format!("the larger of the old value and {b}, {kind}"),
+        Atomic::Min => format!("the smaller of the old value and {b}, {kind}"),
+        Atomic::And => format!("the old value and {b}, bit by bit"),
+        Atomic::Or => format!("the old value or {b}, bit by bit"),
+        Atomic::Xor => format!("the old value exclusive or {b}, bit by bit"),
     }
 }
 
 fn atomic64_in_words(atomic: Atomic64, b: &str, c: &str) -> String {
     match atomic {
-        Atomic64::Add => format!("its sum with {b}, 64 bits"),
+        Atomic64::Add => format!("the sum of the old value and {b}, 64 bits"),
         Atomic64::Exch => b.to_owned(),
-        Atomic64::Cas => format!("{c} if it equals {b}"),
+        Atomic64::Cas => format!("{c} if the old value equals {b}"),
     }
 }
 
@@ -250,7 +250,10 @@ fn of_group(group: &Group, inst: &Inst) -> String {
                     format!("lane {lane}: {value}")
                 })
                 .collect();
-            format!("{dst} becomes, with t = {a} of {from} and c = the lane's own {b}: {}.", ops.join(", "))
+            format!(
+                "{dst} becomes {}, where t is {a} of {from}, and c is {b} of the lane itself.",
+                ops.join(", ")
+            )
         }
         Group::Tex(tex) => of_texture(tex),
         Group::Emit { vertex, restart } => match (vertex, restart) {
@@ -326,11 +329,11 @@ fn of_idle(idle: &Idle, end: End) -> String {
     match (idle, end) {
         (Idle::Nop, End::None) => "Computes nothing.".to_owned(),
         (Idle::Nop, End::Join) => {
-            "Lets the sides of a branch reconverge: the first to arrive waits, and the last continues with all lanes. \
-             It computes nothing else."
+            "Reconverges the sides of a branch: the side that arrives first waits for the other side. Then all lanes \
+             continue together. The instruction has no other effect."
                 .to_owned()
         }
-        (Idle::Nop, End::Exit) => "Ends every active lane of the warp. It computes nothing else.".to_owned(),
+        (Idle::Nop, End::Exit) => "Ends every active lane of the warp. The instruction has no other effect.".to_owned(),
         (Idle::PmEvent { event }, _) => format!("Counts performance event {event}."),
         (Idle::Brkpt, _) => "A breakpoint: continues if no debugger is attached.".to_owned(),
     }
@@ -375,7 +378,9 @@ pub fn field(name: &str) -> &'static str {
         "lim" => "Whether the jump is limited. The documents do not state what is limited.",
         "sfu" => "Which unit executes the move; the result is the same.",
         "shift count" => "Number of bits by which the first source is shifted.",
-        "post-increment" => "Whether the access is at $a alone, which is then incremented by the offset.",
+        "post-increment" => {
+            "Whether the address is $a alone. After the access, the instruction adds the offset to $a."
+        }
         "immediate" => "The immediate: its low 6 bits are in the first word, its high 26 in the second.",
         "special register" => "Which special register is read.",
         "carry" => "Whether the carry flag of a $c register is added.",

@@ -37,11 +37,11 @@ reconverge_isa::rules! {
     // The token stack
     JOIN_EMPTY = "join-empty", Error, "The token that a join pops was pushed by a joinat.", "tesla.md 9.4, rnndb (STACK_UNDERFLOW)", "put a joinat before the branch, or remove the join modifier";
     JOIN_MISMATCH = "join-mismatch", Error, "A join finds a BRANCH or JOINAT token on top of the stack.", "tesla.md 9.4, rnndb (STACK_MISMATCH)", "join only tokens that the subroutine or loop has pushed";
-    JOINAT_UNANSWERED = "joinat-unanswered", Note, "Some join pops the token of each joinat, unless an exit is at its address.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
+    JOINAT_UNANSWERED = "joinat-unanswered", Note, "A join pops the token of each joinat, unless an exit is at the address of the token.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
     JOINAT_ADDRESS = "joinat-address", Warning, "The address in a joinat is the address of an instruction with the join modifier.", "tesla.md 9.4, 13.3", "name the instruction that joins";
     BREAK_EMPTY = "break-empty", Error, "The target of a break was pushed by a breakaddr.", "tesla.md 9.5, 13.5, rnndb (STACK_UNDERFLOW)", "put a breakaddr before the loop";
     BREAK_MISMATCH = "break-mismatch", Error, "A break leaves a loop of its own subroutine.", "tesla.md 9.5, rnndb (STACK_MISMATCH)", "put the breakaddr into the subroutine, or return before the break";
-    BREAKADDR_UNANSWERED = "breakaddr-unanswered", Warning, "Some break uses the address of each breakaddr.", "tesla.md 9.5", "remove the breakaddr, or leave the loop by break";
+    BREAKADDR_UNANSWERED = "breakaddr-unanswered", Warning, "A break uses the address of each breakaddr.", "tesla.md 9.5", "remove the breakaddr, or leave the loop by break";
     RET_MIXED = "ret-mixed", Warning, "A ret either returns or ends lanes.", "tesla.md 9.6", "end the program before its subroutines with exit";
     QUADPOP = "quadpop", Error, "A quadpop follows its quadon.", "tesla.md 9.8, rnndb (STACK_MISMATCH)", "put a quadon before it";
     QUADON_FLOW = "quadon-flow", Error, "The code between quadon and quadpop does not contain control flow, a join or an exit.", "tesla.md 9.8, rnndb (QUADON_ACTIVE)", "put the quadpop before it";
@@ -52,8 +52,8 @@ reconverge_isa::rules! {
 
     // Barriers
     BAR_DIVERGENT = "bar-divergent", Warning, "All lanes of a warp that have not ended reach a barrier together.", "tesla.md 9.7: a warp counts once for each path that executes it", "join before the barrier, or make the condition the same for all lanes";
-    BAR_IDLE = "bar-idle", Warning, "A barrier counts the warp, makes it wait, or both.", "tesla.md 9.7", "write `bar inc wait 0x0 0xfff` for a barrier of the whole block";
-    BARRIER = "barrier", Error, "The number of a barrier is below the declared count, if there is one.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
+    BAR_IDLE = "bar-idle", Warning, "A bar counts the warp as arrived at the barrier, makes the warp wait at the barrier, or does both.", "tesla.md 9.7", "write `bar inc wait 0x0 0xfff` for a barrier of the whole block";
+    BARRIER = "barrier", Error, "If the program declares a count of barriers, the number of each barrier is less than this count.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
 
     // Values
     UNWRITTEN = "unwritten", Warning, "A register that is read is an input, or was written before on some path.", "tesla.md 1.6: other registers are undefined at the start", "write it first";

@@ -115,7 +115,7 @@ fn fail(
         break;
     }
     panic!(
-        "seed {seed}: {}\n\nthe smallest program found that fails so:\n{program}\nlowered:\n{}\n\nagain: \
+        "seed {seed}: {}\n\nthe smallest program found that fails in the same way:\n{program}\nlowered:\n{}\n\nagain: \
          RECONVERGE_SEED={seed} RECONVERGE_PROGRAMS=1 cargo test -p {package} --test structured",
         wrong.why, wrong.text
     );

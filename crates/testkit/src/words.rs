@@ -57,7 +57,7 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
             }
             return 1 << 32;
         }
-        Ok(other) => panic!("RECONVERGE_WORDS={other}: all, edges, or no such variable"),
+        Ok(other) => panic!("RECONVERGE_WORDS: expected all, edges or no variable, found `{other}`"),
         Err(VarError::NotPresent) => {}
         Err(error) => panic!("RECONVERGE_WORDS: {error}"),
     }

@@ -75,7 +75,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns a description of the first difference.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         if image.programs.len() != back.programs.len() {
-            return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
+            let [expected, found] = [image, back].map(|image| image.programs.len());
+            return Err(format!("expected {expected} programs from the assembled text, found {found}"));
         }
         image.programs.iter().zip(&back.programs).enumerate().try_for_each(|(number, (program, back))| {
             let name = program.name.clone().unwrap_or_else(|| number.to_string());

@@ -148,7 +148,8 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let listing = listing.map_err(|error| error.to_string())?;
     let back = back(target, &listing.text, "listing")?;
     let [back] = &back.image.programs[..] else {
-        return Err(format!("round trip: {} programs come back", back.image.programs.len()));
+        let found = back.image.programs.len();
+        return Err(format!("round trip: expected one program from the assembled listing, found {found}"));
     };
     same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
 }

@@ -258,18 +258,18 @@ fn a_message_out_of_order_or_unknown_is_refused_with_the_remedy() {
         assert_eq!(response["message"], response["body"]["error"]["format"]);
         response["message"].as_str().unwrap().to_owned()
     };
-    assert_eq!(refused(&mut client, "threads"), "`threads` comes before `initialize`");
+    assert_eq!(refused(&mut client, "threads"), "`threads` was sent before `initialize`");
     client.ask("initialize", json!({}));
-    assert_eq!(refused(&mut client, "threads"), "`threads` comes before `launch`");
-    assert!(refused(&mut client, "initialize").contains("a connection is one session"));
+    assert_eq!(refused(&mut client, "threads"), "`threads` was sent before `launch`");
+    assert!(refused(&mut client, "initialize").contains("open another connection"));
     assert_eq!(refused(&mut client, "attach"), "cannot attach; use `launch` with a program");
     assert_eq!(
         refused(&mut client, "setVariables"),
         "`setVariables` is not supported, did you mean `setVariable`?"
     );
     client.ask("launch", json!({}));
-    assert!(refused(&mut client, "launch").contains("a second time"));
-    assert_eq!(refused(&mut client, "continue"), "`continue` comes before `configurationDone`");
+    assert!(refused(&mut client, "launch").contains("was already sent"));
+    assert_eq!(refused(&mut client, "continue"), "`continue` was sent before `configurationDone`");
     client.ask("configurationDone", json!({}));
     assert!(refused(&mut client, "configurationDone").contains("use `continue`"));
     assert_eq!(refused(&mut client, "exceptionInfo"), "the program has not trapped");
@@ -277,7 +277,9 @@ fn a_message_out_of_order_or_unknown_is_refused_with_the_remedy() {
     assert_eq!(refused(&mut client, "scopes"), "unknown frame null");
     assert!(refused(&mut client, "variables").contains("references end when the launch continues"));
     client.ask("terminate", json!({}));
-    assert!(refused(&mut client, "continue").contains("comes after the end of the session: `disconnect`"));
+    assert!(
+        refused(&mut client, "continue").contains("was sent after the end of the session; send `disconnect`")
+    );
     client.ask("disconnect", json!({}));
     let mut messages = Vec::new();
     let event = json!({ "seq": 9, "type": "event" });

@@ -720,7 +720,7 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("delete one", "expected the number of a stop or `all`, found `one`"),
         ("break", "a place is missing"),
         ("break 0 1", "expected `if CONDITION`, `group NUMBER` or `hits 3`, found `1`"),
-        ("break 0 hits", "expected the times that count"),
+        ("break 0 hits", "expected a condition on the number of hits"),
         ("break 0 group 9", "`9` is not a group of 0 to 0"),
         ("break 0 if", "a formula is missing"),
         ("log 0", "` : TEXT` is missing"),

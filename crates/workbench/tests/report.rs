@@ -83,7 +83,7 @@ fn a_report_keeps_its_bytes_and_says_what_it_leaves_out() {
 fn an_instruction_that_only_joins_or_ends_lanes_says_so() {
     let target = Target::of(Isa::Tesla);
     for (text, says) in [
-        ("join nop", "Lets the sides of a branch reconverge"),
+        ("join nop", "Reconverges the sides of a branch"),
         ("exit nop", "Ends every active lane of the warp."),
         ("nop", "Computes nothing."),
     ] {

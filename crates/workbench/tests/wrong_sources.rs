@@ -71,7 +71,9 @@ fn a_wrong_flag_condition_or_modifier_gets_no_advice_about_immediates() {
         assert!(!found.contains("immediate"), "{line}: {found}");
     }
     assert!(message(Isa::Tesla, "exit mov b32 $r1 0x4").contains("a form with an immediate writes no flags"));
-    assert!(message(Isa::Tesla, "mul rn f32 $r1 $r2 $r3 $r4").contains("the instruction ends before it"));
+    assert!(
+        message(Isa::Tesla, "mul rn f32 $r1 $r2 $r3 $r4").contains("the instruction ends before this text")
+    );
 }
 
 #[test]

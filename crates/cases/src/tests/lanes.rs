@@ -230,7 +230,7 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
             if let Some(place) = (0..lanes.len()).find(|place| apart[*place] != together[lanes[*place]]) {
                 let (lane, apart) = (lanes[place], &apart[place]);
                 return Err(format!(
-                    "lane {lane} of {lanes:?} leaves {apart:x?}, among all {:x?}",
+                    "lane {lane} of {lanes:?} has the results {apart:x?}, but {:x?} in the run of all lanes",
                     together[lane]
                 ));
             }

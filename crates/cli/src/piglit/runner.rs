@@ -313,10 +313,10 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
     }
     say!("{}: {}", counted(answered.counts.total as u64, "test"), answered.counts.text());
     if let Some(control) = &answered.control {
-        say!("control, nothing executed: {}", control.text());
+        say!("control, on a chip that executes no commands: {}", control.text());
     }
     if !answered.undrawn.is_empty() {
-        say!("{} of the tests that pass also pass with nothing executed:", answered.undrawn.len());
+        say!("{} of the passing tests also pass if the chip executes no commands:", answered.undrawn.len());
         for test in &answered.undrawn {
             say!("  {test}");
         }

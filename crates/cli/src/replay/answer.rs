@@ -102,7 +102,7 @@ pub(super) fn show(found: &ReplayAnswer) {
         colours(&difference.first, chip, reference);
     } else if found.first_frame.is_some() {
         say!(
-            "no draw of the frame differs: {} agree, and a call after the last differs",
+            "no draw of the frame differs ({} agree); a call after the last draw causes the difference",
             counted(found.draws, "picture")
         );
     }

@@ -192,18 +192,18 @@ test("a trap is an exception with what it was", async () => {
 
 test("messages out of order are refused with the remedy", async () => {
   const client = await started();
-  await assert.rejects(client.threadsRequest(), /comes before `initialize`/);
+  await assert.rejects(client.threadsRequest(), /was sent before `initialize`/);
   await client.initializeRequest();
-  await assert.rejects(client.continueRequest({ threadId: 1 }), /comes before `launch`/);
+  await assert.rejects(client.continueRequest({ threadId: 1 }), /was sent before `launch`/);
   await assert.rejects(client.launchRequest({}), /missing `program`/);
   await assert.rejects(client.launchRequest({ program: "no-such-file.s" }), /no-such-file\.s/);
   const { program, args } = launches.tesla;
   await assert.rejects(client.launchRequest({ program, args: ["--no-such"] }), /--no-such/);
   await client.launchRequest({ program, args });
-  await assert.rejects(client.continueRequest({ threadId: 1 }), /comes before `configurationDone`/);
+  await assert.rejects(client.continueRequest({ threadId: 1 }), /was sent before `configurationDone`/);
   await assert.rejects(client.customRequest("modules"), /is not supported/);
   await Promise.all([client.waitForEvent("terminated"), client.terminateRequest()]);
-  await assert.rejects(client.continueRequest({ threadId: 1 }), /`disconnect`, and start another/);
+  await assert.rejects(client.continueRequest({ threadId: 1 }), /send `disconnect` and start another session/);
 });
 
 test("a run that does not end can be paused and left", async () => {

@@ -383,7 +383,9 @@ impl<'a> Reader<'a> {
         let member = match format {
             Some(format) => load_as(&bytes, format, hints).map_err(in_member)?,
             None if !is_code(&bytes) => {
-                let note = format!("array {name} holds no known container and no words, and was skipped");
+                let note = format!(
+                    "array {name} was skipped: it contains neither a known container nor whole 32-bit words"
+                );
                 self.image.notes.push(note);
                 return Ok(());
             }
@@ -501,7 +503,8 @@ impl<'a> Reader<'a> {
                 return Err(Failure::Array(Error::syntax(self.text, bracket.start, found, expected)));
             }
             self.image.notes.push(format!(
-                "array {}: declares {declared} elements and gives {elements}; the zeros after them are left out",
+                "array {}: {declared} elements are declared, but the initialiser has {elements}; the remaining zeros \
+                 are omitted",
                 name.text
             ));
         }

@@ -153,7 +153,7 @@ impl<'a> Tokens<'a> {
             }
             "include" | "include_next" | "embed" | "import" if self.inside => {
                 let expected =
-                    "the elements themselves: other files are not read, put their text in this place";
+                    "elements instead of a directive: other files are not read, so insert their text here";
                 return Err(token.wrong(self.text, expected));
             }
             _ => {}
@@ -169,7 +169,9 @@ impl<'a> Tokens<'a> {
         let wrong = |expected: &str| Err(token.wrong(self.text, expected));
         match self.conditions.last_mut() {
             None => wrong("an #if before it"),
-            Some(open) if open.last && name != "endif" => wrong("#endif: this #if had its #else"),
+            Some(open) if open.last && name != "endif" => {
+                wrong("#endif, because this #if already has an #else")
+            }
             Some(open) => {
                 open.last |= name == "else";
                 Ok(())

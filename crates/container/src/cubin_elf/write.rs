@@ -106,7 +106,7 @@ pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
         [("the module's name", module.name.is_some()), ("the ABI version", module.abi_version.is_some())]
     {
         if is {
-            file.notes.push(format!("{what} has no place in an ELF cubin and is left out"));
+            file.notes.push(format!("an ELF cubin cannot represent {what}, so the writer omits it"));
         }
     }
     let mut names = HashSet::new();
@@ -273,8 +273,9 @@ impl File {
                 return self.unwritable(what, "up to 16,383 bytes below 0x10000 fit");
             }
             if param.name.is_some() {
-                self.notes
-                    .push(format!("{name}: the name of parameter {index} has no place and is left out"));
+                self.notes.push(format!(
+                    "{name}: an ELF cubin cannot represent the name of parameter {index}, so the writer omits it"
+                ));
             }
             record(&mut out, 0x17, &[0, index as u32 | param.offset << 16, param.bytes << 18 | PARAM_FLAGS]);
         }

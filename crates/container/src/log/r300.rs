@@ -84,7 +84,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
             return Err(Error::line(
                 line.number,
                 line.text,
-                "a word that no line of the instruction before has",
+                "a word that no earlier line of this instruction contains",
             ));
         }
         found.words[record + index] = word;

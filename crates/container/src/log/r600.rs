@@ -110,7 +110,7 @@ impl DumpWords {
         }
         for (address_of, word) in (at..).zip(&words) {
             if self.words.insert(address_of, *word).is_some() {
-                return Err(wrong(line, address, "an address that no line before has"));
+                return Err(wrong(line, address, "an address that no earlier line has"));
             }
         }
         if words.len() % 2 == 1 {

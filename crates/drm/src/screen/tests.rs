@@ -396,7 +396,7 @@ fn the_cursor_lies_above_the_framebuffer_and_moves() {
     assert_eq!(
         node.lock().screen.frames,
         4,
-        "the first move leaves the screen, the second one stays outside"
+        "only the first move changes the screen: the cursor is off the screen after both moves"
     );
     let mut none = ModeCursor { flags: CURSOR_PICTURE, crtc: CRTC, ..ModeCursor::default() };
     ask(&node, MODE_CURSOR, &mut none).unwrap();
@@ -477,9 +477,9 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
         ask(&node, MODE_CLOSEFB, &mut ModeCloseFramebuffer { framebuffer, padding })
     };
     assert_eq!(close(first, 1, 1), Err(Errno(libc::EINVAL)));
-    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "it belongs to another open file");
+    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "the framebuffer belongs to another open file");
     assert_eq!(close(first, 0, 1), Ok(()));
-    assert_eq!(close(first, 0, 1), Err(Errno(libc::ENOENT)), "it is closed");
+    assert_eq!(close(first, 0, 1), Err(Errno(libc::ENOENT)), "the framebuffer is closed");
     let listed = || {
         let mut asked = ModeResources::default();
         ask(&node, MODE_GETRESOURCES, &mut asked).unwrap();
@@ -491,7 +491,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
         crtc.framebuffer
     };
     assert_eq!((listed(), crtc()), (0, first));
-    assert_eq!(node.lock().screen.end(FileId(1)), [], "it does not end with its open file");
+    assert_eq!(node.lock().screen.end(FileId(1)), [], "the framebuffer does not end with its open file");
     let (second, dumb) = framebuffer(&node, 640, 480);
     ask(&node, MODE_PAGE_FLIP, &mut PageFlip { crtc: CRTC, framebuffer: second, ..PageFlip::default() })
         .unwrap();

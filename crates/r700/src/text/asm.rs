@@ -382,11 +382,12 @@ impl<'a> Asm<'a> {
 
     /// Returns the clause to which the assembler adds the current line. `alu`: whether the line is an ALU instruction.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
-        let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
+        let cf =
+            self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction precedes this line"))?;
         // If the words are zero, the instruction is wrong, and a message about the instruction already exists.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
-            return Err(wrong(at, format!("this fits in {kind} clause only")));
+            return Err(wrong(at, format!("this line is valid only in {kind} clause")));
         }
         // The position of an ALU group is the line of its first slot.
         let before = cf.body.len() / 2;
@@ -402,8 +403,8 @@ impl<'a> Asm<'a> {
             self.faults.push(fault);
         }
         for (name, span) in std::mem::take(&mut self.pending_labels) {
-            self.faults
-                .push(Diagnostic::error(span, format!("label `@{name}` names nothing: the text ends here")));
+            let message = format!("no instruction comes after label `@{name}`: the text ends here");
+            self.faults.push(Diagnostic::error(span, message));
         }
         let ends = |cf: &Cf| !cf.is_alu() && cf.words[1] >> 21 & 1 != 0;
         if self.dialect == Dialect::Latte && !self.cf.last().is_some_and(ends) {

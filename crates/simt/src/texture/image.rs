@@ -230,7 +230,7 @@ pub enum ImageError {
         found: [u32; 3],
     },
     /// The level before this one has a single texel, so this level must not exist.
-    #[error("level {level} follows a level that cannot be halved")]
+    #[error("level {level} must not exist, because the level before it has one texel")]
     Surplus {
         /// Number of the level.
         level: usize,

@@ -73,7 +73,9 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     let runs = debugger.stepping().current();
     if runs != Some(group) {
         return Err(match runs {
-            Some(runs) => format!("flow state of the group that runs next can change: that is group {runs}"),
+            Some(runs) => {
+                format!("only the flow state of group {runs} can be changed, because group {runs} runs next")
+            }
             None => "the launch has ended".to_owned(),
         });
     }

@@ -192,5 +192,5 @@ pub(super) fn brief(message: &str) -> String {
 
 /// Returns the message that a text is not a valid restriction on hits.
 pub(super) fn no_hits(text: &str) -> String {
-    brief(&format!("expected the times that count, such as 3, >= 3 or % 3, found `{text}`"))
+    brief(&format!("expected a condition on the number of hits, such as 3, >= 3 or % 3, found `{text}`"))
 }

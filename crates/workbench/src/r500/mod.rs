@@ -208,7 +208,7 @@ impl Machine for R500 {
             programs => Err(reconverge_container::Error::Unwritable {
                 format: "elf",
                 what: format!("{} programs", programs.len()),
-                remedy: "an image of CTM holds one, and the text all of them",
+                remedy: "a CTM executable has exactly one program; write the programs as text instead",
             }),
         })
     }

@@ -287,7 +287,7 @@ impl Recorder {
                 steps = if steps < 64 { 0 } else { less(steps) };
             } else {
                 return Err(Error::Machine(format!(
-                    "the program alone takes {bytes} bytes of a page, and {} are left for it",
+                    "the report needs {bytes} bytes even without steps, but the page has room for only {} bytes",
                     self.bounds.bytes
                 )));
             }

@@ -197,7 +197,9 @@ impl Machine for Tesla {
         let counts = |image: &Image| (image.modules.len(), image.programs.len());
         if counts(image) != counts(back) {
             let ((modules, programs), (all, of)) = (counts(back), counts(image));
-            return Err(format!("{modules} modules and {programs} programs come back, of {all} and {of}"));
+            return Err(format!(
+                "expected {all} modules and {of} programs from the assembled text, found {modules} and {programs}"
+            ));
         }
         if image.chip.is_some() && image.chip != back.chip {
             return Err(format!("the chip comes back as {:?}, was {:?}", back.chip, image.chip));

@@ -277,17 +277,17 @@ impl Adapter {
         match (self.phase, command) {
             (_, "disconnect") => Ok(()),
             (Phase::New, "initialize") => Ok(()),
-            (Phase::New, _) => wrong("comes before `initialize`"),
+            (Phase::New, _) => wrong("was sent before `initialize`"),
             (Phase::Stopped | Phase::Over, "restart") => Ok(()),
-            (_, "initialize") => wrong("comes a second time: a connection is one session"),
+            (_, "initialize") => wrong("was already sent; open another connection for another session"),
             (Phase::Over | Phase::Closed, _) => {
-                wrong("comes after the end of the session: `disconnect`, and start another")
+                wrong("was sent after the end of the session; send `disconnect` and start another session")
             }
             (Phase::Initialized, "launch" | "attach" | "terminate") => Ok(()),
-            (_, "launch") => wrong("comes a second time: `disconnect`, and start another session"),
-            (Phase::Initialized, _) if REQUESTS.contains(&command) => wrong("comes before `launch`"),
-            (Phase::Stopped, "configurationDone") => wrong("comes a second time: use `continue`"),
-            (Phase::Launched, _) if moves => wrong("comes before `configurationDone`"),
+            (_, "launch") => wrong("was already sent; send `disconnect` and start another session"),
+            (Phase::Initialized, _) if REQUESTS.contains(&command) => wrong("was sent before `launch`"),
+            (Phase::Stopped, "configurationDone") => wrong("was already sent; use `continue`"),
+            (Phase::Launched, _) if moves => wrong("was sent before `configurationDone`"),
             _ => Ok(()),
         }
     }

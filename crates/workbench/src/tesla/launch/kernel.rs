@@ -230,7 +230,8 @@ fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
             Some(Tiling { pitch, rows: rows.ilog2() as u8 })
         }
         (Some(_), Some(rows)) => {
-            return Err(Error::name(what, rows, "a power of two up to 128 fits tile_rows"));
+            let message = format!("{what}: tile_rows: expected a power of two up to 128, found {rows}");
+            return Err(Error::Machine(message));
         }
         _ => return Err(Error::Machine(format!("{what}: a tiled segment has both pitch and tile_rows"))),
     };
