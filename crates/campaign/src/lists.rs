@@ -105,7 +105,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
 
 /// Returns the faults of a CSV list.
 fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
-    let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
+    let text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())?;
     // Spreadsheet programs write a byte order mark at the start of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut lines =

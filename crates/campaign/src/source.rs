@@ -145,7 +145,7 @@ impl Sources {
     fn of_launch(path: &Path) -> Result<Sources, String> {
         let files = Beside::of(path);
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        let text = String::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
+        let text = String::from_utf8(text).map_err(|_| "the file is not UTF-8 text".to_owned())?;
         let launch = LaunchFile::parse(&text).map_err(|error| error.to_string())?;
         let table: toml::Table = if text.trim_start().starts_with('{') {
             serde_json::from_str(&text).map_err(|error| error.to_string())?

@@ -501,8 +501,8 @@ fn print(measured: &Measured, golden_is: &str) {
     }
     if let (Some(speedup), Some(machine)) = (measured.speedup, measured.machine_speedup) {
         say!(
-            "  {speedup:.2} times as fast as the first number of threads; adding rows in the nearest cache: {machine:.2} \
-             times (medians of the iterations' ratios)"
+            "  {speedup:.2} times as fast as with the first number of threads; adding rows in the nearest cache: \
+             {machine:.2} times (medians of the iterations' ratios)"
         );
     }
 }

@@ -177,7 +177,7 @@ fn describe(described: &Description) {
     say!("campaign {campaign}");
     if let (Some(size), Some(margin)) = (size_of_site, margin) {
         say!(
-            "{} at each site give a rate within {:.3} % at {:.1} % confidence",
+            "{} at each site estimate a rate to within {:.3} % with {:.1} % confidence",
             counted(*size, "experiment"),
             100. * margin,
             100. * confidence
@@ -239,7 +239,7 @@ fn print_summary(summary: &Summary, described: &Description) {
         return;
     }
     say!(
-        "{finished} of {}; shares in percent, with their {:.1} % intervals [low, high] (Wilson)",
+        "{finished} of {}; shares in percent, with their {:.1} % confidence intervals [low, high] (Wilson)",
         counted(*injections, "experiment"),
         100. * confidence
     );

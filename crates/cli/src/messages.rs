@@ -95,7 +95,7 @@ pub(crate) fn error(error: &Error, as_json: bool) {
 pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
     // If the caller has closed standard output, Rust's runtime has opened `/dev/null` instead.
     match standard_output_was_closed() {
-        true => Err(std::io::Error::other("it was closed at the start")),
+        true => Err(std::io::Error::other("the caller has closed it")),
         false => Ok(std::io::stdout()),
     }
 }

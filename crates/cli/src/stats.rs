@@ -158,7 +158,7 @@ fn of_trace(args: &Stats) -> Result<Answer> {
         Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "", groups_per_block };
     let trap = reader.end().and_then(|end| end.outcome.trap.clone());
     counts.print(args, None, &trap.clone().map_or(Ended::Well, Ended::Trap));
-    messages::note("a trace does not have classes, stacks and memory; use the launch to count them");
+    messages::note("a trace does not record classes, stacks and memory; to count them, use the launch file");
     crate::trace::said_whole(&reader, path)?;
     match trap {
         None => Ok(Answer::Yes),

@@ -176,7 +176,7 @@ fn intervals_are_printed_with_both_ends() {
     let output = text(&run(&folder, "-o results").stdout);
     assert!(!output.contains('±'), "{output}");
     assert!(
-        output.contains("shares in percent, with their 95.0 % intervals [low, high] (Wilson)"),
+        output.contains("shares in percent, with their 95.0 % confidence intervals [low, high] (Wilson)"),
         "{output}"
     );
     let shares: Vec<&str> =

@@ -245,11 +245,12 @@ impl TryFrom<ExpectFields> for OneExpect {
                 CountRule::parse(&text).map(OneExpect::Holds)
             }
             ExpectFields { holds: Some(_), .. } => {
-                Err("holds stands alone; give output and values in another [[expect]]".to_owned())
+                Err("holds excludes output and values; give output and values in another [[expect]]"
+                    .to_owned())
             }
             ExpectFields { output: Some(_), values: None, .. } => Err("missing `values`".to_owned()),
             ExpectFields { output: None, values: Some(_), .. } => Err("missing `output`".to_owned()),
-            _ => Err("give output and values, or holds".to_owned()),
+            _ => Err("expected either output and values, or holds".to_owned()),
         }
     }
 }
@@ -294,8 +295,8 @@ mod tests {
         assert_eq!((both.outputs.len(), both.holds.len(), both.is_empty()), (1, 1, false));
         for (text, why) in [
             ("[[expect]]\noutput = \"a\"\n", "missing `values`"),
-            ("[[expect]]\noutput = \"a\"\nvalues = [1]\nholds = \"groups <= 1\"\n", "holds stands alone"),
-            ("[[expect]]\nabs = 1.0\n", "give output and values, or holds"),
+            ("[[expect]]\noutput = \"a\"\nvalues = [1]\nholds = \"groups <= 1\"\n", "holds excludes output"),
+            ("[[expect]]\nabs = 1.0\n", "expected either output and values, or holds"),
             ("[[expect]]\noutput = \"a\"\nvalues = [1]\nabs = inf\n", "abs: inf: expected a finite number"),
             ("[[expect]]\noutput = \"a\"\nvalues = [1]\nrel = -1.0\n", "rel: -1: expected a finite number"),
             ("[[expect]]\noutput = \"a\"\nvalues = [1]\nabs = nan\n", "abs: NaN: expected a finite number"),

@@ -101,7 +101,7 @@ pub fn hash(counts: &[u32]) -> u32 {
 pub enum KernelError {
     /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, the number may also not be a multiple of
     /// [`BLOCK`].
-    #[error("a launch of {0} lanes is not possible: 1 to {LANES}, on tesla a multiple of {BLOCK}")]
+    #[error("expected 1 to {LANES} lanes (on tesla, a multiple of {BLOCK}), found {0}")]
     Lanes(u32),
     /// The source does not assemble.
     #[error(transparent)]

@@ -250,9 +250,9 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
         let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
         let at = differ.unwrap_or(back.words.len().min(program.words.len()));
         return Err(format!(
-            "word {at} comes back as {:08x?}, was {:08x?}",
-            back.words.get(at),
-            program.words.get(at)
+            "word {at} of the assembled text: expected {:08x?}, found {:08x?}",
+            program.words.get(at),
+            back.words.get(at)
         ));
     }
     match machine.keeps(program, back) {

@@ -322,8 +322,11 @@ impl Manifest {
             let (_, found) = found.ok_or_else(|| wrong("unknown buffer".to_owned()))?;
             let end = expect.offset.saturating_add(expect.bytes);
             let found = found.bytes.get(expect.offset..end);
-            let found =
-                found.ok_or_else(|| wrong(format!("it ends at byte {end}, beyond the buffer")))?.to_vec();
+            let found = found
+                .ok_or_else(|| {
+                    wrong(format!("the expected bytes end at byte {end}, after the end of the buffer"))
+                })?
+                .to_vec();
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;

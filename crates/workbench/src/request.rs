@@ -204,7 +204,7 @@ impl SamplerValues {
                 _ => toml::Value::Array(parts),
             };
             if table.insert(name.to_owned(), value).is_some() {
-                return Err(wrong(&format!("`{name}` is there twice")));
+                return Err(wrong(&format!("duplicate field `{name}`")));
             }
         }
         table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string().trim_end()))
@@ -291,7 +291,7 @@ impl TextureValues {
             ([width, height, layers], false, true) => (Shape::D2Array, [*width, *height, *layers]),
             ([width, cubes], true, true) => (Shape::CubeArray, [*width, *width, cubes.saturating_mul(6)]),
             (other, ..) => {
-                let wanted = "1 to 3 sizes (1 for a cube), 2 or 3 with layers".to_owned();
+                let wanted = "1 to 3 sizes (a cube: 1, with layers: 2 or 3)".to_owned();
                 return Err(Error::Count { place, found: other.len(), wanted });
             }
         };
@@ -309,7 +309,7 @@ impl TextureValues {
         let found = array.len();
         let each = (found as u64).checked_div(count).unwrap_or(0);
         if !(1..=4).contains(&each) || each * count != found as u64 {
-            let wanted = format!("{count} texels of 1 to 4");
+            let wanted = format!("1 to 4 for each of {count} texels");
             return Err(Error::Count { place, found, wanted });
         }
         // The numbers are in memory twice, as words and as four channels per texel.

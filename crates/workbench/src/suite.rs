@@ -55,7 +55,7 @@ pub struct Inputs(pub Vec<(&'static str, Array)>);
 impl Inputs {
     fn array(&self, name: &str) -> &Array {
         let found = self.0.iter().find(|(known, _)| *known == name);
-        &found.unwrap_or_else(|| panic!("a problem reads its input {name}, which it does not have")).1
+        &found.unwrap_or_else(|| panic!("this problem has no input {name}")).1
     }
 
     fn words(&self, name: &str) -> Vec<u32> {

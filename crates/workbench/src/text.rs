@@ -74,7 +74,7 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
         let text = read(&name).and_then(|content| {
             bytes += content.len() as u64;
             FILE.check(bytes).map_err(|error| error.to_string())?;
-            String::from_utf8(content).map_err(|_| "it is not text".to_owned())
+            String::from_utf8(content).map_err(|_| "the file is not UTF-8 text".to_owned())
         });
         asked.extend(text.iter().flat_map(|text| included_by(text, &name)));
         files.push(Included { name, text });

@@ -378,7 +378,7 @@ fn p_prints_a_register_and_formulas() {
         ("p $r3@99", "is not a lane of 0 to"),
         ("p ($r3@5", "missing closing parenthesis"),
         ("p 1 / 0", "division by zero"),
-        ("p s[0x100000]", "no such word"),
+        ("p s[0x100000]", "no word exists at this address"),
         ("p", "a formula is missing"),
     ] {
         let text = refused(&mut debugger, line);
@@ -452,12 +452,12 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
         ("set token 0 mask 40", "outside the lanes of the group"),
         ("set token 0 mask x", "`x` is not a lane"),
         ("set token 0 type jump", "expected a type of token (BRANCH"),
-        ("set token 0 adress 0x8", "a token has mask, address and type"),
+        ("set token 0 adress 0x8", "expected mask, address or type of a token, found `adress`"),
         ("set token 0 address 0x3", "is not the address of an instruction"),
         ("set counter branch 0 1", "flow state of r500"),
         ("set entry 0 active 1", "flow state of r700"),
         ("set tokn 0 mask 1", "did you mean `token`?"),
-        ("set mask 3-1", "has the larger lane first"),
+        ("set mask 3-1", "`3-1`: expected the smaller lane first"),
     ] {
         let text = refused(&mut debugger, line);
         assert!(text.contains(why), "{line}: {text}");
@@ -472,7 +472,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     let mut debugger = sample("loop-break.r700");
     assert_eq!(first_taken(&mut debugger, "set entry 0 active 0,2"), "entry 0 active is lanes 0,2\n");
     assert_eq!(ask(&mut debugger, "set entry 0 break 1"), "entry 0 break is lanes 1\n");
-    assert!(refused(&mut debugger, "set entry 0 middle 1").contains("an entry has active, and"));
+    assert!(refused(&mut debugger, "set entry 0 middle 1").contains("expected active, or break"));
     assert!(first_taken(&mut debugger, "set predicate 0").starts_with("predicate is lanes 0"));
     assert!(refused(&mut debugger, "set entry 7 active 1").contains("expected entry 0 to 0, found `7`"));
 
@@ -487,7 +487,8 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     assert!(ask(&mut debugger, "stack").contains(&format!("branch counter 3  lanes {idle}\n")));
     let running = active.lanes().next().unwrap().0;
     assert!(
-        refused(&mut debugger, &format!("set counter branch {running} 1")).contains("does not count: active")
+        refused(&mut debugger, &format!("set counter branch {running} 1"))
+            .contains("has no branch counter: active")
     );
     assert!(refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("expected 0 to"));
     assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop has a counter"));
@@ -545,9 +546,9 @@ fn a_long_formula_is_refused_without_its_text() {
     for (text, why) in [
         ("1 << 64", "shifts by 0 to 63 bits"),
         ("1 >> -1", "shifts by 0 to 63 bits"),
-        ("1 << 63", "does not fit 64 bits"),
-        ("9223372036854775807 + 1", "does not fit 64 bits"),
-        ("s[4294967296]", "an address has 32 bits"),
+        ("1 << 63", "does not fit in 64 bits"),
+        ("9223372036854775807 + 1", "does not fit in 64 bits"),
+        ("s[4294967296]", "expected a 32-bit address"),
     ] {
         let refused = command::run(&mut debugger, &format!("print {text}")).unwrap_err().to_string();
         assert!(refused.contains(why), "{text}: {refused}");
@@ -601,7 +602,7 @@ fn a_stop_that_can_never_count_is_refused_and_one_without_a_value_stops_once() {
     ask(&mut debugger, "stop if 1 / 0 == 1");
     for _ in 0..2 {
         let answer = command::run(&mut debugger, "continue").unwrap();
-        assert!(answer.text.contains("has no value: division by zero"), "{}", answer.text);
+        assert!(answer.text.contains("cannot be computed: division by zero"), "{}", answer.text);
         assert_eq!(debugger.position(), 1);
         let answer = command::run(&mut debugger, "continue").unwrap();
         assert_eq!(answer.halt, Some(Halt::End), "{}", answer.text);
@@ -750,8 +751,8 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("print g", "memory needs an address, such as `g[0x10]`"),
         ("print $q1", "`$q1` is not a register such as $r0, $a0, $c0"),
         ("print q[0]", "unknown memory `q`; expected one of "),
-        ("print $r999", "`$r999`: $r has numbers 0 to "),
-        ("set mask 5-3", "`5-3` has the larger lane first"),
+        ("print $r999", "`$r999`: expected a number from 0 to "),
+        ("set mask 5-3", "`5-3`: expected the smaller lane first"),
         ("set mask", "expected mask LANES or token N"),
         ("registers $r1,$r2", "expected spaces between registers"),
         ("expect", "a condition is missing"),

@@ -277,7 +277,7 @@ fn summary(renderers: &[Renderer], threads: &[u16], results: &[Measured]) {
             let speedups: Vec<f64> = of.iter().filter_map(|found| found.speedup).collect();
             if !speedups.is_empty() {
                 line += &format!(
-                    "; {:.2} times as fast as the first number of threads",
+                    "; {:.2} times as fast as with the first number of threads",
                     geometric_mean(speedups.into_iter())
                 );
             }

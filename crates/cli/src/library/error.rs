@@ -57,7 +57,7 @@ pub enum Error {
     #[error(transparent)]
     Launch(LaunchError),
     /// The register or memory does not exist in this group, or cannot be changed.
-    #[error("cannot change {what}: it does not exist in this group, or it is derived from others")]
+    #[error("cannot change {what}: it does not exist in this group, or it is derived from other state")]
     Unchangeable {
         /// The register or memory.
         what: String,

@@ -318,7 +318,9 @@ fn superseded(id: &RequestId, params: &Value, waiting: &VecDeque<Incoming>) -> O
     let changes = |message: &Value| {
         message["method"] == DidChangeTextDocument::METHOD && message["params"]["textDocument"]["uri"] == uri
     };
-    waiting().any(changes).then(|| Refusal::new(ErrorCode::ContentModified, "the text has changed since"))
+    waiting()
+        .any(changes)
+        .then(|| Refusal::new(ErrorCode::ContentModified, "the text has changed since the request"))
 }
 
 fn outgoing(response: &Response) -> Value {

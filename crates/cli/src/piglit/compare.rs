@@ -172,7 +172,7 @@ fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
     let [a, b] = answered.drivers;
     say!("A: {a}\nB: {b}");
     say!(
-        "{}, {}: {}; the draws of {} were paired to the end",
+        "{}, {}: {}; for {}, all draws were paired",
         counted(answered.tests as u64, "test"),
         counted(answered.draws as u64, "draw"),
         counted(answered.differences.len() as u64, "difference"),
@@ -181,7 +181,8 @@ fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
     if answered.differences.iter().any(|difference| difference.first.is_some()) {
         let driver = drivers.last().map(|driver| crate::shown::path(&driver)).unwrap_or_default();
         say!(
-            "`reconverge drm --chip {} --driver {driver} --capture DIR -- shader_runner TEST` has launch files of draws",
+            "`reconverge drm --chip {} --driver {driver} --capture DIR -- shader_runner TEST` writes launch files of \
+             the draws",
             args.chip
         );
     }

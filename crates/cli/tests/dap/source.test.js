@@ -30,7 +30,7 @@ test("a breakpoint in collatz.s stops there, a log point logs, and memory is rea
     const [first, log, comment, late] = body.breakpoints;
     assert.deepEqual([first.verified, first.line], [true, odd]);
     assert.deepEqual([log.verified, log.line], [true, step]);
-    assert.match(log.message, /has no instruction: line \d+ has the next one/);
+    assert.match(log.message, /has no instruction; the stop is at line \d+/);
     assert.deepEqual([comment.verified, comment.line], [true, line("and b32 $r0")]);
     assert.equal(late.verified, false);
   });

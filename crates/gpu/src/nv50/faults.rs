@@ -58,8 +58,8 @@ impl DriverFault {
         match self {
             DriverFault::StartUp | DriverFault::Ambiguous | DriverFault::Beyond => "",
             DriverFault::SeveralPrograms if handled => {
-                "; the chip runs the program that followed this launch the last time, or otherwise the program that \
-                 has not run for the longest time (for OpenCL: the last program)"
+                "; the chip runs the program that followed the previous program the last time, or otherwise the \
+                 program that has not run for the longest time (for OpenCL: the previous program again)"
             }
             DriverFault::Long if handled => {
                 "; comparisons and shifts use the lower 32 bits, so results for larger numbers are wrong"

@@ -109,7 +109,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     let isa = debugger.isa();
     let of_isa = |wanted: Isa, word: &str| match isa == wanted {
         true => Ok(()),
-        false => Err(format!("`{word}` is flow state of {wanted}, and this is {isa}: {}", fits(isa))),
+        false => Err(format!("`{word}` is flow state of {wanted}; for {isa}, {}", fits(isa))),
     };
     match *words {
         ["mask", lanes] => {
@@ -139,7 +139,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                     })?;
                     Ok((Word { part: Word::TYPE, bits: 7, ..mask }, at as u64 + 1))
                 }
-                _ => Err(format!("a token has mask, address and type, not `{part}`")),
+                _ => Err(format!("expected mask, address or type of a token, found `{part}`")),
             }
         }
         ["entry", number, part, lanes] => {
@@ -148,13 +148,16 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
             let part = match part {
                 "active" => 0,
                 "break" => 1,
-                _ => return Err(format!("an entry has active, and break for a loop; not `{part}`")),
+                _ => {
+                    return Err(format!("expected active, or break for the entry of a loop, found `{part}`"));
+                }
             };
             let words = debugger.stepping().words(Kind::StackEntry).into_iter();
             let word = words.filter(|word| word.number == outer).find(|word| word.part == part);
             let kind = debugger.stepping().stack(debugger.group()).len() - 1 - outer;
             let kind = debugger.stepping().stack(debugger.group())[kind].kind;
-            let word = word.ok_or_else(|| format!("entry {number} is {kind} and has no such lanes"))?;
+            let word =
+                word.ok_or_else(|| format!("entry {number} is {kind}, which does not save these lanes"))?;
             Ok((word, lanes_of(debugger, lanes)?.0))
         }
         ["counter", "branch", lane, value] => {
@@ -163,12 +166,12 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
             let words = debugger.stepping().words(Kind::BranchCounter).into_iter();
             let word = words.into_iter().find(|word| word.lane == Some(lane));
             let word =
-                word.ok_or_else(|| format!("lane {} does not count: {}", lane.0, debugger.why(lane)))?;
+                word.ok_or_else(|| format!("lane {} has no branch counter: {}", lane.0, debugger.why(lane)))?;
             Ok((word, fitting(&word, value)?))
         }
         ["counter", "loop", number, value] => {
             if isa == Isa::Tesla {
-                return Err(format!("{isa} has no loop counters: {}", fits(isa)));
+                return Err(format!("{isa} does not have loop counters; {}", fits(isa)));
             }
             let mut words = debugger.stepping().words(Kind::LoopCounter);
             // Users number loops from the innermost loop to the outermost loop. R700 lists its counters in this order.
@@ -185,7 +188,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
         }
         ["predicate", lanes] if isa == Isa::R700 => {
             let words = debugger.stepping().words(Kind::Predicate).into_iter().next();
-            let word = words.ok_or("the wavefront has a predicate inside an ALU clause only")?;
+            let word = words.ok_or("the wavefront has a predicate only inside an ALU clause")?;
             Ok((word, lanes_of(debugger, lanes)?.0))
         }
         ["predicate", channel, lanes] if isa == Isa::R500 => {
@@ -218,7 +221,12 @@ fn fits(isa: Isa) -> String {
 
 /// Returns the group's word of flow state of kind `kind`. A group must have exactly one word of this kind.
 fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
-    debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
+    debugger
+        .stepping()
+        .words(kind)
+        .into_iter()
+        .next()
+        .ok_or_else(|| format!("the group currently has no {kind}"))
 }
 
 /// Converts the number of a stack entry. `number` is counted from the innermost entry. The result is counted from the

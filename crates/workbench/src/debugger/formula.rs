@@ -301,8 +301,8 @@ impl Tree {
                 let lane = named.unwrap_or(lane);
                 let address = place_in(space, address.value(here, lane)?)?;
                 let bytes = here.stepping.memory(space, here.group, lane, address, 4);
-                let word =
-                    <[u8; 4]>::try_from(bytes).map_err(|_| format!("{space}[{address:#x}]: no such word"))?;
+                let word = <[u8; 4]>::try_from(bytes)
+                    .map_err(|_| format!("{space}[{address:#x}]: no word exists at this address"))?;
                 Quantity::Word(u32::from_le_bytes(word), false)
             }
             Tree::Negated(of) => match of.value(here, lane)? {
@@ -332,7 +332,7 @@ impl Tree {
 fn place_in(space: &str, address: Quantity) -> Result<u32, String> {
     match address {
         Quantity::Integer(value) => {
-            u32::try_from(value).map_err(|_| format!("{space}[{value}]: an address has 32 bits"))
+            u32::try_from(value).map_err(|_| format!("{space}[{value}]: expected a 32-bit address"))
         }
         other => Ok(other.bits()),
     }
@@ -340,7 +340,7 @@ fn place_in(space: &str, address: Quantity) -> Result<u32, String> {
 
 /// Returns the message that a number is too large.
 fn overflow() -> String {
-    "the result does not fit 64 bits".to_owned()
+    "the result does not fit in 64 bits".to_owned()
 }
 
 /// Explains why the registers of a group or lane cannot be read.

@@ -842,8 +842,8 @@ impl Debugger {
             Some(Why::Branch { depth: 0 }) => both("off: branch", "switched off by the innermost branch"),
             Some(Why::Branch { depth }) => {
                 let more = match depth {
-                    1 => "switched off by the branch around the innermost construct".to_owned(),
-                    _ => format!("switched off by the branch {depth} constructs out"),
+                    1 => "switched off by the branch that encloses the innermost construct".to_owned(),
+                    _ => format!("switched off by the branch that encloses the {depth} innermost constructs"),
                 };
                 (format!("off: branch {depth} out"), more)
             }

@@ -73,7 +73,7 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
             return Err(format!("`{part}` is not a lane: lanes are written as 0-3,8, all or none"));
         };
         if first > last {
-            return Err(format!("`{part}` has the larger lane first"));
+            return Err(format!("`{part}`: expected the smaller lane first"));
         }
         if last > 63 || !all.has(Lane(last)) {
             return Err(format!("`{part}` is outside the lanes of the group, {all}"));
@@ -106,7 +106,8 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
     let number = if digits.is_empty() && class.count == 1 { Ok(0) } else { digits.parse() };
     let number = number.ok().filter(|number| *number < class.count);
     let number = number.ok_or_else(|| {
-        format!("`{word}`: {} has numbers 0 to {}", class.name, class.count.saturating_sub(1))
+        let last = class.count.saturating_sub(1);
+        format!("`{word}`: expected a number from 0 to {last} after {}", class.name)
     })?;
     let channel = match channel {
         None if class.channels.is_empty() => 0,

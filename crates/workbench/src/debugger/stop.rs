@@ -342,7 +342,8 @@ impl Stop {
             Some(condition) => match condition.holds(&debugger.here(group)) {
                 Ok(holds) => holds?,
                 Err(why) => {
-                    let text = brief(&format!("{text}, and the condition `{condition}` has no value: {why}"));
+                    let text =
+                        brief(&format!("{text}, but the condition `{condition}` cannot be computed: {why}"));
                     return Some(Reached { group, lane: None, text, failed: true });
                 }
             },

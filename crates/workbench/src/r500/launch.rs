@@ -172,7 +172,7 @@ impl MachineLaunch for Launch {
                     (Some(temp), _) => self.input.push(InputValues { temp, values }),
                     (None, Some(number)) => self.attribute.push(AttributeValues { number, values }),
                     (None, None) => {
-                        let fits = "expected temp0 to temp127, or of a vertex program i0 to i31";
+                        let fits = "expected temp0 to temp127, or i0 to i31 for a vertex program";
                         return Err(wrong(format!("`{name}` is not a register; {fits}")));
                     }
                 }
@@ -225,10 +225,12 @@ impl MachineLaunch for Launch {
         let stated = stated.map(|name| choose("stage", name, &stages)).transpose()?;
         let vertex = stated.or(request.program.stage) == Some(Stage::Vertex);
         let unfit = match vertex {
-            true => (!self.input.is_empty() || self.ctm.is_some())
-                .then_some("a vertex program has attributes, not inputs in temporaries or a domain"),
-            false => (!self.attribute.is_empty())
-                .then_some("attributes are of vertex programs: a fragment program has inputs in temporaries"),
+            true => (!self.input.is_empty() || self.ctm.is_some()).then_some(
+                "temporaries and a domain are for fragment programs; use attributes for a vertex program",
+            ),
+            false => (!self.attribute.is_empty()).then_some(
+                "attributes are for vertex programs; use inputs in temporaries for a fragment program",
+            ),
         };
         if let Some(why) = unfit {
             return Err(Error::Machine(why.to_owned()));
@@ -321,9 +323,8 @@ impl Launch {
         for buffer in &values.output {
             let surface = place("ctm.output", buffer)?;
             let output = outputs.get_mut(usize::from(buffer.number));
-            *output.ok_or_else(|| {
-                Error::name("ctm.output.number", buffer.number, "there are outputs 0 to 3")
-            })? = Some(surface);
+            *output.ok_or_else(|| Error::name("ctm.output.number", buffer.number, "expected 0 to 3"))? =
+                Some(surface);
         }
         let conditional = |conditional: &ConditionalValues| -> Result<Conditional, Error> {
             Ok(Conditional {

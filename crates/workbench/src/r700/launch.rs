@@ -192,8 +192,9 @@ impl MachineLaunch for Launch {
             }
             "const" => {
                 let (name, values) = assigned(option, text)?;
-                let fits = "0 to 15 is a constant buffer, C0 to C255 an entry of the constant file";
-                let unknown = || wrong(format!("`{name}` has no constants: {fits}"));
+                let fits =
+                    "expected a constant buffer, 0 to 15, or an entry of the constant file, C0 to C255";
+                let unknown = || wrong(format!("`{name}` does not name constants; {fits}"));
                 if let Some(entry) = name.strip_prefix('C') {
                     let number = entry.parse().ok().filter(|number| *number < 256).ok_or_else(unknown)?;
                     self.constant_file.push(ConstantFileValues { number, values });
@@ -359,7 +360,9 @@ fn place_constants(
     // A constant buffer has 4096 entries of four dwords. (kcache: 12-bit addresses)
     let end = offset.saturating_add(words.len());
     if end > 4096 * 4 {
-        return Err(Error::Machine(format!("{place}: it ends at dword {end}; a buffer has 16384")));
+        return Err(Error::Machine(format!(
+            "{place}: expected an end at dword 16384 or before, found dword {end}"
+        )));
     }
     buffer.resize(buffer.len().max(end), 0);
     buffer[offset..end].copy_from_slice(words);
@@ -406,7 +409,9 @@ fn fill_resources(
         let constant = resources.loop_constants.get_mut(*number).ok_or_else(|| out_of(&place, 31))?;
         let inc = i8::try_from(*inc).ok().filter(|_| *count < 1 << 12 && *init < 1 << 12);
         let inc = inc.ok_or_else(|| {
-            Error::Machine(format!("{place}: count and init have 12 bits, inc has 8 with its sign"))
+            Error::Machine(format!(
+                "{place}: expected count and init from 0 to 4095, and inc from -128 to 127"
+            ))
         })?;
         *constant = LoopConstant(u32::from(*count) | u32::from(*init) << 12 | u32::from(inc as u8) << 24);
     }
@@ -418,13 +423,13 @@ fn fill_resources(
                 VertexBuffer { bytes: array.bytes.into(), stride, ..VertexBuffer::constants(&[]) }
             }
             (Some(stride), None) => {
-                return Err(Error::Machine(format!("{place}: a stride of {stride}; expected 0 to 2047")));
+                return Err(Error::Machine(format!("{place}: stride: expected 0 to 2047, found {stride}")));
             }
             (None, Some(word2)) => {
                 let last = u32::try_from(array.bytes.len()).unwrap_or(u32::MAX).wrapping_sub(1);
                 VertexBuffer::from_resource([0, last, word2, 0, 0, 0, 0], array.bytes)
             }
-            _ => return Err(Error::Machine(format!("{place}: expected one of stride and word2"))),
+            _ => return Err(Error::Machine(format!("{place}: expected either stride or word2"))),
         };
         resources.vertex_buffers.insert(buffer.number, described);
     }
@@ -462,7 +467,7 @@ fn words(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Er
 
 fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
     if array.dtype.bytes() != 4 {
-        return Err(Error::Machine(format!("{place}: elements of {}; expected 32 bits", array.dtype)));
+        return Err(Error::Machine(format!("{place}: expected 32-bit elements, found {}", array.dtype)));
     }
     Ok(array.words().collect())
 }

@@ -199,7 +199,7 @@ impl Machine for R700 {
         let r600 = Chip::named("r600").filter(|r600| target.chip.is_none() && sound(*r600, program));
         match r600 {
             Some(r600) => {
-                Some(format!("the words are those of the R600 family: --chip {} reads them", r600.name))
+                Some(format!("the words are a valid program of the R600 family; use --chip {}", r600.name))
             }
             None => sound(own, &swapped(program)).then(|| OTHER_ORDER.to_owned()),
         }

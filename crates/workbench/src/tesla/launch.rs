@@ -246,7 +246,9 @@ impl MachineLaunch for Launch {
                 let (name, values) = assigned(option, text)?;
                 let word = name.strip_prefix(['v', 'a']).and_then(|digits| digits.parse().ok());
                 let word = word.ok_or_else(|| {
-                    wrong(format!("`{name}` is not an input; expected v4, which is v[0x10] and following"))
+                    wrong(format!(
+                        "`{name}` is not an input; expected for instance v4 for v[0x10] and later words"
+                    ))
                 })?;
                 self.input.push(InputValues { word, values: Some(values), ..InputValues::default() });
             }
@@ -402,7 +404,7 @@ impl Launch {
                     return Err(Error::Machine(format!("{what}: planes are for FP programs")));
                 }
                 _ => {
-                    let text = format!("{what}: give either values, or a plane and what is flat");
+                    let text = format!("{what}: expected either `values`, or `plane` with or without `flat`");
                     return Err(Error::Machine(text));
                 }
             }

@@ -202,7 +202,10 @@ impl Machine for Tesla {
             ));
         }
         if image.chip.is_some() && image.chip != back.chip {
-            return Err(format!("the chip comes back as {:?}, was {:?}", back.chip, image.chip));
+            return Err(format!(
+                "chip of the assembled text: expected {:?}, found {:?}",
+                image.chip, back.chip
+            ));
         }
         for (number, (module, back)) in image.modules.iter().zip(&back.modules).enumerate() {
             let fields = [

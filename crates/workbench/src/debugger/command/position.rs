@@ -12,10 +12,12 @@ pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
     let what = match halt {
         Halt::There => String::new(),
         Halt::Stop(why) => format!("{why}\n"),
-        Halt::End => "the launch has ended, or the group has\n".to_owned(),
+        Halt::End => "the launch or the group has ended\n".to_owned(),
         Halt::Start => "at the start of the launch\n".to_owned(),
         Halt::Trap(message) => format!("{message}\n"),
-        Halt::Budget => format!("{BUDGET} instructions without a stop; use `continue` to run on\n"),
+        Halt::Budget => {
+            format!("no stop was reached in {BUDGET} instructions; use `continue` to run further\n")
+        }
         Halt::Interrupted => "interrupted\n".to_owned(),
     };
     what + &position(debugger)

@@ -85,7 +85,7 @@ pub(super) fn watch(call: &mut Call<'_>) -> Done {
             let (lane, bytes) = (debugger.lane(), bytes as usize);
             let there = debugger.stepping().memory(space, debugger.group(), lane, address, bytes).len();
             if there < bytes {
-                return Err(format!("{space} has {there} of {bytes} bytes from {address:#x}").into());
+                return Err(format!("{space} has only {there} of the {bytes} bytes from {address:#x}").into());
             }
             On::Change(Watched::Memory { space, lane, address, bytes })
         }

@@ -53,7 +53,7 @@ pub(super) fn registers(call: &mut Call<'_>) -> Done {
     for word in &call.words {
         let register = register(call.debugger, word)?;
         let values = call.debugger.stepping().read(call.debugger.group(), register);
-        let values = values.ok_or_else(|| format!("the group has no {word} now"))?;
+        let values = values.ok_or_else(|| format!("the group currently has no {word}"))?;
         for (lane, value) in values.iter().enumerate() {
             let _ = writeln!(lines, "{word}@{lane:<3} {}", shown_in(register, *value));
         }
@@ -83,7 +83,8 @@ pub(super) fn registers_by_lane(call: &mut Call<'_>) -> Done {
         ref words => {
             let row = |word: &&str| {
                 let register = register(debugger, word)?;
-                table::row(debugger, group, register).ok_or_else(|| format!("the group has no {word} now"))
+                table::row(debugger, group, register)
+                    .ok_or_else(|| format!("the group currently has no {word}"))
             };
             words.iter().map(row).collect::<Result<Vec<_>, String>>()?
         }
@@ -116,7 +117,11 @@ pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     }
     if bytes.len() < count as usize {
         let has = bytes.len();
-        let _ = writeln!(lines, "{space} has {has} of {count} bytes from {at:#x}{}", places(debugger, space));
+        let _ = writeln!(
+            lines,
+            "{space} has only {has} of the {count} bytes from {at:#x}{}",
+            places(debugger, space)
+        );
     }
     Ok(lines)
 }

@@ -460,7 +460,7 @@ impl Adapter {
         let (reason, text) = match halt {
             Halt::There if reason == "goto" => ("goto", None),
             Halt::There => ("step", None),
-            Halt::Budget => ("pause", Some(format!("{BUDGET} instructions without a stop"))),
+            Halt::Budget => ("pause", Some(format!("no stop was reached in {BUDGET} instructions"))),
             Halt::Interrupted => ("pause", None),
             Halt::Start => ("entry", Some("the start of the launch".to_owned())),
             Halt::Stop(why) => {

@@ -284,7 +284,8 @@ impl Adapter {
         let offset = arguments["offset"].as_i64().unwrap_or(0);
         let count = arguments["count"].as_u64().unwrap_or(0).min(1 << 24) as usize;
         let (space, group, lane) = self.memory_of(arguments)?;
-        let from = u32::try_from(offset.max(0)).map_err(|_| format!("offset {offset} is beyond 4 GiB"))?;
+        let from = u32::try_from(offset.max(0))
+            .map_err(|_| format!("offset: expected less than 4 GiB, found {offset}"))?;
         let before = usize::try_from(offset.min(0).unsigned_abs()).unwrap_or(usize::MAX);
         let wanted = count.saturating_sub(before);
         let bytes = match wanted {
@@ -402,7 +403,8 @@ impl Adapter {
     pub(super) fn write_memory(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (space, group, lane) = self.memory_of(arguments)?;
         let offset = arguments["offset"].as_i64().unwrap_or(0);
-        let address = u32::try_from(offset).map_err(|_| format!("{space} has no byte {offset}"))?;
+        let address =
+            u32::try_from(offset).map_err(|_| format!("offset: expected 0 to 0xffffffff, found {offset}"))?;
         let data = STANDARD.decode(arguments["data"].as_str().unwrap_or(""));
         let bytes = data.map_err(|error| format!("`data` is not base64: {error}"))?;
         let count = bytes.len();

@@ -89,7 +89,7 @@ impl Adapter {
                     json!({ "line": bound, "instructionReference": reference(debugger, address) });
                 if bound != line {
                     answer["message"] =
-                        json!(format!("line {line} has no instruction: line {bound} has the next one"));
+                        json!(format!("line {line} has no instruction; the stop is at line {bound}"));
                 }
                 Ok((On::Address(address), format!("line {bound}"), answer))
             },

@@ -140,7 +140,9 @@ fn parameters(
         let what = format!("param {}", param.name);
         let typed = types.as_ref().map(|types| Typed { what: &what, is: types[number] });
         if param.segment.is_some() && param.buffer.is_none() {
-            return Err(Error::Machine(format!("{what}: a segment is for a buffer")));
+            return Err(Error::Machine(format!(
+                "{what}: a segment needs a buffer; state the buffer, or omit the segment"
+            )));
         }
         let (bytes, align) = match (&param.buffer, &param.value) {
             (Some(values), None) => {
@@ -154,7 +156,7 @@ fn parameters(
                     size @ (4 | 8) => size as usize,
                     other => {
                         return Err(Error::Machine(format!(
-                            "{what}: a pointer of {other} bytes; expected 4 or 8"
+                            "{what}: expected a pointer of 4 or 8 bytes, found {other} bytes"
                         )));
                     }
                 };
