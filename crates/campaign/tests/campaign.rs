@@ -441,7 +441,7 @@ fn what_cannot_be_is_refused_with_what_fits() {
         ],
     );
     case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
-    case("lanes", &kernel("tesla", one).replace("256", "100"), &["a launch of 100 lanes is not possible"]);
+    case("lanes", &kernel("tesla", one).replace("256", "100"), &["a multiple of 256), found 100"]);
     case("none", "launch = \"no.toml\"\ninjections = 1\n", &["no.toml: ", "No such file"]);
     case(
         "chip",

@@ -166,5 +166,5 @@ fn a_page_that_cannot_be_is_refused_with_the_reason() {
     assert!(small.contains("--page-limit 1000: expected more than "), "{small}");
     let template = root().join("crates/cli/assets/report.html").metadata().unwrap().len();
     let tight = with(&["--html", "/dev/null", "--page-limit", &(template + 1000).to_string()]);
-    assert!(tight.contains("the program alone takes"), "{tight}");
+    assert!(tight.contains("the page has room for only "), "{tight}");
 }

@@ -155,8 +155,8 @@ mod tests {
         let message = panic.downcast_ref::<String>().unwrap();
         assert_eq!(
             message,
-            "seed 77: differs\n\nthe smallest program found that fails so:\nloop 0\n  step v2\nbooleans \
-             0x00000000\n\nlowered:\nwords\n\nagain: RECONVERGE_SEED=77 RECONVERGE_PROGRAMS=1 cargo test -p \
+            "seed 77: differs\n\nthe smallest program found that fails in the same way:\nloop 0\n  step v2\n\
+             booleans 0x00000000\n\nlowered:\nwords\n\nagain: RECONVERGE_SEED=77 RECONVERGE_PROGRAMS=1 cargo test -p \
              some-package --test structured"
         );
     }

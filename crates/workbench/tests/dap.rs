@@ -483,7 +483,10 @@ fn a_breakpoint_binds_in_the_users_own_source_and_the_frame_is_there() {
         assert!(bound.iter().enumerate().all(|(at, line)| *line > at), "{what}: {bound:?}");
         assert_eq!(set[count]["verified"], false, "{what}");
         let comment = set.iter().position(|set| set["message"].is_string()).unwrap();
-        assert!(set[comment]["message"].as_str().unwrap().contains("has no instruction: line "), "{what}");
+        assert!(
+            set[comment]["message"].as_str().unwrap().contains("has no instruction; the stop is at line "),
+            "{what}"
+        );
         // `breakpointLocations` lists the lines at which a breakpoint is not moved.
         let places = client.ask(
             "breakpointLocations",
