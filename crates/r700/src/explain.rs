@@ -540,8 +540,8 @@ fn operand(source: &Source, op: &AluOp) -> String {
             format!("constant {index}.{} of the constant file", chan(c))
         }
         Operand::Value(bits) => format!("the value {bits:#010x} ({} as a float)", f32::from_bits(bits)),
-        Operand::Previous(c) => format!("PV.{}, a result of the group before", chan(c)),
-        Operand::PreviousScalar => "PS, the result of slot t of the group before".to_owned(),
+        Operand::Previous(c) => format!("PV.{}, a result of the previous group", chan(c)),
+        Operand::PreviousScalar => "PS, the result of slot t of the previous group".to_owned(),
     };
     if source.rel {
         text += &format!(", indexed by {}", index(op));

@@ -68,7 +68,7 @@ reconverge_isa::rules! {
     ONE_PREDICATE = "one-predicate", Error, "A group has at most one PRED_SET, and no KILL in addition.", "Mesa, whose output has groups with several KILLs", "put them into separate groups";
     PREDICATE = "predicate", Warning, "PRED_SEL is used only after a PRED_SET with UPDATE_PRED in the same clause.", "LLVM; at the start of a clause the predicate is undefined (D22)", "set the predicate in this clause";
     PRED_SEL = "pred-sel", Warning, "All instructions of a group have the same PRED_SEL.", "LLVM", "split the group";
-    PREVIOUS = "previous", Error, "PV and PS are read only if the group before has written them.", "MAN 4", "read the register, or keep the two groups together in one clause";
+    PREVIOUS = "previous", Error, "PV and PS are read only if the previous group has written them.", "MAN 4", "read the register, or keep the two groups together in one clause";
     MOVA_USE = "mova-use", Error, "AR is used in a later group than the one that writes it, and the last group does not write it.", "MAN p. 67, Mesa, LLVM", "put the MOVA into an earlier group";
     ADDRESS = "address", Error, "AR is used only after a MOVA in the same clause has written it.", "MAN p. 67", "repeat the MOVA in this clause";
     DOUBLE_WRITE = "double-write", Error, "Two instructions of a group do not write the same component.", "MAN 4", "clear WRITE_MASK of one, or split the group";

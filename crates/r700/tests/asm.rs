@@ -394,7 +394,7 @@ fn bank_swizzle_is_found() {
     let four = source(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R4.x, R5.x\n");
     let (_, message, help) = first(&four);
     assert_eq!(message, "the group reads more than three registers of one component: R2.x, R3.x, R4.x, R5.x");
-    assert_eq!(help, "split the group, or read a result of the group before through PV or PS");
+    assert_eq!(help, "split the group, or read a result of the previous group through PV or PS");
     let given = source(
         " 0 x: MOV R1.x, R2.x BANK(012)\n 0 y: MULADD R1.y, R3.x, R4.x, R2.x BANK(012)\n 0 z: MOV R1.z, R4.x\n",
     );

@@ -43,8 +43,8 @@ reconverge_isa::rules! {
     BREAK_MISMATCH = "break-mismatch", Error, "A break leaves a loop of its own subroutine.", "tesla.md 9.5, rnndb (STACK_MISMATCH)", "put the breakaddr into the subroutine, or return before the break";
     BREAKADDR_UNANSWERED = "breakaddr-unanswered", Warning, "A break uses the address of each breakaddr.", "tesla.md 9.5", "remove the breakaddr, or leave the loop by break";
     RET_MIXED = "ret-mixed", Warning, "A ret either returns or ends lanes.", "tesla.md 9.6", "end the program before its subroutines with exit";
-    QUADPOP = "quadpop", Error, "A quadpop follows its quadon.", "tesla.md 9.8, rnndb (STACK_MISMATCH)", "put a quadon before it";
-    QUADON_FLOW = "quadon-flow", Error, "The code between quadon and quadpop does not contain control flow, a join or an exit.", "tesla.md 9.8, rnndb (QUADON_ACTIVE)", "put the quadpop before it";
+    QUADPOP = "quadpop", Error, "A quadpop follows its quadon.", "tesla.md 9.8, rnndb (STACK_MISMATCH)", "put a quadon before the quadpop";
+    QUADON_FLOW = "quadon-flow", Error, "The code between quadon and quadpop does not contain control flow, a join or an exit.", "tesla.md 9.8, rnndb (QUADON_ACTIVE)", "put the quadpop before the control flow, join or exit";
     STACK_DIFFERS = "stack-differs", Warning, "All paths to an instruction have pushed the same tokens, subroutines aside.", "tesla.md 9.1, 9.5", "on each path, pop the tokens that the path has pushed";
     STACK_GROWS = "stack-grows", Warning, "A loop pops the tokens that each of its iterations pushes.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "put the joinat or breakaddr before the loop, or the join inside it";
     STACK_NEED = "stack-need", Error, "The token stack has room for every path.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "nest less deeply, or declare a larger stack";

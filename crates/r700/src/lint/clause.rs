@@ -40,7 +40,7 @@ impl Lint<'_> {
                         self.find(
                             &PREVIOUS,
                             addr,
-                            format!("{name} is read, the group before does not write it"),
+                            format!("{name} is read, but the previous group does not write {name}"),
                         );
                     }
                 }
@@ -95,7 +95,7 @@ impl Lint<'_> {
                 })
             };
             if let Some(written) = before.ops.iter().filter(written_by_index).find(|written| reads(written)) {
-                let message = format!("the group before writes R[{}+index]", written.dst_gpr);
+                let message = format!("the previous group writes R[{}+index]", written.dst_gpr);
                 self.find(&INDEXED_WRITE, addr, message);
             }
         }

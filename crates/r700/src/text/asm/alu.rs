@@ -520,7 +520,7 @@ impl Asm<'_> {
                 let names: Vec<&str> = found.into_iter().map(ports::name).collect();
                 format!("these values fit, in the order of the slots: BANK({})", names.join("), BANK("))
             }
-            None => "split the group, or read a result of the group before through PV or PS".to_owned(),
+            None => "split the group, or read a result of the previous group through PV or PS".to_owned(),
         };
         self.faults.push(Diagnostic::error(group.span, ports::conflict(&reads)).help(help));
     }
