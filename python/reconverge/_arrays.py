@@ -34,7 +34,8 @@ class Arrays:
 
     def __init__(self) -> None:
         self.native: list[Native] = []
-        #: Arrays of 64-bit numbers that become bytes of memory. Each entry has the array's place in the launch, and its type.
+        #: Arrays of 64-bit numbers that become bytes of memory. Each entry has the field of the launch that contains the array,
+        #: such as ``params in0``, and the type of the array.
         self._wide: list[tuple[str, np.dtype[np.generic]]] = []
 
     def check(self, program: Program) -> None:

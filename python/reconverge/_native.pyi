@@ -11,7 +11,8 @@ from .keywords import LaunchFields
 
 __version__: str
 
-#: Title of the file, its bytes, whether it is a source, isa, chip, stage, endian, included files, number of the program.
+#: The state of a program: title and bytes of its file, whether the file is a source, isa, chip, stage, endian, included files,
+#: number of the program in the file.
 ProgramState = tuple[
     str,
     bytes,
@@ -23,9 +24,9 @@ ProgramState = tuple[
     list[tuple[str, str | None, str | None]],
     int,
 ]
-#: Name, type, whether the user chose the type, shape, bytes.
+#: The state of an array: name, type, whether the user chose the type, shape, bytes.
 ArrayState = tuple[str, str, bool, list[int], npt.NDArray[np.uint8]]
-#: Title, text, options, arrays, files, fields of a launch file.
+#: The state of a launch: title, text, options, arrays, files, fields of the launch file.
 LaunchState = tuple[
     str, str, list[tuple[str, str]], list[ArrayState], list[tuple[str, bytes]], str | None
 ]

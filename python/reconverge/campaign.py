@@ -1,7 +1,7 @@
 """Fault-injection campaigns on one process, on several processes, or on a cluster.
 
 A campaign is a file. The results of a campaign are shards: Parquet files in a folder. Each shard is written atomically,
-and its name contains a hash of the campaign. A shard has the same bytes on every process. So a run of the campaign runs
+and its name contains a hash of the campaign. Every process writes the same bytes for a shard. A run of the campaign runs
 only the shards that are missing in the folder. If a worker is killed, finished shards are not lost. The results have
 each experiment only once. See docs/cluster.md.
 """
@@ -71,7 +71,7 @@ Experiment = TypedDict(
 
 
 class OutcomeRate(TypedDict):
-    """The number of experiments with one outcome, and their share in all experiments of a point, site and model."""
+    """The number of experiments with one outcome, and the share of this number in the experiments of a point, site and model."""
 
     outcome: Outcome
     count: int
@@ -80,8 +80,8 @@ class OutcomeRate(TypedDict):
     interval: tuple[float, float]
 
 
-#: The number of experiments for which the outcome function returned one name, and their share in all experiments of a point,
-#: site and model.
+#: The number of experiments for which the outcome function returned one name, and the share of this number in the experiments of
+#: a point, site and model.
 ClassRate = TypedDict(
     "ClassRate", {"class": str, "count": int, "rate": float, "interval": tuple[float, float]}
 )
@@ -345,9 +345,10 @@ class Campaign:
     """A campaign file, with the golden run and the profile of each launch.
 
     ``classify`` returns the name of an experiment's outcome. The argument of ``classify`` (:class:`Ended`) has the
-    experiment, its outputs and the golden outputs. The results have this name in the column ``class``. The summary has
-    counts of the names in ``classes``. The hash of the campaign includes the outcome function, so a shard never has results of
-    different outcome functions. If several processes run the campaign, ``classify`` must be defined in a module.
+    experiment, its outputs and the golden outputs. The column ``class`` of the results has the names of the outcomes. The field
+    ``classes`` of the summary has counts of these names. The hash of the campaign includes the outcome function, so a shard
+    never has results of different outcome functions. If several processes run the campaign, ``classify`` must be defined in a
+    module.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:

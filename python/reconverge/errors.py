@@ -60,10 +60,10 @@ class StopRun(Exception):  # noqa: N818
 class Trap(RuntimeError):
     """The program did what the hardware forbids or leaves undefined.
 
-    ``str(trap)`` has the lines that the command ``reconverge run`` prints. The attributes have the same information as values.
+    ``str(trap)`` has the lines that the command ``reconverge run`` prints. The attributes have this information as Python values.
     """
 
-    #: The first line of the message. It states what happened, where it happened, and which lanes trapped.
+    #: The first line of the message. This line states what happened, where it happened, and which lanes trapped.
     message: str
     #: The file of the program.
     file: str

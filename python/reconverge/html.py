@@ -55,8 +55,8 @@ class Page:
 
     def _repr_html_(self) -> str:
         # The text of the frame is in the attribute `srcdoc` instead of a `data:` URL. In Chromium, a `data:` URL has at
-        # most 2 MB, and some editors do not load `data:` URLs. The page sets the fragment of its own URL. Because of
-        # the base, setting the fragment does not change the URL of the notebook.
+        # most 2 MB, and some editors do not load `data:` URLs. The page sets the fragment of its own URL. The element
+        # `base` prevents a change of the notebook's URL.
         head = '<head><base href="about:srcdoc">'
         if self.place:
             head += f"<script>location.hash = {json.dumps(self.place)}</script>"

@@ -1,4 +1,4 @@
-"""Launches: programs with their inputs. Runs, counts and reports of a launch."""
+"""Launches: programs with their inputs. A launch has methods for runs, counts and reports."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class Result(Mapping[str, Output]):
         }
         #: Problems that strict mode finds in the state at the program's end.
         self.findings: list[str] = rest["findings"]
-        #: The conditions on counts that the launch file states and the run met, with the counts.
+        #: The conditions of the launch file that the run met. Each condition is about a count, and is listed with this count.
         self.held: list[str] = rest["held"]
-        #: The expectations that the launch file states and the run did not meet.
+        #: The expectations of the launch file that the run did not meet.
         self.mismatches: list[str] = rest["mismatches"]
 
     def __getstate__(self) -> dict[str, object]:
@@ -341,8 +341,8 @@ def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
     if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
         return "arg", f"{value.item()}:{value.dtype.kind}{value.dtype.itemsize * 8}"
     if isinstance(value, np.generic):
-        # The results of arithmetic in numpy often have one of numpy's default types, so a default type may not be the user's
-        # choice.
+        # The results of arithmetic in numpy often have one of numpy's default types. If a value has a default type, the user
+        # possibly did not choose this type.
         value = value.item()
     if isinstance(value, int) and not -(1 << 31) <= value < 1 << 32:
         raise OutOfRange(f"{place}: {value}: expected -2147483648 to 4294967295; np.uint64({value}) is a 64-bit number")
@@ -360,8 +360,8 @@ def _is_floats(value: object) -> bool:
 
 
 def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
-    """The buffers and parameters whose value is a list of floats. The memory of these buffers and parameters does not have a
-    type. (Inputs and R500 buffers have a type.)"""
+    """The buffers and parameters whose value is a list of floats, and whose memory does not have a type. (Inputs and R500
+    buffers have a type, so the result does not contain them.)"""
     if program.isa == "r500":
         return []
     found = []

@@ -205,7 +205,7 @@ class Program(Sequence[Instruction]):
         return iter(self._instructions())
 
     def at(self, address: int) -> Instruction:
-        """The instruction at an address, in the machine's own unit."""
+        """The instruction at an address. The address is in the machine's own unit."""
         address = whole("at", address, 0, (1 << 32) - 1)
         for each in self._instructions():
             if each.address == address:

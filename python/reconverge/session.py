@@ -41,8 +41,8 @@ class Why(NamedTuple):
     #: The letter that traces use: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
     letter: str
     word: str
-    #: If a branch deactivated the lane, the number of flow constructs that were entered since then. If the lane is parked, the
-    #: address at which the lane resumes.
+    #: If a branch deactivated the lane, the number of open flow constructs inside the construct of the branch. If the lane is
+    #: parked, the address at which the lane resumes.
     number: int | None
 
     def __str__(self) -> str:
@@ -554,9 +554,9 @@ class Session:
         end.
 
         Executes ``times`` instructions, in the order of the launch. If ``group`` is given, executes ``times``
-        instructions of this group. Before these instructions, earlier groups run as far as necessary. The function then returns
-        ``False`` if this group has ended. If ``lane`` is given, each step continues until this lane of the group is active for
-        the next instruction.
+        instructions of this group. The launch has a fixed order, so instructions of other groups may run first. The function
+        then returns ``False`` if this group has ended. If ``lane`` is given, each step continues until this lane of the group
+        is active for the next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)

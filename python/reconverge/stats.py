@@ -41,8 +41,8 @@ class BankCounts(TypedDict):
 
 #: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is the number of
 #: times that the instruction was issued, ``lanes`` is the sum of its active lanes over all issues, and ``diverged`` is the
-#: number of times that its lanes diverged. The remaining counts are the cost of the two sides of its divergences, the distance
-#: to the reconvergence, and the memory accesses.
+#: number of times that its lanes diverged. The remaining counts describe the divergences of the instruction (the cost of both
+#: sides, and the distance to the reconvergence) and the memory accesses of the instruction.
 InstructionCounts = TypedDict(
     "InstructionCounts",
     {
@@ -141,7 +141,7 @@ _MEMORY = ("requests", "transactions", "bytes_moved", "bytes_wanted")
 
 
 class Stats:
-    """Counts of a run by instruction, and their sums.
+    """The counts of each instruction in a run, and the sums of these counts over all instructions.
 
     >>> import reconverge
     >>> stats = reconverge.kernel("mandel", "r700", lanes=64).stats()

@@ -263,7 +263,7 @@ Addresses = int | range | Iterable[int | range]
 
 @dataclass
 class Hook:
-    """A function with a selection of events. The function is called with the selected events."""
+    """A function, and the filters that select the events with which the function is called."""
 
     function: EventFunction | BatchFunction
     kind: str
@@ -376,9 +376,9 @@ class Hooks:
     issue = _Kind()
     #: Lanes of a group diverge.
     diverge = _Kind()
-    #: Waiting lanes resume. The lanes that ran until then wait or have ended.
+    #: Waiting lanes resume. The lanes that ran before this event wait or have ended.
     resume = _Kind()
-    #: Waiting lanes reconverge with the lanes that ran until then.
+    #: Waiting lanes reconverge with the lanes that ran before this event.
     reconverge = _Kind()
     #: A stack or frame grows.
     push = _Kind()
@@ -501,8 +501,8 @@ def _native_hook(
 
 
 def _memories(never: str, space: str, naming: Naming) -> list[int]:
-    """The numbers of the memories that have a name. The name refers to one memory, such as ``g14[]``, or is ``g`` for
-    all memories from ``g0[]`` to ``g15[]``.
+    """The numbers of the memories to which the name ``space`` refers. A name such as ``g14[]`` refers to one memory. The
+    name ``g`` refers to all memories from ``g0[]`` to ``g15[]``.
     """
     known = [each for each in naming.spaces if each]
     found = [

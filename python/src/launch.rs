@@ -122,7 +122,7 @@ pub(crate) fn launch_file(
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
     let text = match changes.is_empty() {
-        // The text of the launch file is not changed, so that messages refer to the lines of the file.
+        // Without changes, the text of the launch file stays the same, so that messages refer to the lines of the file.
         true => text,
         false => {
             let mut changed = fields.clone();

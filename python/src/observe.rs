@@ -46,9 +46,9 @@ pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
     /// Names of memories. The first memory has the number 1 in events.
     spaces: Vec<String>,
-    /// For the instruction at each address, the numbers of the memories that the instruction accesses. The list is for
-    /// loads: it has one number for all loads, or one number for each load of a lane. The number after the list is the
-    /// memory to which the instruction stores.
+    /// For the instruction at each address, the numbers of the memories that the instruction accesses. The list has the
+    /// memories of loads: one number for all loads, or one number for each load of a lane. The second part of the tuple
+    /// is the number of the memory to which the instruction stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 

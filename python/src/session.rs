@@ -237,7 +237,7 @@ fn lane(number: usize) -> PyResult<Lane> {
 }
 
 /// Returns the reason why a lane runs or waits. The parts are the letter that traces use, the name of the reason, and a
-/// depth or address.
+/// number. The number is the depth of a branch or the address at which a parked lane resumes.
 fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     let (word, number) = match why {
         Why::Active => ("active", None),

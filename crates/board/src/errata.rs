@@ -1,10 +1,9 @@
-//! Errata: rules by which a chip draws something other than OpenGL requires. No register of the chip turns these rules
-//! off.
+//! Errata: rules of the chips that violate the OpenGL specification. No register of a chip turns such a rule off.
 //!
 //! By default, all errata of a chip are on, as on silicon. If an erratum is off, the chip draws what OpenGL requires,
 //! as far as the registers allow. If the driver takes a rule of the chip into account, the rule is a feature and not an
-//! erratum. Examples are a format that the chip does not filter, and a bit that makes cube maps seamless. The page
-//! `docs/mesa.md` has the table of errata.
+//! erratum. Two examples of such features are a format that the chip does not filter, and a bit that makes cube maps
+//! seamless. The page `docs/mesa.md` has the table of errata.
 
 use std::fmt;
 
@@ -16,11 +15,11 @@ use crate::Driver;
 choices! {
     /// An erratum.
     pub enum Erratum {
-        /// The alpha test of eight bits reads a component other than alpha in wide formats.
+        /// In wide formats, the 8-bit alpha test reads another component instead of alpha.
         AlphaTest = "alpha-test",
         /// Signed fractions blend like unsigned fractions.
         UnsignedBlending = "unsigned-blending",
-        /// Border colours of sRGB textures stay encoded.
+        /// Border colours of sRGB textures are not decoded to linear values.
         SrgbBorder = "srgb-border",
         /// Signed RGTC decompresses as unsigned values.
         SignedRgtc = "signed-rgtc",
@@ -32,11 +31,11 @@ choices! {
         IntegerBorder = "integer-border",
         /// Targets with SNORM formats and with 16-bit fractions do not blend.
         NoBlending = "no-blending",
-        /// Flat colours are divided by the w of the provoking vertex.
+        /// Flat colours are divided by the w coordinate of the provoking vertex.
         FlatColours = "flat-colours",
         /// Flat inputs of a program never use the back colour.
         FlatBack = "flat-back",
-        /// Every other triangle of a strip with adjacency begins with the provoking vertex.
+        /// Every second triangle of a strip with adjacency begins with the provoking vertex.
         StripAdjacency = "strip-adjacency",
         /// The counter of generated primitives counts only during transform feedback.
         GeneratedCounter = "generated-counter",
@@ -48,9 +47,9 @@ choices! {
 pub struct ErratumRow {
     /// The drivers whose chips have the erratum.
     pub drivers: &'static [Driver],
-    /// The rule by which the chip draws with the erratum.
+    /// The behaviour of the chip if the erratum is on.
     pub rule: &'static str,
-    /// The rule by which the chip draws without the erratum.
+    /// The behaviour of the chip if the erratum is off.
     pub without: &'static str,
     /// Tests of Piglit that pass only if the erratum is off. These tests also fail on silicon.
     pub tests: &'static str,
@@ -287,7 +286,7 @@ mod tests {
         );
     }
 
-    /// The number of bits in a set.
+    /// A set of errata is a 32-bit mask, so there can be at most 32 errata.
     #[test]
     fn a_set_has_room_for_all_errata() {
         assert!(Erratum::ALL.len() <= 32);

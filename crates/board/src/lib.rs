@@ -35,7 +35,7 @@ pub enum Driver {
     R300,
     /// The kernel's `radeon` and Mesa's `r600`.
     R600,
-    /// The kernel's `nouveau`, and Mesa's driver for these chips, which Mesa names `nv50`.
+    /// The kernel's `nouveau` and Mesa's `nv50`.
     Nv50,
 }
 

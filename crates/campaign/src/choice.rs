@@ -28,7 +28,7 @@ impl Choice<'_> {
         &self.point.allowed
     }
 
-    /// Returns the lanes of the group that a fault may change.
+    /// Returns the lanes in which a fault may change words. The lanes belong to the group of the instruction.
     fn lanes(&self, site: Site) -> Vec<u8> {
         let is_active = |lane: &u8| site != Site::Destination || self.mask >> lane & 1 != 0;
         let lanes = 0..self.stepping.lanes(self.group).len() as u8;
@@ -85,8 +85,8 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns the word of a site that has this name and belongs to this lane. If the name or the lane is absent,
-    /// chooses a name or a lane at random.
+    /// Returns the word that has the name `place`, belongs to the lane `lane`, and is a word of the site. If the name
+    /// or the lane is absent, chooses a name or a lane at random.
     ///
     /// # Errors
     /// Fails if no word has this name and lane. The message lists the names that exist.
@@ -151,9 +151,9 @@ impl Choice<'_> {
         })
     }
 
-    /// Returns the names of the first words of a site, for a message. The list has the registers of only one lane, so
-    /// that the function takes little time. A list of faults may have many impossible faults, and each impossible fault
-    /// causes a message.
+    /// Returns the names of the first words of a site, for a message. The function must be fast, because a list of
+    /// faults may have many impossible faults, and each impossible fault causes a message. So the result has the
+    /// registers of only one lane.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {
             Site::Register | Site::Destination => {

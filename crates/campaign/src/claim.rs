@@ -79,8 +79,8 @@ pub(crate) struct Claim {
 /// Fails if the folder is not writable.
 pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
     let path = folder.join(format!(".{name}.claim"));
-    // The second attempt follows the removal of a stale claim. Between the two attempts, another process may create its
-    // own claim. In this case, the shard belongs to the other process.
+    // The loop removes a stale claim and then tries again. Between the two attempts, another process may create its own
+    // claim. In this case, the shard belongs to the other process.
     for _ in 0..2 {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
@@ -115,8 +115,9 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // The thread writes to the open file instead of the path, so that a claim of another process at this
-                // path stays unchanged. The thread ignores a failed write, because the claim then becomes stale.
+                // The thread writes to the open file instead of the path. If another process has created a claim at
+                // this path, that claim stays unchanged. If a write fails, the claim becomes stale, and another process
+                // may run the same shard. Both processes write the same results. So the thread ignores the error.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });
@@ -130,7 +131,8 @@ impl Drop for Claim {
         if let Some(beats) = self.beats.take() {
             let _ = beats.join();
         }
-        // Another process may have taken over the claim while this process was suspended.
+        // While this process was suspended, another process may have taken over the claim. So this function deletes the
+        // file only if the file still contains this claim.
         if read(&self.path).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
@@ -151,12 +153,12 @@ fn owner(path: &Path) -> Option<Owner> {
     serde_json::from_str(&read(path).ok()?).ok()
 }
 
-/// Returns whether no process has written a claim for [`STALE`]. The age of the claim is measured with the clock of the
-/// file system, because the clocks of hosts may differ.
+/// Returns whether no process has written the claim for [`STALE`]. The age of the claim is measured with the clock of
+/// the file system, because the clocks of hosts may differ.
 fn is_old(path: &Path) -> io::Result<bool> {
     let written = match fs::symlink_metadata(path) {
         Ok(claim) => claim.modified()?,
-        // Another process has just deleted the claim.
+        // The file does not exist, because another process has just deleted the claim.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(error),
     };
@@ -217,8 +219,9 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A process in another container may have the same number as a process that has ended here. So only the age of the
-    /// other container's claim decides whether this claim is stale.
+    /// A process in another container may have the same number as a process that has ended in this container. So the
+    /// number does not show that the owner of the other container's claim has ended. Only the age of that claim decides
+    /// whether the claim is stale.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {
@@ -231,7 +234,8 @@ mod tests {
         let plant = |owner: &Owner| fs::write(&path, serde_json::to_string(owner).unwrap()).unwrap();
         plant(&owner);
         assert!(is_mine(&folder));
-        // This number belongs to a process that started after the process of the claim had ended.
+        // The process with this number runs, but has another start time than the claim states. So the process of the
+        // claim has ended, and a later process has the same number.
         plant(&Owner {
             process: std::process::id(),
             started: Some("1".to_owned()),

@@ -22,7 +22,7 @@ reconverge_isa::choices! {
     pub enum Outcome {
         /// The instructions, active lanes and outputs are the same as in the golden run.
         Masked = "masked",
-        /// The instructions or active lanes differ from the golden run. The outputs do not differ.
+        /// The issued instructions or the active lanes differ from those of the golden run. The outputs do not differ.
         Diverged = "diverged",
         /// The outputs differ from the outputs of the golden run. This is silent data corruption.
         Sdc = "sdc",
@@ -44,19 +44,20 @@ pub struct Record {
     pub site: Site,
     /// Fault model.
     pub model: Model,
-    /// Number of instructions that the launch had issued before the fault changed the state.
+    /// Index of the fault's instruction in the golden run, counted from 0. The fault changes the state before this
+    /// instruction. Only a fault at the site `destination` changes the state after this instruction.
     pub step: u64,
-    /// The group that issues the next instruction after the change.
+    /// The group that issues the fault's instruction.
     pub group: u32,
-    /// The address of the next instruction after the change.
+    /// The address of the fault's instruction.
     pub pc: u32,
     /// The lane, if the changed word belongs to a lane.
     pub lane: Option<u32>,
     /// Name of the changed word: `temp[1].r`, `token 2 mask`, `g 0x100`, `word 7`.
     pub place: String,
-    /// Bits of the word before the change. For a warp-wide fault, these are the bits of the first word.
+    /// Bits of the word before the change. For a warp-wide fault, the field has the bits of the first word.
     pub before: u64,
-    /// Bits of the word after the change. For a warp-wide fault, these are the bits of the first word.
+    /// Bits of the word after the change. For a warp-wide fault, the field has the bits of the first word.
     pub after: u64,
     /// The outcome.
     pub outcome: Outcome,
@@ -91,7 +92,7 @@ pub struct EndedExperiment<'a> {
 /// If the outcome function returns an error, the campaign ends.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
-/// The campaign compares the control flow with the golden run after each interval of this number of instructions.
+/// Number of instructions between two comparisons of the control flow with the golden run.
 const LOOK: u64 = 256;
 
 /// Number of instructions per call of the engine if the control flow is not compared.
@@ -115,13 +116,13 @@ pub(crate) struct Experiment<'a> {
 
 /// A chosen fault, and a launch that has run up to the step of the fault.
 pub(crate) struct ChosenFault {
-    /// The launch before the fault changes its state.
+    /// The launch immediately before the change.
     pub(crate) stepping: Stepping,
     pub(crate) flaw: Flaw,
     /// Number of instructions that the launch issues before the instruction of the fault.
     pub(crate) step: u64,
-    /// Whether the fault changes the state after its instruction. If `late` is false, the fault changes the state
-    /// before its instruction.
+    /// Whether the fault changes the state after the instruction of the fault. If `late` is false, the fault changes
+    /// the state before this instruction.
     pub(crate) late: bool,
     pub(crate) pc: u32,
     place: String,
@@ -174,8 +175,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// Chooses the word and the bits that the fault changes. The launch must have run up to the step. Also returns the
-    /// name and the value of the word.
+    /// Chooses the word and the bits that the fault changes. `stepping` is the launch immediately before the change.
+    /// Also returns the name and the value of the word.
     fn flaw(
         &self,
         point: &Point,

@@ -43,16 +43,16 @@ pub struct FaultFilter {
     pub opcode: Option<OneOrMore>,
     /// The registers that faults may change. The names are the same as in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
     pub register: Option<OneOrMore>,
-    /// The lanes of a group that faults may change: `0-3,8`.
+    /// The lanes in which faults may change words: `0-3,8`. The lanes are numbered within their group.
     pub lane: Option<OneOrMore>,
-    /// The groups of the launch that faults may change: `0-3,8`.
+    /// The groups in which faults may change words: `0-3,8`.
     pub group: Option<OneOrMore>,
 }
 
 /// An instruction of the program, with all names that a filter can use for this instruction.
 pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
-    /// Operations of the instruction. The list has the names that reports use for these operations, and the mnemonic.
+    /// Names of the instruction's operations. The list has the names in reports, and the mnemonic.
     pub(crate) operations: Vec<String>,
 }
 

@@ -1,8 +1,9 @@
-//! Fault injection and sweeps. Both run one launch many times. Each run has one change to the machine's state.
+//! Fault injection and sweeps. Fault injection runs a launch many times. Each run has one change to the machine's
+//! state. A sweep runs a launch with many combinations of parameters. One campaign can do both.
 //!
-//! A [`Campaign`] is a file that names a launch, the faults, and the number of faults. A campaign is divided into
-//! [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the campaign. The
-//! bytes do not depend on the processes, on the number of threads, or on the order in which shards run.
+//! A campaign file names a launch, the faults, and the number of faults. [`Campaign`] is the opened file. A campaign is
+//! divided into [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the
+//! campaign. The bytes do not depend on the processes, on the number of threads, or on the order in which shards run.
 //!
 //! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file, and [`listed`] has the faults
 //!   that a campaign file lists one by one. `source` has the files that a campaign file names, and the hash of these
@@ -142,7 +143,7 @@ impl Shard {
     }
 }
 
-/// A file with the name of a shard. Its content is not the content of the shard.
+/// A damaged file. The file has the name of a shard, but does not contain the results of the shard.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// The shard.
@@ -171,7 +172,7 @@ pub enum Taken {
     Finished(PathBuf),
     /// Another process runs the shard. The field is a text that names this process for the user.
     Elsewhere(String),
-    /// The run of the shard was stopped before its end.
+    /// The caller stopped the run of the shard before its end.
     Stopped,
 }
 
@@ -316,8 +317,8 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// Returns the campaign with an outcome function. The function adds the column `class` to the results, and the
-    /// field `classes` to the summary.
+    /// Returns the campaign with an outcome function. With an outcome function, the results have the column `class`,
+    /// and the summary has the field `classes`.
     ///
     /// The campaign's hash includes `name` instead of the function. So the results of functions with different names do
     /// not mix. The function must return the same name for the same experiment in every process.
@@ -440,8 +441,8 @@ impl Campaign {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
-            // At the first check of this function, the shard was not finished. Since this check, the process that had
-            // claimed the shard has finished the shard.
+            // When this function started, the shard was not finished. In the meantime, another process has finished the
+            // shard and has released its claim.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -625,7 +626,8 @@ impl Campaign {
         Some(sites.into_iter().collect())
     }
 
-    /// Chooses every fault of the list at a point. So an impossible fault is reported before any experiment runs.
+    /// Chooses every fault of the list at a point, but does not run experiments. If a fault is impossible, the error is
+    /// reported before the first experiment runs.
     fn check_list(&self, number: usize, point: &Point) -> Result<(), Error> {
         let faults = &self.sources.faults;
         let mut experiments = Vec::with_capacity(faults.len());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault in a list. If a field is absent, the seed determines the value of the field.
+/// A fault in a list. If an optional field has no default and is absent, the seed determines its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
@@ -12,8 +12,8 @@ pub struct ListedFault {
     pub site: Option<Site>,
     /// The fault model (default: `flip`).
     pub model: Option<Model>,
-    /// Step of the golden run. The fault changes the state before this step. Only a fault in a destination register
-    /// changes the state after this step.
+    /// Index of the fault's instruction in the golden run, counted from 0. The fault changes the state before this
+    /// instruction. Only a fault in a destination register changes the state after this instruction.
     pub step: Option<u64>,
     /// Name of the word to change, as in results: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,
@@ -101,10 +101,10 @@ impl ListedFault {
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the bits that must flip so that a word changes as the fault states. Returns `None` if the fault does not
-    /// state a change. In this case, the model chooses the bits. `name` is the name of the word, `before` is the value
-    /// of the word, and `exist` is the mask of the word's bits. `count` is the number of bits that [`Model::Bits`]
-    /// flips, and 0 for other models.
+    /// Returns the bits of a word that the fault states: the bits that flip, or the stuck bits. Returns `None` if the
+    /// fault does not state bits or a value. In this case, the model chooses the bits. `name` is the name of the word,
+    /// `before` is the value of the word, and `exist` is the mask of the word's bits. `count` is the number of bits
+    /// that [`Model::Bits`] flips, and 0 for other models.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

@@ -81,7 +81,8 @@ fn of_results(bytes: Bytes) -> Result<Vec<(String, ListedFault)>, String> {
     records.into_iter().enumerate().map(fault).collect()
 }
 
-/// Returns the bits that a fault in results has flipped. Returns `None` if the model alone determines the new word.
+/// Returns the bits that differ between `before` and `after`. A row of a results file has these two values. Returns
+/// `None` if the model alone determines the new word.
 fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>, String> {
     let xor = before ^ after;
     match model {

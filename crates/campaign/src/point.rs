@@ -22,7 +22,7 @@ use crate::filter::{Allowed, FaultFilter, ProgramLine};
 use crate::site::Site;
 use crate::spot::{register_name, words};
 
-/// Maximum number of instructions in a golden run. The profile needs 16 bytes per instruction.
+/// Maximum number of instructions in a golden run. The profile needs 16 bytes per instruction, the size of a [`Stage`].
 const MOST_STEPS: usize = 1 << 25;
 
 /// Maximum number of snapshots of a golden run.
@@ -104,7 +104,7 @@ pub(crate) struct Point {
     pub(crate) registers: Vec<(Register, u32)>,
     /// Index into `registers` for each register name of the results.
     by_name: HashMap<String, usize>,
-    /// Indices in `registers` of the registers that the instruction at an address writes.
+    /// For the address of each instruction, the registers that the instruction writes, as indices into `registers`.
     written: BTreeMap<u32, Vec<usize>>,
     pub(crate) allowed: Allowed,
     pub(crate) options: Options,
@@ -248,7 +248,8 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
             let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
             if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
-                // A group that has ended does not read its registers.
+                // If a group has ended, a change to its registers has no effect. So the site does not exist after the
+                // last instruction of a group.
                 let is_there = stepping.state(group as usize) != GroupState::Ended;
                 if is_there && self.destinations(pc).next().is_some() {
                     list.push(step as u32);
@@ -378,8 +379,8 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
 }
 
 /// Returns the registers that a program names. Each register has its bits, and the addresses of the instructions that
-/// write the register. If an instruction accesses a register by an index, the result has all registers of the register
-/// file, but without the address of this instruction.
+/// write the register. If an instruction accesses a register by an index, the register is not known. The result then
+/// has all registers of the register file, but the address of this instruction is not in their lists.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -417,8 +418,8 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Removes the registers that cannot be set, because these registers only mirror other registers. These registers
-    // are the outputs of R500, and $a0.
+    // Some registers cannot be set, because they only mirror other registers. These registers are the outputs of R500,
+    // and $a0. The result does not contain these registers.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());

@@ -2,7 +2,7 @@
 //! fault, and the other launch has the fault.
 //!
 //! The launch with the fault is an ordinary [`Session`]. So a debugger, a page and a trace do not need special support
-//! for faults. The launch runs one instruction at a time, and makes the change at the step of the experiment.
+//! for faults. The session runs one instruction at a time. At the step of the fault, the session changes the state.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,20 +74,21 @@ impl Ready for FaultyLaunch {
     }
 }
 
-/// A launch with a fault that runs step by step.
+/// The step-by-step run of a launch with a fault.
 struct FaultySteps {
     inner: Stepping,
     when: Arc<When>,
     made: bool,
     /// Whether the group of the fault has issued an instruction.
     ran: bool,
-    /// Register writes by the fault that the observer has not received yet. The writes belong to the group of the
-    /// fault.
+    /// Writes of the fault to registers. The observer has not received these writes yet. The writes belong to the group
+    /// of the fault.
     unsaid: Vec<Event>,
 }
 
 impl FaultySteps {
-    /// Applies the change when the launch reaches the step of the fault. After later steps, restores stuck bits.
+    /// Applies the change when the launch reaches the step of the fault. After each later step, restores the stuck
+    /// bits.
     fn settle(&mut self) {
         let When { flaw, at, program } = &*self.when;
         let changed = if self.made {

@@ -10,7 +10,7 @@ use reconverge_workbench::session::{GroupState, Register, Stepping};
 use crate::filter::Allowed;
 use crate::site::Model;
 
-/// A word of a group that a fault can change.
+/// A word that a fault can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
     /// A register of a lane.
@@ -52,8 +52,8 @@ impl Spot {
         }
     }
 
-    /// If the word is a mask, returns the bit of `lane` in this mask as a word. Returns `None` if the word is not a
-    /// mask, or if the mask does not have this bit.
+    /// If the word is a mask, returns a word that consists of one bit of this mask: the bit of `lane`. Returns `None`
+    /// if the word is not a mask, or if the mask does not have this bit.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
@@ -106,9 +106,9 @@ impl Spot {
         }
     }
 
-    /// Returns the words in which a warp-wide fault flips the same bits. If this word is a register or flow state, the
-    /// result has the words of all lanes. If this word is in memory, the result has contiguous words that start at this
-    /// word. The result then has one word per lane.
+    /// Returns the words that a warp-wide fault changes. The fault flips the same bits in each of these words. If this
+    /// word is a register or flow state, the result has the words of all lanes. If this word is in memory, the result
+    /// has contiguous words that start at this word. The result then has one word per lane.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -136,8 +136,8 @@ impl Spot {
     }
 }
 
-/// Returns the word with all bits that the machine's word has. `word` may have fewer bits, because a filter or a lane
-/// can restrict the bits.
+/// Returns the machine's word with all of its bits. `word` is the same word, but may have fewer bits, because a filter
+/// or a lane can restrict the bits.
 fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
@@ -169,7 +169,7 @@ fn event_number(stepping: &Stepping, register: Register) -> u32 {
     first + (register.number * channels + register.channel) as u32
 }
 
-/// A change that a fault makes. The change is ready to be applied.
+/// The change that a fault makes to a word.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
     pub(crate) spot: Spot,
@@ -194,9 +194,9 @@ impl Flaw {
     }
 
     /// Returns whether stuck bits must be restored after the group `issued` has issued an instruction. `next` is the
-    /// group that runs next. A word of flow state exists only while the group of the word is the next group to run. So
-    /// such a word is restored when its group becomes the next group to run. Any other word is restored if the
-    /// instruction may have changed the word.
+    /// group that runs next. A word of flow state exists only while its group is the next group to run. So the bits of
+    /// such a word are restored when its group becomes the next group to run. The bits of any other word are restored
+    /// if the instruction may have changed the word.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),
@@ -237,7 +237,8 @@ impl Flaw {
     /// Restores stuck bits. Returns whether the stuck bits had changed. Does nothing if the word does not exist at the
     /// current step.
     pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) -> bool {
-        // A fault in the program changes the program's words once. No instruction can change these words back.
+        // A fault in the program changes the program's words once. No instruction can change these words back, so stuck
+        // bits in these words do not need to be restored.
         let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
             return false;
         };
@@ -247,7 +248,8 @@ impl Flaw {
     }
 }
 
-/// Returns the words of a kind of flow state that a filter allows. Each word has the bits that may change.
+/// Returns the words of flow state of one kind, as far as the filter allows changes. Each word has the bits that may
+/// change.
 pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
     let words = stepping.words(kind);
     if !allowed.only_lanes() {

@@ -3,7 +3,7 @@
 //! | column | contents |
 //! |---|---|
 //! | `index`, `point`, `site`, `model` | the experiment |
-//! | `step`, `group`, `pc` | the instruction before which the state changes |
+//! | `step`, `group`, `pc` | the instruction before which the state changes; for the site `destination`, the instruction after which the state changes |
 //! | `lane`, `place`, `before`, `after` | the change |
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | the result |
 //! | `class` | the name from an outcome function |
@@ -83,7 +83,7 @@ pub(crate) enum Damage {
     /// The file is a folder, a pipe or a device.
     #[error("not a regular file")]
     NotRegular,
-    /// The file is larger than the limit on files.
+    /// The file exceeds the limit on the size of files.
     #[error("{0}")]
     TooLarge(reconverge_isa::limits::Exceeded),
     /// The file does not have a checksum.
@@ -163,7 +163,7 @@ pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     std::str::from_utf8(value.get(..usize::from(length)).filter(|_| is_note)?).ok()
 }
 
-/// Returns the records of a file that [`read`] has checked, in order.
+/// Returns the records of a file in order. [`read`] has checked the file.
 pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
     // The checksum detects only accidental changes. A file with a valid checksum can still cause a panic of Parquet's
     // reader.

@@ -14,8 +14,8 @@ const WAIT: Duration = Duration::from_millis(200);
 /// Progress of a campaign, for a progress callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of finished experiments, in this process and in other processes. Only experiments of the shards that must
-    /// run are counted.
+    /// Number of finished experiments, in this process and in other processes. The number includes only experiments of
+    /// the shards that must run.
     pub done: u64,
     /// Number of experiments in all shards that must run.
     pub of: u64,
@@ -80,8 +80,8 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Waits only if other processes run all open shards. If this process ran some shards itself, the other
-            // processes may have finished their shards in the meantime. So this process does not wait in this case.
+            // If this process ran some of the open shards, the other processes may have finished their shards in the
+            // meantime. So this process waits only if other processes run all open shards.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;
@@ -124,7 +124,8 @@ impl SharedWork<'_> {
                 self.ran.fetch_add(own, Ordering::Relaxed);
                 self.tell(None)
             };
-            // When this closure is called again, the experiment that started after the previous call has finished.
+            // `take_shard_while` calls this closure before each experiment. So the second and each later call mean that
+            // one more experiment has finished.
             let started = AtomicU64::new(0);
             let before_each = || match started.fetch_add(1, Ordering::Relaxed) {
                 0 => self.goes_on(),

@@ -104,8 +104,8 @@ pub trait Shader {
     const ISA: Isa;
     /// The output that is compared with the expected results.
     const OUTPUT: &'static str;
-    /// The value that the check uses as the output of a lane that does not write the output. `None` means that such a
-    /// lane makes the case fail.
+    /// Default output of a lane. If a lane does not write its output, the check compares this value with the expected
+    /// result. If the default is `None`, the case fails instead.
     const UNWRITTEN: Option<[u32; 4]>;
 
     /// Returns the program.
@@ -114,7 +114,7 @@ pub trait Shader {
     /// Fails if the program is invalid.
     fn program(&self) -> Result<Program, String>;
 
-    /// Returns the machine's part of the launch, with the constants of `run`.
+    /// Returns the launch of the machine, with the constants of `run`.
     ///
     /// # Errors
     /// Fails if the launch is invalid.

@@ -7,9 +7,10 @@
 //! * [`opened`] finds a case by name, and returns its program and its launches.
 //!
 //! Each format has a module. [`corpus`] has shader cases with expected results of lanes. [`listing`] has words with a
-//! listing, without expected results. [`vectors`] has arithmetic. [`manifest`] has run manifests. [`launch`] has launch
-//! files. [`binary`] has bare words and containers that must survive the conversion to text and back. Several of these
-//! modules use [`hex`] (words in JSON) and [`expect`] (the comparison of lanes).
+//! listing, without expected results. [`vectors`] has tables of single instructions with expected results. [`manifest`]
+//! has run manifests. [`launch`] has launch files. [`binary`] has bare words and containers that must survive the
+//! conversion to text and back. Several of these modules use [`hex`] (words in JSON) and [`expect`] (the comparison of
+//! lanes).
 
 #![forbid(unsafe_code)]
 
@@ -76,8 +77,8 @@ pub struct Settings {
     pub mode: Option<Mode>,
     /// Options of the runs. The field `options.mode` has no effect.
     pub options: Options,
-    /// Number of instructions that the fast engine ran on each path of this engine. The numbers are sums over all
-    /// lockstep runs.
+    /// Number of instructions that the fast engine ran on each of its [`Path`](reconverge_simt::Path)s. The numbers are
+    /// sums over all lockstep runs.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -165,15 +166,16 @@ pub(crate) fn id(file: &str, name: &str) -> String {
     }
 }
 
-/// Access to files near the file that is read. The libraries of this project do not open files themselves.
+/// Access to files in the folder of a case file and in the parent folders. The libraries of this project do not open
+/// files themselves.
 pub trait Folder: fmt::Debug + Send + Sync {
     /// Returns the bytes of the file at a path relative to the folder.
     ///
     /// # Errors
     /// If the file cannot be read, returns the reason. The reason does not contain the file's name.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// Searches the folders above the file for a file `name`. The search starts with the closest folder. Returns two
-    /// values. The first value is the path of the original file relative to the folder that has `name`. The second
+    /// Searches the parent folders for a file `name`. The search starts with the folder of the original file. Returns
+    /// two values. The first value is the path of the original file relative to the folder that has `name`. The second
     /// value is the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
@@ -200,8 +202,8 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reader tries the formats one after another. This field is the reason why the content does not have the
-        /// last of these formats.
+        /// The reader tries the known formats one after another. This field is the reason why the content does not have
+        /// the format that the reader tried last.
         why: String,
     },
     /// The file ends early, or its compression is damaged.

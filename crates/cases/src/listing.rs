@@ -1,5 +1,5 @@
-//! Words with a listing. The words must survive the conversion to text and back. If a listing does not have words, the
-//! case has nothing to compare.
+//! Words with a listing. The words must survive the conversion to text and back. If a record has a listing but no
+//! words, the case is skipped.
 
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::Target;

@@ -23,7 +23,7 @@ pub struct OpenedCase {
 }
 
 impl OpenedCase {
-    /// Returns the opened case of a program whose words are known.
+    /// Returns an opened case with one program.
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
         let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };

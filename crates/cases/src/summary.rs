@@ -117,7 +117,8 @@ pub struct Summary {
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
-    /// After a check in lockstep, the number of instructions that the fast engine ran on each path of this engine.
+    /// Number of instructions that the fast engine ran on each of its paths. The map is empty unless the check ran in
+    /// lockstep.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
     /// Ids of the failures that the baseline lists.
@@ -126,7 +127,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sorts the reasons by frequency, and sets `paths`.
+    /// Completes the summary after the last case: sorts the reasons by frequency, and sets `paths` to the numbers in
+    /// `shares`.
     pub fn finish(&mut self, shares: &Shares) {
         self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let ran = Path::ALL.into_iter().filter(|path| shares.of(*path) > 0);
@@ -206,8 +208,8 @@ impl Summary {
         self.known.contains(&outcome.id())
     }
 
-    /// Returns whether the results match the baseline. The results match if the baseline lists every failure, and if no
-    /// case that the baseline lists passes.
+    /// Returns whether the results match the baseline. The results match if the baseline lists every failure, and if
+    /// every case that the baseline lists still fails.
     pub fn is_good(&self) -> bool {
         self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
     }

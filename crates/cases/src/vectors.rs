@@ -256,8 +256,8 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
-    // The test writes the initial value directly to memory. A store instruction would use the interpreter, but the test
-    // checks this interpreter.
+    // The test writes the initial value directly to memory. A store instruction would also set the value, but the
+    // interpreter that the test checks would execute this instruction.
     let mut memory = run.memory().clone();
     let word = memory.bytes_mut(WORD, bytes).ok_or("an operand of more than eight bytes")?;
     word.copy_from_slice(&row.given(5)?.to_le_bytes()[..bytes]);
@@ -285,8 +285,8 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // Short instructions come in pairs of 64 bits. The second instruction of this pair is a copy of the first
-        // instruction. The second instruction does not run.
+        // Two short instructions of 32 bits share one slot of 64 bits. The second instruction of this slot is a copy of
+        // the first instruction. The second instruction does not run.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;

@@ -10,7 +10,8 @@ use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_workbench::target::TargetError;
 use reconverge_workbench::{Known, Target};
 
-/// Options about the input, for files that do not state these properties.
+/// Options that state properties of the input, such as its machine. The options are needed if the file does not state
+/// these properties itself.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TargetArgs {
     /// The machine
@@ -53,7 +54,7 @@ impl ReadArgs {
         self.format.map_or_else(otherwise, |format| format == FileKind::Source)
     }
 
-    /// Returns the properties in `known`, with the properties that these options state.
+    /// Returns a copy of `known` to which the properties in these options are added.
     pub(crate) fn known(&self, known: Known) -> Known {
         let format = match self.format {
             Some(FileKind::Container(format)) => Some(format),
@@ -121,8 +122,8 @@ impl TargetArgs {
     }
 }
 
-/// Options for the engine and its check for races. The results of a program without races do not depend on these
-/// options.
+/// Options that select the engine and its check for races. If a program has no races, its results do not depend on
+/// these options.
 #[derive(Args, Clone)]
 pub(crate) struct EngineArgs {
     /// Engine: compiled, fast, reference, or two engines in lockstep, of which one is reference (default: compiled; for
@@ -207,7 +208,8 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("unknown engine"))
 }
 
-/// Returns the parser of `--driver-fixes`. The values of this option are the faults of drivers to fix.
+/// Returns the parser of `--driver-fixes`. Each value of this option names known faults of a driver. The emulation
+/// fixes these faults.
 pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     let names = DriverFixes::ALL.map(DriverFixes::name);
     PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("unknown fixes"))

@@ -247,8 +247,8 @@ fn list(kernels: &[Work], json: bool) {
     }
 }
 
-/// If the error is a trap or a difference between engines, prints the error and returns an answer. Otherwise, returns
-/// this error.
+/// If the error is a trap or a difference between engines, prints the error and returns [`Answer::No`]. Otherwise,
+/// returns the error unchanged.
 fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer> {
     let kind = match error.downcast_ref() {
         Some(Error::Differ(_)) => "differ",
@@ -267,7 +267,7 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
 struct Runs {
     cpu: Vec<Duration>,
     wall: Vec<Duration>,
-    /// Time of [`add_rows`] after each run, measured if several numbers of threads are compared.
+    /// Time of [`add_rows`] after each run. The list is empty unless several numbers of threads are compared.
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
@@ -313,8 +313,8 @@ impl Runs {
         }
     }
 
-    /// Returns the measurements of `self`. `first` contains the runs with the first number of threads. If `self` itself
-    /// contains the runs with the first number of threads, `first` is `None`.
+    /// Returns the measurements of `self`. `first` has the runs with the first number of threads. The speedup is
+    /// relative to these runs. If `self` has these runs, `first` is `None`.
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),
@@ -369,11 +369,11 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
     Ok(sides.iter().enumerate().map(measured).collect())
 }
 
-/// Returns the time that the threads of a pool need to add rows in the nearest cache. The total work does not depend on
-/// the number of threads.
+/// Adds rows of numbers on all threads of a pool, and returns the elapsed time. The rows of a thread fit into the
+/// processor's L1 cache. The total work does not depend on the number of threads.
 ///
 /// This loop resembles an engine whose threads do not share data and never wait. If other programs use the processors,
-/// the speedup of this loop is below the number of threads. The engine is the cause of a low speedup of a kernel only
+/// the speedup of this loop is below the number of threads. If a kernel has a low speedup, the engine is the cause only
 /// if this loop has a higher speedup.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
@@ -428,8 +428,8 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Prints two geometric means over several kernels. The first mean is computed from the times in seconds. The second
-/// mean is computed from the speedups relative to the control.
+/// Prints a line of geometric means over the kernels for each number of threads. The means are the processor time, the
+/// wall time, the speedup, and the speedup divided by the speedup of [`add_rows`].
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();
@@ -521,8 +521,8 @@ mod tests {
         assert_eq!((median(vec![9., 1., 5.]), median(vec![4., 2., 1., 3.]), median(vec![])), (5., 2., 0.));
     }
 
-    /// The ratios of the three iterations are 4, 0.5 and 1, so the speedup is 1. The medians are 3 s and 2 s. Their
-    /// ratio would be 1.5.
+    /// The ratios of the three iterations are 4, 0.5 and 1. The speedup is the median of these ratios, 1. The ratio of
+    /// the median times, 3 s and 2 s, would be 1.5.
     #[test]
     fn a_speedup_is_measured_turn_by_turn() {
         let seconds = |list: [u64; 3]| list.map(Duration::from_secs).to_vec();

@@ -227,7 +227,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // If the case has the name of its file, a line number in the reason refers to a line of that file, as in `run`.
+        // The reason may contain a line number. If the case has the name of its file, this number refers to a line of
+        // the file. In this case, the message has the same form as a message of `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -322,7 +323,7 @@ const fn maker_and_name(isa: Isa) -> &'static str {
     }
 }
 
-/// Returns the description of an engine for a sentence.
+/// Returns a description of an engine that fits into a sentence.
 const fn described(engine: Engine) -> &'static str {
     match engine {
         Engine::Reference => "the reference interpreter",
@@ -412,7 +413,8 @@ fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<(
         let Some(path) = path else { return Ok(()) };
         let mut text = BufWriter::new(Vec::new());
         for (case, result) in cases.iter().zip(&summary.results).filter(|(_, result)| wanted(result.status)) {
-            // The written list can serve as a baseline, so an expected failure is listed as `Fail`.
+            // The written list can serve as a baseline. In a baseline, every known failure has the status `Fail`. So an
+            // expected failure is also listed as `Fail`.
             let status = match result.status {
                 Status::ExpectedFail if !seconds => Status::Fail,
                 status => status,
@@ -461,7 +463,8 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
 
 // ---- Files
 
-/// Whether a file has no cases. Such a file can be data for another file, a document or a source.
+/// Whether a file in a folder is skipped because it has no cases. Such a file can be a document, a source, or data that
+/// another file names.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();

@@ -118,7 +118,8 @@ mod linux {
             Ok(folder)
         }
 
-        /// Returns `LD_LIBRARY_PATH`: the folder, then the folders of the current value.
+        /// Returns the new value of `LD_LIBRARY_PATH`. This folder comes first, and the folders of the current value
+        /// follow.
         pub(super) fn library_path(&self) -> Result<OsString> {
             let others = env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty());
             let others: Vec<PathBuf> = others.iter().flat_map(env::split_paths).collect();
@@ -136,7 +137,8 @@ mod linux {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // The program has ended. If the folder cannot be deleted, this does no harm.
+            // The program has ended. If the deletion of the folder fails, the error is ignored, because the folder is
+            // only a leftover.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }

@@ -102,7 +102,7 @@ impl ErrataArgs {
     }
 }
 
-/// Options for the engine that runs shaders, and for the folder that receives them.
+/// Options for shaders: the engine that runs the shaders, and the folder to which the shaders are written.
 #[derive(clap::Args)]
 pub(crate) struct Shaders {
     /// Engine that runs programs (default: compiled). If the results of two engines in lockstep differ, the chip is

@@ -54,8 +54,8 @@ impl Followed {
         drop(stepping);
         let mut taint = Taint::new(uses, of_block, killed);
         match session.copy().run_traced(options, Recorded::Data, &mut taint) {
-            // A trap of the second run is not an error here. Other code compares the trap with the trap that the launch
-            // states.
+            // A trap of the second run is not an error here. The command `run` compares the trap of the first run with
+            // the trap that the launch states.
             Ok(_) | Err(Error::Trap(_)) => {}
             Err(error) => return Err(anyhow!("{error}")),
         }
@@ -81,7 +81,8 @@ impl Followed {
         }
     }
 
-    /// Returns one line per role, and one line for the instructions that could not be tracked.
+    /// Returns one line for each kind of values (see [`ROLES`]), and one line for the instructions that could not be
+    /// tracked.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = ROLES
             .iter()

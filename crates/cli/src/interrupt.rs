@@ -61,8 +61,8 @@ impl Ended {
         }
     }
 
-    /// Reports a trap, and returns the answer of a command that has shown the run. If Ctrl-C interrupted the run, the
-    /// function ends the process instead.
+    /// Returns the answer of a command after the output of a run. If the run trapped, the function reports the trap. If
+    /// Ctrl-C interrupted the run, the function ends the process instead.
     pub(crate) fn answer(&self, title: &str) -> Answer {
         self.leave_if_interrupted();
         let Some(trap) = self.trap() else { return Answer::Yes };
@@ -71,7 +71,7 @@ impl Ended {
     }
 }
 
-/// The payload that unwinds an interrupted run.
+/// The payload of the unwinding that ends an interrupted run.
 struct Interrupted;
 
 /// A sink that passes all records to another sink until Ctrl-C is pressed.

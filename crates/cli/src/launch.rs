@@ -184,9 +184,9 @@ impl LaunchArgs {
         Options { jobs, race_check: self.races.check(), ..self.engine.options_or(engine) }
     }
 
-    /// Returns the launch, ready to be observed. The default engine is the fast engine, because the compiled engine
-    /// cannot be observed. For a run manifest, returns its only launch. If the manifest has several launches, returns
-    /// an error.
+    /// Returns a launch that can be observed. The default engine is the fast engine, because the compiled engine cannot
+    /// be observed. For a run manifest, returns the only launch of the manifest. If the manifest has several launches,
+    /// returns an error.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
         #[cfg(feature = "campaign")]
         if let Some(number) = self.experiment {
@@ -218,8 +218,8 @@ impl LaunchArgs {
 
 #[cfg(feature = "campaign")]
 impl LaunchArgs {
-    /// Returns an experiment of a campaign, or the same launch without the fault. The returned launch is ready to be
-    /// observed.
+    /// Returns the launch of an experiment of a campaign. If the command line requests the golden run, the launch does
+    /// not have the fault of the experiment. The launch can be observed.
     fn experiment(&self, number: u64) -> Result<Ready> {
         let campaign = reconverge_campaign::Campaign::open(&self.file)?;
         let replay = campaign.replay(number)?;
@@ -269,7 +269,8 @@ pub(crate) enum Prepared {
         opened: Opened,
         path: PathBuf,
         beside: Beside,
-        /// Index of the requested lane in the launch after its reduction.
+        /// Index in `launch` of the lane that the command line requests, if any. In this case, `launch` has only the
+        /// lanes that the request needs.
         lane: Option<usize>,
     },
     Manifest {
@@ -522,8 +523,7 @@ impl LaunchOfFile {
         Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
     }
 
-    /// Returns a copy of `options`. If the launch states a value for an option, that value replaces the value in the
-    /// copy.
+    /// Returns a copy of `options`. If the launch states a value for an option, the copy has this value.
     pub(crate) fn options(&self, options: &Options) -> Result<Options> {
         Ok(self.launch.options(options)?)
     }

@@ -1,9 +1,9 @@
-//! A library for shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla. The library reads programs from files
-//! and sources. It prints and runs these programs, and reports events and state.
+//! A library for shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla. The library decodes programs from
+//! bytes and assembles sources. It converts these programs to text, runs them, and reports events and state.
 //!
 //! * [`open()`] and [`assemble`] return a [`File`] with its [`Program`]s, from bytes or from a source.
 //! * [`Program::text`], [`Program::lines`], [`Program::explain`] and [`Program::lint`] inspect a program.
-//!   [`File::write`]: convert it to another format.
+//!   [`File::write`] converts all programs of a file to another format.
 //! * [`Program::launch`] and [`Program::launch_from`] return a [`Launch`], from code or from a launch file.
 //! * [`Launch::run`] returns an [`Outcome`] with outputs and counts.
 //! * [`Launch::observe`] passes each [`Event`] of a run to a function. [`Launch::session`] returns a [`Session`], which

@@ -53,7 +53,7 @@ pub(crate) struct Lint {
 struct Located {
     file: String,
     program: Option<String>,
-    /// The line of the source, from 1.
+    /// The line of the source, counted from 1.
     line: Option<usize>,
     address: String,
     text: String,

@@ -201,7 +201,8 @@ fn main() -> ExitCode {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help texts and the version are answers. All other errors of the parser are wrong usage.
+            // The parser also returns help texts and the version as errors, but these texts are answers and go to
+            // standard output. All other errors mean wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
             match code {
                 0 => messages::answer_coloured(format_args!("{}", error.render().ansi())),

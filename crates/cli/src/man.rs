@@ -99,7 +99,8 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     for argument in shown {
         let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
         let mut said = vec![cell(&help.unwrap_or_default())];
-        // Hidden values are those that are not available on this host.
+        // The list includes hidden values. Help texts hide the values that this host does not support, but this
+        // reference must not depend on the host.
         let values: Vec<String> =
             argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
         if argument.get_action().takes_values() && !values.is_empty() {

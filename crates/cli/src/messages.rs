@@ -125,7 +125,7 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
     }));
 }
 
-/// Flushes the answers. The last line might not end with a newline.
+/// Flushes the answers. Standard output is flushed at each newline, but the last line may not end with a newline.
 pub(crate) fn finish() {
     written(std::io::stdout().flush());
 }

@@ -89,11 +89,11 @@ impl FromStr for Rows {
 
 /// The result of a run.
 enum Ended {
-    /// The run ended without a trap, or with a trap that the launch does not state. The first field contains the
+    /// The run ended without a trap, or with a trap that the launch file does not require. The first field contains the
     /// results, and the second field contains the differences from the expected results.
     Judged(Box<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
-    /// The run ended with the trap that the launch states.
+    /// The run ended with the trap that the launch file requires.
     TrappedAsStated(Box<Trapped>),
     Differ(String),
 }

@@ -1,15 +1,15 @@
 //! Text from input, as it appears in answers and messages. Characters that control a terminal or are invisible are
 //! escaped.
 //!
-//! Names and source lines may contain anything, such as sequences that clear a terminal or set its title. The same
-//! applies to messages about names and source lines. [`is_hidden`] decides which characters the functions of this
-//! module escape:
+//! Names and source lines may contain anything, such as sequences that clear a terminal or set its title. Messages
+//! about names and source lines may contain the same sequences. [`is_hidden`] decides which characters the functions of
+//! this module escape:
 //!
 //! * [`name`] and [`path`] escape a name within a line. These functions also escape newlines and tabs.
 //! * [`lines`] and [`styled`] escape a whole answer or message. The module `messages` applies these functions to all
 //!   output to a terminal or to standard error. So all such output is escaped.
 //! * [`Json`] writes JSON strings with JSON escapes.
-//! * [`listed`] and [`unlisted`] write and read a name in a list that has one name per line.
+//! * [`listed`] converts a name to an entry of a list with one name per line. [`unlisted`] converts the entry back.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -70,7 +70,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Returns a text of several lines with its colours, in which hidden characters are escaped. The caller must escape the
+/// Escapes the hidden characters in a text of several lines, but keeps the colour sequences. The caller must escape the
 /// names in the text beforehand, because this function cannot distinguish colour sequences in names from the colour
 /// sequences that the caller has added.
 pub(crate) fn styled(text: &str) -> String {

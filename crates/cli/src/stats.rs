@@ -212,7 +212,7 @@ impl Counts<'_> {
     }
 
     /// Prints the counts of groups or blocks, one per line. If accesses to memory were counted, the lines also contain
-    /// these accesses.
+    /// the counts of the accesses.
     fn listed(&self, form: Form, name: &str, all: &[(usize, GroupCounts)]) {
         let width = self.profile.width();
         let share = |counts: &GroupCounts| counts.simd_efficiency(width);

@@ -44,7 +44,7 @@ impl Timeout {
     /// Stops the timer.
     pub(crate) fn end(self) {
         if let Some(sender) = self.0 {
-            // If the time limit has just been reached, sending fails. This does not matter, because the process then
+            // If the time limit has just been reached, sending fails. The result is ignored, because the process then
             // ends.
             let _ = sender.send(());
         }

@@ -165,7 +165,7 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     }
 }
 
-/// Whether a file is a trace. The first bytes of the file decide this.
+/// Whether a file is a trace, according to its first bytes.
 pub(crate) fn is_trace(path: &Path) -> bool {
     let mut start = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"RTRACE"
@@ -428,8 +428,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. If the output does not support colours, other code
-/// removes the colours later.
+/// Returns the letters of lanes in the colours of their states. If the output does not support colours,
+/// `messages::answer_coloured` removes the colours.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";

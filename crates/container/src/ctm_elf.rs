@@ -4,8 +4,8 @@
 //! outputs, the conditional output, the float and integer constants in use, and the early exit. Only the first two
 //! words of the program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and
 //! constant values are therefore in separate notes. This project defines these separate notes, which have the name
-//! "Reconverge". `docs/ctm-elf.md` describes these notes. Types 2 to 5 of the guide's notes are inferred from the order
-//! of the list in the guide.
+//! "Reconverge". `docs/ctm-elf.md` describes these notes. The type numbers 2 to 5 of the guide's notes are inferred
+//! from the order in which the guide lists the notes.
 
 use object::Endianness;
 use object::elf as raw;

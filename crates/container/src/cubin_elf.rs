@@ -144,7 +144,8 @@ fn is_plumbing(section: &Section<'_>) -> bool {
 }
 
 fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
-    // A suffix without digits, or with a number that is too large, is also not a valid bank.
+    // If the suffix is not a number or does not fit into 64 bits, the bank becomes `u64::MAX`, which is not a valid
+    // bank.
     let bank = digits.parse().unwrap_or(u64::MAX);
     limits::at_most("the bank of a constant section", section.offset, bank, limits::LAST_BANK)
 }
@@ -269,7 +270,8 @@ fn attribute_of_kernel(
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
         }
         // EIATTR_SMEM_PARAM_OFFSETS: one word per parameter, with the offset in the low half. Tools of CUDA 3.0 and 3.1
-        // write only this record about parameters. Later tools also write KPARAM_INFO. See `parameters_of_offsets`.
+        // describe the parameters only with this record. Later tools also write KPARAM_INFO. See
+        // `parameters_of_offsets`.
         0x0b => {
             if words.is_empty() || value.len() != 4 * words.len() || words.iter().any(|word| *word >> 16 != 0)
             {
@@ -347,8 +349,8 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     Ok(variables)
 }
 
-/// Returns the words of constant banks that contain addresses of symbols. The key of the map is the index of the
-/// symbol.
+/// For each symbol, returns the words in constant banks that contain the address of the symbol. The key of the map is
+/// the index of the symbol.
 ///
 /// The word that a relocation writes must be in a constant section, and the relocation's symbol must be in global
 /// memory. So the result of a relocation cannot depend on another relocation.

@@ -35,7 +35,8 @@ const KEYS: [&str; 7] = ["architecture", "abiversion", "modname", "code", "const
 /// Architectures with Tesla code.
 pub(crate) const CHIPS: [&str; 4] = ["sm_10", "sm_11", "sm_12", "sm_13"];
 
-/// Keys of a `code` block that have a defined meaning. If any other key has a number, the pair is state.
+/// Keys of a `code` block that have a defined meaning. If any other key has a number, the pair becomes a state entry of
+/// the program.
 const CODE_KEYS: [&str; 7] = ["name", "lmem", "smem", "reg", "bar", "bincode", "const"];
 
 /// Reads a text cubin.

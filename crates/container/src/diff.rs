@@ -37,7 +37,7 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// The selected side of a changed file.
 struct ChangedFile {
     name: String,
-    /// Offset of the first hunk's line, and number of lines before this line.
+    /// Offset of the first `@@` line of the file, and number of lines before this line.
     start: usize,
     lines_before: usize,
     /// The text of the selected side. All other characters are replaced by white space.

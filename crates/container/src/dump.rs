@@ -11,9 +11,9 @@
 //! ```
 //! The addresses determine the positions of the words. The reader tries several units of addresses and uses the first
 //! unit with which the addresses are consistent. Lines without words are skipped, and a note states the number of
-//! skipped lines. A number next to words or among lines of numbers is an error if the number is not a word of the dump.
-//! Each `Function : NAME` of cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of the
-//! program.
+//! skipped lines. If a number next to words or between lines of numbers is not a word of the dump, the number is an
+//! error. Each `Function : NAME` of cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of
+//! the program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const WIDEST_GAP: usize = 64;
 struct Line<'a> {
     number: usize,
     address: Option<&'a str>,
-    /// The digits of each number.
+    /// The digits of each unit. A unit is a number on the line, or one half of a number with 16 digits.
     units: Vec<Range<usize>>,
     /// Number of bytes in a unit.
     width: usize,
@@ -44,8 +44,8 @@ struct Line<'a> {
     /// colon, follows an address, as in Mesa's dumps. Without such a mark, the first number of a line may be something
     /// else than an address.
     loose: bool,
-    /// If the units are the two halves of one number, whether this number follows the text of the instruction. `None`
-    /// if the units are not such halves.
+    /// Whether the number follows the text of the instruction, if the units are the two halves of a number. If the
+    /// units are not two halves, the value is `None`.
     halves: Option<bool>,
     /// A number in the line that is not one of the units.
     extra: Option<&'a str>,
@@ -53,7 +53,8 @@ struct Line<'a> {
     has_text: bool,
 }
 
-/// Returns whether a text is a dump. A dump begins with a line of words, and the text must not have a simpler format.
+/// Returns whether a text is a dump. A dump begins with a line of words. The caller has already excluded simpler
+/// formats.
 pub(crate) fn looks_like(text: &str) -> bool {
     let reads =
         |part: &ListedFunction<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
@@ -223,7 +224,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
         }
         start += line.len() + 1;
     }
-    // hexdump and od end with the address after the last byte.
+    // The output of hexdump and od ends with the address after the last byte.
     if lines.len() > 1
         && lines[0].address.is_some()
         && lines
@@ -399,9 +400,10 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     Some(Line { number, address, units, width, in_order, loose, halves: None, extra, has_text })
 }
 
-/// Returns the positions of the numbers in the order of their addresses. The function tries several units of addresses.
-/// The function uses the first unit with which all lines are contiguous. If no such unit exists, the function uses the
-/// first unit with which all gaps between lines are small. Such gaps occur between clauses.
+/// Returns the position of each number in the text, sorted by the addresses of the numbers. `None` stands for a gap.
+/// The function tries several units of addresses. The function uses the first unit with which all lines are contiguous.
+/// If no such unit exists, the text can only be a dump of Mesa. In Mesa's dumps, addresses count words in decimal,
+/// lines can be in any order, and small gaps occur between clauses.
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
@@ -416,8 +418,8 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
-    // Assumes that addresses have this base and unit. Returns how many lines, counted from the first line, then have
-    // contiguous words.
+    // Returns the number of lines at the start whose words are contiguous, if the addresses have the base and unit in
+    // `way`.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
         let follows = |line: &&Line<'_>| {

@@ -18,7 +18,7 @@ use crate::{Error, Format, Hints, cubin_elf, cubin_text, merge};
 const WRAPPER: u32 = 0x4662_43b1;
 pub(crate) const HEADER: u32 = 0xba55_ed50;
 const OLD: u32 = 0x1ee5_5a01;
-/// Flags of a compressed member, one per method.
+/// Flags of a compressed member. Each compression method has one flag.
 const COMPRESSED: u64 = 0x3000;
 /// Number of bytes of a member's header that are read.
 const MEMBER_BYTES: u32 = 0x40;

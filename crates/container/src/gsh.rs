@@ -30,7 +30,7 @@ struct Layout {
     /// Lists of registers. Each entry consists of the index of the count, the index of the first register, the name of
     /// the first register, and the maximum count.
     counted: &'static [(u64, u64, &'static str, u32)],
-    /// Index of the program's size in bytes.
+    /// Index of the field with the program's size in bytes.
     size: u64,
     /// Fields that the reader ignores. A note reports an ignored field whose value is not 0.
     unread: &'static [(u64, &'static str)],
@@ -247,8 +247,8 @@ fn registers(
     Ok(Pending { stage, state, bytes: word(layout.size)? })
 }
 
-/// Returns the registers in the first words of a structure, up to the size of the program. The number of words
-/// determines the program type.
+/// Returns the registers of a structure. `values` contains the words of the structure before the size of the program.
+/// The number of words determines the program type.
 pub(crate) fn registers_of(values: &[u32]) -> Option<(Stage, Vec<(String, u32)>)> {
     let layouts = [(&VERTEX, Stage::Vertex), (&PIXEL, Stage::Pixel), (&GEOMETRY, Stage::Geometry)];
     let (layout, stage) = layouts.into_iter().find(|(layout, _)| layout.size == values.len() as u64)?;

@@ -175,8 +175,8 @@ pub struct Written<T> {
 ///
 /// Magic numbers and first tokens are checked first. Some files are of a known kind that is not shader code. If such a
 /// file contains an image, its format is [`Format::Embedded`]. Otherwise, the result is an error that names the kind.
-/// Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. Loading then accepts or rejects the
-/// file.
+/// Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. If the file does not have this format,
+/// [`load`] returns an error.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -370,8 +370,7 @@ fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place:
     }
     let first = image.modules.len();
     if member.modules.is_empty() {
-        // The module indices of the member's programs are increased by the number of modules that the image already
-        // has.
+        // Each program has the index of a module, so a member without modules gets one module.
         member
             .modules
             .push(reconverge_isa::program::Module { chip: member.chip.clone(), ..Default::default() });

@@ -148,7 +148,7 @@ fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
         Digits::Hexadecimal => 16,
         Digits::Octal => 8,
         Digits::C if unsigned.starts_with("0x") || unsigned.starts_with("0X") => 16,
-        // A cubin prints a zero word as 0000000000, which is as wide as `0x` with eight digits.
+        // In a text cubin, nvcc prints a zero word as 0000000000. This text is as wide as `0x` and eight digits.
         Digits::C if unsigned.len() == 10 && unsigned.bytes().all(|byte| byte == b'0') => {
             return format!("{value:#010x}");
         }

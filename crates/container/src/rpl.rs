@@ -122,8 +122,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Format, Hints, gsh};
 
-    /// Returns a file with sections of these names and contents. The third value of a section is whether it is
-    /// compressed. The last section contains the names of all sections.
+    /// Returns a file with `sections`. The values of a section are its name, its contents, and whether to compress the
+    /// contents. The last section contains the names of all sections.
     fn file(sections: &[(&str, &[u8], bool)]) -> Vec<u8> {
         let names: Vec<u8> =
             sections.iter().flat_map(|(name, ..)| name.bytes().chain([0])).chain(*b".shstrtab\0").collect();

@@ -21,7 +21,7 @@ use crate::work::{Health, Stream};
 pub(crate) static CONTEXTS: Handles<CudaContext> = Handles::new();
 /// The primary context of the device.
 static PRIMARY: Mutex<Primary> = Mutex::new(Primary { handle: 0, retained: 0, flags: 0 });
-/// Functions that run when a context ends. Each source file whose objects belong to contexts has one such function.
+/// Functions that run when a context ends. Each source file that defines objects of a context has one such function.
 static ENDINGS: OnceLock<&'static [fn(usize)]> = OnceLock::new();
 
 /// A context.
@@ -84,7 +84,7 @@ impl CudaContext {
     fn end(&self) {
         queue::wait_for_context(self.handle);
         CONTEXTS.remove(self.handle);
-        // Other threads may still hold this context. Later calls of these threads return this error.
+        // Other threads may still hold this context. Later calls of these threads return `CONTEXT_IS_DESTROYED`.
         self.health.fail(CudaError::CONTEXT_IS_DESTROYED);
         for ending in ENDINGS.get().into_iter().copied().flatten() {
             ending(self.handle);

@@ -32,7 +32,7 @@ impl CopySide {
     }
 }
 
-/// One end of a copy.
+/// One end of a copy: the source or the destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyEnd {
     pub(crate) side: CopySide,

@@ -31,7 +31,7 @@ const DEFAULT_CHIP: Chip = Chip::Gt215;
 pub(crate) struct Driver {
     /// The board of the chip.
     pub(crate) board: &'static Board,
-    /// Engine and limits with which kernels run.
+    /// The engine and the limits for kernels.
     pub(crate) options: Options,
     /// The addresses of the device that are in use.
     pub(crate) addresses: Mutex<Addresses>,

@@ -20,8 +20,8 @@ use crate::status::{CallResult, CudaError};
 use crate::stream;
 use crate::texture;
 
-/// Returns the kernel with a handle. If the handle belongs to a kernel of a library, returns the function of this
-/// kernel in the current context.
+/// Returns the kernel that has the handle `handle`. If the handle belongs to a kernel of a library, returns the
+/// function of this kernel in the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
     driver()?;
     if let Some(function) = module::FUNCTIONS.get(handle) {
@@ -526,7 +526,7 @@ pub(crate) unsafe fn available_dynamic(
     unsafe { give(to, each.saturating_sub(fixed_shared(&function)) as usize) }
 }
 
-/// Stores an attribute of a library's kernel for a device.
+/// Stores the value of an attribute that a library's kernel has on a device.
 pub(crate) unsafe fn attribute_on(
     value: *mut c_int,
     number: c_int,

@@ -54,7 +54,7 @@ impl<T> Handles<T> {
 }
 
 /// Locks a mutex, even if another thread has panicked while that thread held the lock. The call that panicked has
-/// returned an error to the program.
+/// already returned an error to the program, so other calls continue.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

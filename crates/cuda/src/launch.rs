@@ -24,8 +24,8 @@ pub(crate) struct Prepared {
     loaded: Mutex<Loaded>,
 }
 
-/// A constant bank that contains variables of the program. The program changes these variables in the same way as
-/// device memory.
+/// A constant bank that contains variables of the program. The variables are in device memory, and the program changes
+/// the variables there.
 #[derive(Debug)]
 pub(crate) struct ConstantBank {
     pub(crate) number: usize,
@@ -157,7 +157,7 @@ impl Mapped {
         const PART: usize = 4096;
         for (address, start, before) in self.ranges {
             let Some(after) = memory.remove(address) else { continue };
-            // In a large range, most parts are unchanged. The loop first compares each part as a whole.
+            // In a large range, most parts are unchanged, so the loop first compares each part as a whole.
             let parts = before.chunks(PART).zip(after.bytes.chunks(PART));
             for (number, (before, after)) in parts.enumerate().filter(|(_, (before, after))| before != after)
             {

@@ -377,8 +377,8 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// `cuPointerSetAttribute`. With the only valid attribute, a program can request that synchronous copies of this memory
-/// always wait for the end of the copy. In this library, all synchronous copies wait, so the attribute has no effect.
+/// `cuPointerSetAttribute`. The only valid attribute requests that a synchronous copy of the memory always waits for
+/// the end of the copy. In this library, all synchronous copies wait, so the attribute has no effect.
 pub(crate) unsafe fn set_pointer_attribute(value: *const u8, attribute: c_int, address: u64) -> CallResult {
     driver()?;
     if value.is_null() || attribute != 6 {

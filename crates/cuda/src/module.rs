@@ -234,12 +234,12 @@ pub(crate) fn unload(module: &Module) -> CallResult {
 }
 
 impl Module {
-    /// Returns the kernel with a name.
+    /// Returns the kernel that has the name `name`.
     pub(crate) fn function(&self, name: &str) -> Option<&Arc<Function>> {
         self.functions.iter().find(|function| function.name == name)
     }
 
-    /// Returns the address and the size of the variable with a name.
+    /// Returns the address and the size of the variable that has the name `name`.
     pub(crate) fn global(&self, name: &str) -> Option<(u32, u32)> {
         let found = self.globals.iter().find(|global| global.name == name)?;
         Some((found.address, found.bytes))

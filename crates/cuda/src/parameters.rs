@@ -125,9 +125,9 @@ impl ParameterLayout {
                     unsafe { to.as_mut_ptr().copy_from_nonoverlapping(at.cast(), to.len()) };
                 }
             }
-            // The list that the program passes may be shorter than the layout, because the layout may also contain
-            // variables. The kernel reads these variables after the parameters. A parameter of eight bytes in the
-            // layout may be a parameter of four bytes in the program.
+            // The list that the program passes may be shorter than the layout. The layout may also contain variables
+            // that follow the parameters in shared memory. A parameter of eight bytes in the layout may be a parameter
+            // of four bytes in the program.
             ParameterLayout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     let mut entry = [0; size_of::<usize>()];

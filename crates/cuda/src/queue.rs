@@ -16,7 +16,7 @@ use crate::handles::lock;
 /// The work of a task.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// A position in a line. The position is the end of one task of the line.
+/// The end of one task in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     line: usize,
@@ -83,8 +83,8 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         let known = lines.get_or_insert_default();
         let busy = known.values().filter(|line| line.done < line.issued);
         let contexts: BTreeSet<usize> = busy.map(|line| line.context).collect();
-        // The tasks of these lines are not dropped, because a task may hold a lock of a thread that does not exist in
-        // the child.
+        // The child does not drop the tasks of these lines. A task may hold a lock that belongs to a thread of the
+        // parent, and this thread does not exist in the child.
         known.extract_if(|_, line| contexts.contains(&line.context)).for_each(std::mem::forget);
         drop(lines);
         if let Some(lost) = LOST.get() {

@@ -28,7 +28,7 @@ pub(crate) fn end_of_context(context: usize) {
     STREAMS.retain(|stream| stream.context != context);
 }
 
-/// Returns the stream with a handle. The handles 0, 1 and 2 mean default streams of the current context.
+/// Returns the stream that has the handle `handle`. The handles 0, 1 and 2 mean default streams of the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     driver()?;
     match handle {
@@ -39,8 +39,8 @@ pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     }
 }
 
-/// Returns the current context and the stream with a handle. Fails if a kernel of the context has failed, or if the
-/// stream belongs to another context.
+/// Returns the current context, and the stream that has the handle `handle`. Fails if a kernel of the context has
+/// failed, or if the stream belongs to another context.
 pub(crate) fn find_for_work(handle: usize) -> Result<(Arc<CudaContext>, Arc<Stream>), CudaError> {
     let context = context::usable()?;
     let stream = find(handle)?;

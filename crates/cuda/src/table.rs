@@ -1,5 +1,5 @@
-//! The exported functions. Each form of a function has one row. The row defines the function and its entry for
-//! `cuGetProcAddress`.
+//! The exported functions. A function can have several forms, such as `cuMemAlloc` and `cuMemAlloc_v2`. Each form of a
+//! function has one row. The row defines the function and its entry for `cuGetProcAddress`.
 //!
 //! A row begins with the name without a version suffix, the version of CUDA that introduced this form, and the symbol.
 //! If a second form exists that uses the default stream of the thread as the null stream, the version and the symbol of

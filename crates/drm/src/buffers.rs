@@ -16,11 +16,11 @@ pub(crate) const UNIT: u64 = 1 << 16;
 /// mappings. The other mappings remain available to the program.
 const MOST: usize = 24_000;
 
-/// Identifies an open file of the node.
+/// Identifies an open file of the device node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
-/// The identifier of a buffer. It is the offset of the buffer's first byte in memory.
+/// The identifier of a buffer: the offset of the buffer's first byte in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BufferId(u64);
 

@@ -6,9 +6,9 @@
 //! | `data/KIND-DIGEST.bin` | the programs, registers, textures and buffers to which launch files refer. Each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node writes to the folder itself. Later processes write to `process-2`, `process-3`
-//! and so on inside the folder. Each file in these folders is either complete or absent, because [`whole`] writes the
-//! files.
+//! The first process that opens the device writes to the folder itself. Later processes write to `process-2`,
+//! `process-3` and so on inside the folder. Each file in these folders is either complete or absent, because [`whole`]
+//! writes the files.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -210,13 +210,14 @@ impl Folder {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) why: String,
-    /// Whether writing failed with a system error. If false, a limit was reached, or this process is a forked process.
+    /// Whether writing failed with a system error. If the field is `false`, a limit was reached, or this process is a
+    /// forked process.
     pub(crate) lost: bool,
 }
 
 /// The reason why a launch file is not written.
 enum Refused {
-    /// The launch file cannot be written. The launch files of other launches may still be written.
+    /// This launch file cannot be written. The launch files of other launches are written nevertheless.
     Launch(String),
     /// No more files can be written.
     All(String),

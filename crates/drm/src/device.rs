@@ -12,7 +12,7 @@
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder to which the shown frames are written, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_RECORD` | a file that records the shown frames, see `screen/record.rs` |
-//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows the frames, and of its [`input`](crate::input) devices, see [`reconverge_board::screen`] |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows the frames, and with the sockets of the [`input`](crate::input) devices, see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured. By default, all draws are captured |
 //! | `RECONVERGE_DRM_PATCH` | words of programs, and the words that replace these words, in the form `OLD:NEW` |
@@ -40,7 +40,7 @@ use crate::watch::Watch;
 pub(crate) struct Device {
     /// The emulated board.
     pub(crate) board: &'static Board,
-    /// The PCI id that the device reports. It is the PCI id of the board, or of another board with the same chip.
+    /// The PCI id that the device reports: the PCI id of the board, or of another board with the same chip.
     pub(crate) pci: u16,
     /// Whether submissions are executed. If false, submissions are only counted.
     pub(crate) execute: bool,
@@ -189,8 +189,8 @@ fn device(
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The default engine. It compiles loops to host code and runs other code in the fast engine. On gt215, this engine
-/// runs a shader with a loop in half the time that the fast engine alone needs.
+/// The default engine. The default engine compiles loops to host code and runs other code in the fast engine. On gt215,
+/// the default engine runs a shader with a loop in half the time that the fast engine alone needs.
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.

@@ -9,8 +9,8 @@
 //! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
 //! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.
 //!
-//! This library does not support the functions `glob`, `nftw`, `scandirat` and `getdents64`. It also does not support
-//! `fchdir` into an emulated folder, or paths with `..` relative to an emulated folder.
+//! This library does not support the functions `glob`, `nftw`, `scandirat` and `getdents64`. This library also does not
+//! support `fchdir` into an emulated folder, or paths with `..` relative to an emulated folder.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;

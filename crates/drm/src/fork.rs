@@ -9,7 +9,7 @@
 //!
 //! The C library calls the functions of this file for `fork`, but not for `vfork`, `posix_spawn` and plain `clone`. In
 //! a process that `vfork`, `posix_spawn` or `clone` has created, the thread that holds a lock may not exist.
-//! [`Lock`](crate::lock::Lock) detects such a lock.
+//! [`Lock`](crate::lock::Lock) detects that the thread does not exist.
 //!
 //! After a fork, the parent and the child share the memory of the buffers, as if both had the same file open. The child
 //! has copies of the handles, the counts and the chip. [`copied`] detects that a process is a copy. Before a fork, the
@@ -92,9 +92,9 @@ pub(crate) fn begin() {
     }
     mapped::begin();
     if !wiped::begin() {
-        // Here, the library could not create a page that the kernel clears in copies of the process. Without such a
-        // page, the library cannot detect copies that `clone` creates, because `in_child` only runs for `fork`. The
-        // library therefore assumes that a copy of the process exists.
+        // Here, this library could not create a page that the kernel clears in copies of the process. The C library
+        // calls `in_child` after `fork`, but not after a plain `clone`. Without the page, this library therefore cannot
+        // detect copies that a plain `clone` creates. This library assumes that a copy of the process exists.
         mapped::note_copy();
     }
     claim();
@@ -102,7 +102,7 @@ pub(crate) fn begin() {
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
-/// Waits while another thread forks. Must not be called by a thread that holds a lock of [`each`].
+/// Waits while another thread forks. The calling thread must not hold a lock that [`each`] visits.
 pub(crate) fn wait() {
     if FORKING.load(Ordering::Relaxed) == 0 {
         return;

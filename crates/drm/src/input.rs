@@ -168,7 +168,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// An open file of a device. The type has no `Drop`, because a thread may be cancelled while the thread reads.
+/// An open file of a device. The type has no destructor, because a thread may be cancelled while the thread reads (see
+/// the macro `call` in `real.rs`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile {
     descriptor: c_int,

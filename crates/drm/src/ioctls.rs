@@ -293,8 +293,8 @@ layouts! {
     GemClose, 8 { handle: u32, padding: u32, }
     /// The argument of [`GET_CAP`].
     GetCap, 16 { capability: u64, value: u64, }
-    /// A mode of a screen. The clock is in kHz. Each direction has the number of visible pixels, the start and the end
-    /// of the sync pulse, and the total number of pixels.
+    /// A mode of a screen. The clock is in kHz. The first four values of `horizontal` and of `vertical` are the number
+    /// of visible pixels, the start of the sync pulse, the end of the sync pulse, and the total number of pixels.
     ModeInfo, 68 {
         clock: u32, horizontal: [u16; 5], vertical: [u16; 5], refresh: u32, flags: u32, kind: u32, name: [u8; 32],
     }
@@ -468,7 +468,7 @@ layouts! {
         private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
         presumed_offset: u64,
     }
-    /// A relocation. It describes a word in a buffer of a [`Pushbuf`]. The word holds a part of the address of another
+    /// A relocation describes a word in a buffer of a [`Pushbuf`]. The word holds a part of the address of another
     /// buffer.
     PushRelocation, 28 {
         into: u32, offset: u32, buffer: u32, flags: u32, data: u32, if_vram: u32, if_system: u32,

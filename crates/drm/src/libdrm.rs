@@ -313,8 +313,8 @@ type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint,
 /// A handler. Its arguments are the descriptor, the frame count, nanoseconds, and the program's own value.
 type SequenceHandler = unsafe extern "C" fn(c_int, u64, u64, u64);
 
-/// Each constant is the lowest version of an [`EventContext`] that has the member `vblank`, `flip`, `flip_of` or
-/// `sequence`.
+/// The lowest versions of [`EventContext`] that have the members `vblank`, `flip`, `flip_of` and `sequence`, in this
+/// order.
 const VBLANK: c_int = 1;
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;
@@ -337,8 +337,9 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
     if context.is_null() {
         return -1;
     }
-    // This function reads all queued events before calling the first handler. A handler may request another flip. Such
-    // a flip completes at once and queues another event.
+    // This function reads all queued events before the function calls the first handler. A handler may request another
+    // flip. This flip completes at once and queues another event. If the function read the queue after each handler,
+    // the loop might never end.
     let events: Vec<ScreenEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
     for ScreenEvent { kind, user, time, place, .. } in events {
         let given = std::ptr::with_exposed_provenance_mut(user as usize);

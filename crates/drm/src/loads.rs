@@ -164,7 +164,7 @@ const UNSIGNED_BYTE: u32 = 0x1401;
 const UNSIGNED_INT: u32 = 0x1405;
 const VERTEX_SHADER: u32 = 0x8b31;
 
-/// The OpenGL functions, with a current framebuffer object as the target.
+/// The OpenGL functions. All draws go to the current framebuffer object.
 struct Scene {
     gl: Functions,
 }

@@ -138,8 +138,8 @@ pub(crate) trait AroundFork {
     fn in_parent(&self, taken: bool);
 
     /// Releases the lock in the child if `before` has taken the lock. If `before` has not taken the lock, the forking
-    /// thread or another thread holds the lock. If the forking thread holds the lock, the copy of this thread in the
-    /// child will release the lock. If another thread holds the lock, this thread does not exist in the child, so the
+    /// thread or another thread holds the lock. If the forking thread holds the lock, the copy of the forking thread in
+    /// the child will release the lock. If another thread holds the lock, the child has no copy of that thread, so the
     /// lock becomes orphaned.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
@@ -213,8 +213,8 @@ impl<T> Drop for Guard<'_, T> {
 /// Returns the id of the calling thread.
 ///
 /// The id is cached, because a system call would increase the time of a small draw by 2 %. In a forked process, the
-/// cached id is wrong. In such a process, the page of [`wiped`] reads as zeros, and each call of this function makes a
-/// system call instead.
+/// cached id is wrong. In a forked process, the page of [`wiped`] reads as zeros. Each call of this function then makes
+/// a system call and does not use the cached id.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };

@@ -1,12 +1,12 @@
-//! Records the mappings of buffers that the program has. [`Memory`](crate::memory::Memory) reuses the pages of a buffer
-//! only if the buffer has no mapping.
+//! Records the program's mappings of buffers. [`Memory`](crate::memory::Memory) reuses the pages of a buffer only if
+//! the buffer has no mapping.
 //!
 //! `munmap` removes mappings from the list without a lock, because a program may call `munmap` at any point, for
 //! example in a signal handler. A mapping that ends in another way, or that is only partly unmapped, stays on the list.
 //! The pages of the mapped buffer are then not reused.
 //!
-//! `mremap` moves or duplicates a mapping. After such a call, and after a `munmap` that fails, the list is
-//! incomplete, and every buffer is treated as mapped.
+//! `mremap` moves or duplicates a mapping. After an `mremap`, and after a `munmap` that fails, the list is incomplete.
+//! Every buffer is then treated as mapped.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -52,7 +52,8 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 /// Whether the program may have mappings that are not on the list.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Number that increases with each fork of the program. A child has all mappings of its parent.
+/// Number that increases with each fork of the program. If the number has increased since a mapping was created, a
+/// child may also have this mapping.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 fn used() -> &'static [Mapping] {

@@ -14,8 +14,8 @@
 //! program has no mapping of the file, a new buffer of the same size can use the file.
 //!
 //! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates the
-//! mapping of this memory. A program therefore cannot close or resize the file of a buffer. It also cannot open another
-//! file with the descriptor number of that file.
+//! mapping of this memory. A program therefore cannot close or resize the file of a buffer. A program also cannot open
+//! another file with the descriptor number of the buffer's file.
 //!
 //! [`Fills`] of whole surfaces may stay outstanding between submissions, as long as only the chip can read the
 //! surfaces. [`Memory::end_submission`] stores all other fills.
@@ -36,11 +36,13 @@ use crate::real;
 /// take no memory of the host.
 pub(crate) const BYTES: u64 = 1 << 40;
 
-/// Maximum size in bytes of one file without a buffer, and of all such files together.
+/// Maximum sizes in bytes of the kept files of freed buffers. The first value is for one file. The second value is for
+/// all kept files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Maximum number of consecutive submissions that add no fill. After more such submissions, the memory stores all
-/// outstanding fills. Otherwise, each access near an outstanding fill would have to search the list of fills.
+/// Maximum number of consecutive submissions without a new fill. After one more submission without a new fill, the
+/// memory stores all outstanding fills. Otherwise, each access near an outstanding fill would have to search the list
+/// of fills.
 const MOST_PAUSES: u32 = 8;
 
 /// The mappings of the chip's memory. The mappings last until the process ends.
@@ -67,8 +69,8 @@ struct Placed {
     end: u64,
     /// The number of the file.
     file: u64,
-    /// The value of [`mapped::forks`] when the buffer was created. If this value has changed, a forked child also has
-    /// the file.
+    /// The value of [`mapped::forks`] when the buffer was created. If [`mapped::forks`] now returns another value, the
+    /// process has forked since then. The child then also has the file.
     forks: u32,
     /// Whether other processes may have opened the file.
     is_shared: bool,
@@ -148,9 +150,9 @@ impl Memory {
         unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
     }
 
-    /// Stores the outstanding fills of `mapped` buffers, because after a submission, the program can read these buffers
-    /// without a request. Stores all fills if another process shares this memory, or if no fill was added during the
-    /// last submissions.
+    /// Stores the outstanding fills of the buffers in `mapped`, because the program can read these buffers without a
+    /// request after a submission. Stores all fills if another process shares this memory, or if more than
+    /// [`MOST_PAUSES`] consecutive submissions have added no fill.
     pub(crate) fn end_submission<'r>(&self, mapped: impl Iterator<Item = &'r Range<u64>>) {
         let memory = self.whole();
         if !memory.has_fills() {
@@ -275,7 +277,8 @@ impl Memory {
         let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
         // SAFETY: the range is inside the mapping. No view of the range is in use, because `self` is borrowed mutably.
-        // The mapping of the chip stays, but loses its pages. Kernels before 5.13 do not support such an `mremap`.
+        // The mapping of the chip stays, but loses its pages. Kernels before 5.13 do not support `MREMAP_DONTUNMAP` for
+        // shared memory.
         let start = unsafe { real::mremap(chip, length as usize, length as usize, flags, null_mut()) };
         if start == libc::MAP_FAILED {
             return;
@@ -370,8 +373,8 @@ impl Memory {
             let of = self.placed.range(..=part.start).next_back();
             let (offset, file) = of.map_or((0, 0), |(begin, placed)| (part.start - begin, placed.file));
             mapped::add(Mapped { address: start.addr(), length, offset, access }, file);
-            // `MAP_LOCKED` and `MAP_POPULATE` only affect speed, so this function ignores errors of these two calls.
-            // The system call `mmap` also does not report such errors.
+            // `MAP_LOCKED` and `MAP_POPULATE` only affect speed, so this function ignores the errors of `mlock` and
+            // `madvise`. If locking or populating fails, the system call `mmap` also reports no error.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {

@@ -44,8 +44,8 @@ pub(crate) struct Client<'a> {
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
-    /// The buffers and their ranges. No buffer has offset 0, so that an address that a driver forgot to set is never
-    /// valid.
+    /// The buffers and the ranges of the buffers. No buffer has offset 0. If a driver forgets to set an address, the
+    /// driver submits the address 0. This address is therefore never valid.
     pub(crate) buffers: Buffers,
     /// The buffers that are shared with other processes.
     pub(crate) shared: SharedBuffers,
@@ -154,8 +154,8 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but has separate
-/// descriptors. If such a child closes a file, the file is still open in this process. The child must therefore not
-/// free the buffers of the file.
+/// descriptors. If the child closes a file, the file is still open in this process. The child must therefore not free
+/// the buffers of the file.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {
@@ -334,9 +334,9 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // The new buffer may need memory that still belongs to buffers of closed files. The list of open files contains
-        // the file of this request, which is open. If the list also contains a closed file, the list has at least two
-        // entries.
+        // The new buffer may need memory that still belongs to buffers of closed files. The file of this request is
+        // open and is on the list of open files. If the list has only one entry, the list therefore contains no closed
+        // file.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -745,7 +745,7 @@ mod tests {
         assert!(bytes(map) == [2; SIZE as usize]);
         tested.submitted(one, &[CLEAR | 3]);
         assert!(bytes(map) == [3; SIZE as usize], "it is mapped when the submission ends");
-        // A request reads the same bytes as the chip.
+        // A read for a request returns the bytes of an outstanding fill.
         tested.submitted(two, &[CLEAR | 4]);
         let range = tested.range(two);
         let read = tested.client.lock().memory.read(range);
@@ -802,7 +802,8 @@ mod tests {
             // SAFETY: the buffer for reads and writes has one byte. `_exit` ends the child without running the exit
             // handlers of the test process.
             unsafe {
-                // If the test fails, the pipe is closed, so that the child also ends.
+                // The child closes its write end of `down`. If the test process ends early, the read from `down` then
+                // returns, and the child ends.
                 libc::close(down[1]);
                 tested.submitted(one, &[3]);
                 libc::write(up[1], byte.as_ptr().cast(), 1);

@@ -21,8 +21,9 @@ use crate::report;
 use crate::submit::executed;
 use crate::user;
 
-/// Size in bytes of the chip's own memory, and of the system memory that the chip can use.
+/// Size in bytes of the chip's own memory.
 const VRAM: u64 = 768 << 20;
+/// Size in bytes of the system memory that the chip can use.
 const GART: u64 = 1 << 30;
 
 /// Memory domains of a buffer. (`NOUVEAU_GEM_DOMAIN_*`)
@@ -93,7 +94,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
     }
 }
 
-/// Returns a property of the chip by its number. (`NOUVEAU_GETPARAM_*`)
+/// Returns the property of the chip that has the number `question`. (`NOUVEAU_GETPARAM_*`)
 fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
     let board = node.device().board;
     Some(match question {
@@ -175,8 +176,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         let place = part(relocation.into, relocation.offset.into(), 4)?;
         let target = buffers.get(relocation.buffer as usize).ok_or(Errno(libc::EINVAL))?;
         let start = range(relocation.buffer)?.start as u64;
-        // The driver has already stored the address that the driver presumes for the buffer, and this address is
-        // correct.
+        // The driver has presumed the address `start` for the buffer, and has already stored this address in the word.
+        // The presumed address is correct, so the word does not change.
         if target.presumed != 0 && target.presumed_offset == start {
             continue;
         }

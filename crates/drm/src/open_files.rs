@@ -1,4 +1,5 @@
-//! The open files of the node. This file stores the descriptors of the open files, and detects when an open file ends.
+//! The open files of the node. This file stores the descriptors of the open files, and detects when the last descriptor
+//! of an open file is closed.
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
 //! end does not support other operations. For example, the program cannot write to the read end, map or resize the read
@@ -70,9 +71,9 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
 }
 
-/// The path by which an open file was opened. The value is the mode of the pipe's inode. Another process recognizes the
-/// file by this mode (see `sockets.rs`), because programs do not set the sticky bit of a pipe. The mode allows all
-/// users to write, because a process of another user may open a watch.
+/// The path by which an open file was opened. The number of each variant is the mode of the pipe's inode. Another
+/// process recognizes the file by this mode (see `sockets.rs`), because programs do not set the sticky bit of a pipe.
+/// The mode allows all users to write, because a process of another user may open a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     /// The path of the render node.
@@ -116,7 +117,7 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
 }
 
 /// Adopts an open file that another process opened. This process has received or inherited a descriptor of the file.
-/// Returns whether the descriptor belongs to such a file. Leaves `errno` unchanged.
+/// Returns false if the descriptor does not belong to an open file of the node. Leaves `errno` unchanged.
 pub(crate) fn adopt(descriptor: c_int) -> bool {
     let Some(status) = real::status(descriptor).filter(|_| kind(descriptor).is_some()) else { return false };
     let is_file = |place: &&FileSlot| place.inode.load(Ordering::Acquire) == status.st_ino;

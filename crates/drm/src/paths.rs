@@ -30,9 +30,9 @@ pub(crate) const POINTER: &CStr = c"/dev/input/event1";
 /// The object that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodePath {
-    /// The node, opened by the path that controls the screen.
+    /// The node, opened by the path [`CARD`].
     Card,
-    /// The node, opened by the path of the render node.
+    /// The node, opened by the path [`PATH`].
     Render,
     /// The folder that contains the paths of the node.
     Folder,
@@ -61,8 +61,8 @@ const PATHS: [(&CStr, NodePath); 10] = [
 ];
 
 impl NodePath {
-    /// Returns the object that a path names. Returns `None` if no chip is selected. Does not allocate for other paths,
-    /// because memory allocators also open files.
+    /// Returns the object that a path names. Returns `None` if no chip is selected. For a path that is not emulated,
+    /// this function does not allocate, because memory allocators also open files.
     pub(crate) fn at(path: *const c_char) -> Option<NodePath> {
         let address = path.expose_provenance() as u64;
         // This check excludes almost all paths.
@@ -95,8 +95,8 @@ impl NodePath {
         }
     }
 
-    /// Returns the object that a path names, for a function with flags. With the flag `AT_EMPTY_PATH`, an empty path
-    /// names the descriptor itself.
+    /// Returns the object that a path names. If `flags` contains `AT_EMPTY_PATH`, an empty path names the descriptor
+    /// itself.
     fn beside_or_itself(folder: c_int, path: *const c_char, flags: c_int) -> Option<NodePath> {
         let is_empty = || path.is_null() || user::is_start(path.expose_provenance() as u64, b"\0");
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty() {
@@ -137,7 +137,8 @@ const MINOR: c_uint = 128;
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
 /// The device number of the node that controls the screen.
 pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
-/// The emulated folders. Each entry also contains the mode of the removed folder that represents the emulated folder.
+/// The emulated folders. Each entry also contains a mode. In `folders.rs`, a removed real folder with this mode
+/// represents the emulated folder.
 pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
     [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 

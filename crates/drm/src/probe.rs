@@ -1,4 +1,4 @@
-//! The probe. It examines or measures a driver in a process that loads this library but runs no OpenGL program.
+//! The probe. The probe examines or measures a driver in a process that loads this library but runs no OpenGL program.
 //!
 //! If one of the following environment variables is set, a process that loads this library creates an OpenGL context
 //! without a surface before `main`. The process then prints one JSON object, and ends. The exit status is 0. After an
@@ -54,7 +54,8 @@ fn fields((renderer, version): (String, String)) -> String {
     format!("\"renderer\": {renderer}, \"version\": {version}")
 }
 
-/// Returns the fields of the JSON object for the load that the variable names, or for `list`.
+/// Returns the fields of the JSON object for the value of `RECONVERGE_DRM_LOAD`. The value is the name of a load, or
+/// `list`.
 fn measured() -> Result<String, String> {
     let name = std::env::var("RECONVERGE_DRM_LOAD").unwrap_or_default();
     if name == "list" {

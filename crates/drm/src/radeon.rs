@@ -134,7 +134,7 @@ fn inform(node: &Client<'_>, info: &mut Info) -> Result<(), Errno> {
     }
 }
 
-/// Returns a property of the chip by its number.
+/// Returns the property of the chip that has the number `question`.
 fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
     use Answer::{Long, Word};
     Some(match question {

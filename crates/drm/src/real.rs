@@ -46,8 +46,9 @@ impl Symbol {
         found
     }
 
-    /// Returns the address of the function in libdrm. Also finds a libdrm that was loaded after this library and is
-    /// visible only to the library that loaded it. [`Symbol::address`] does not find such a libdrm.
+    /// Returns the address of the function in libdrm. After this library was loaded, another library may have loaded
+    /// libdrm for its own use only. This function also finds such a private libdrm. [`Symbol::address`] does not find a
+    /// private libdrm.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
@@ -78,8 +79,8 @@ pub(crate) fn set_errno(errno: c_int) {
 
 /// Calls a [`Symbol`] with typed arguments. If no library defines the function, the result is the value after `else`.
 ///
-/// To end a cancelled thread, the C library unwinds from functions such as `write` through the frames of the callers of
-/// these functions. These frames therefore must not own values with destructors.
+/// If a thread is cancelled in a function such as `write`, the C library unwinds the frames of all callers of the
+/// function. The frames of the callers therefore must not own values with destructors.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;

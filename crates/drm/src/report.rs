@@ -3,7 +3,8 @@
 //! The report is a list of lines. The process appends these lines to the file `RECONVERGE_DRM_REPORT`. Each line is a
 //! JSON object. The process appends a line when the node is first opened and when the process ends. The process also
 //! appends a line at the first reset of the chip, and each time that the number of resets has doubled since the
-//! previous line for a reset. If a process is killed or calls `_exit`, the process does not append a line at its end.
+//! previous line for a reset. If a process is killed or calls `_exit`, the process does not append a line when the
+//! process ends.
 //!
 //! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
 //! forked process reports its own use, beginning with its first request.
@@ -11,7 +12,7 @@
 //! | field | meaning |
 //! |---|---|
 //! | `pid`, `opened` | the process, and the time at which the process opened the node, in nanoseconds since 1970 |
-//! | `complete` | `false` if the process ended in the middle of a request. The fields with counts by name are then empty |
+//! | `complete` | `false` if counts are missing, for example because the process ended in the middle of a request. The missing counts belong to the fields `unknown`, `unanswered`, `uncaptured` and `lost` |
 //! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
 //! | `submissions`, `resets` | number of submissions, and number of submissions that reset the chip |
 //! | `draws` | number of draws that were executed. This is also the number of the last draw |
@@ -243,8 +244,8 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     Ok(())
 }
 
-/// Calls `visit` for each operation that this process has used and that the chip does not emulate. The arguments are
-/// the name and the number of occurrences of the operation.
+/// Calls `visit` for each operation that this process has used and that the chip does not emulate. The arguments of
+/// `visit` are the name of the operation, and the number of occurrences of the operation.
 fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     let Some(gpu) = &state.gpu else { return };
     gpu.each_unknown(&mut |name, count| {
@@ -315,7 +316,7 @@ fn written(path: &Path, line: &[u8]) {
     }
 }
 
-/// Opens the file of the report. Does not wait, for example for the reader of a pipe.
+/// Opens the file of the report. If the file is a pipe, this function does not wait for a reader.
 fn file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let irregular = || io::Error::other("not a regular file");

@@ -7,8 +7,8 @@
 //!
 //! The screen shows a frame after a mode change, after a flip, after a report that the shown framebuffer has changed,
 //! and after every other request that changes the picture. These other requests concern the cursor, the gamma table,
-//! the power, and the removal of the framebuffer on the screen. If an open file ends, the screen shows no new frame,
-//! and the last picture stays.
+//! the power, and the removal of the framebuffer on the screen. If an open file is closed, the screen shows no new
+//! frame, and the last picture stays.
 //!
 //! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to this folder. The files are named
 //! `frame-0001.ppm` and so on. The pixels in a file begin with the upper row. If another process has used these names,
@@ -95,9 +95,9 @@ const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"]
 /// A framebuffer: a buffer that is interpreted as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    /// The open file that created the framebuffer. When this file ends, the framebuffer is removed. The value is `None`
-    /// after `CLOSEFB` of the framebuffer on the screen. Such a framebuffer is removed when the screen shows another
-    /// framebuffer.
+    /// The open file that created the framebuffer. When the open file is closed, the framebuffer is removed. `CLOSEFB`
+    /// sets this value to `None` if the framebuffer is on the screen. The framebuffer is then removed when the screen
+    /// shows another framebuffer.
     file: Option<FileId>,
     /// The buffer with the pixels. The framebuffer holds a reference to the buffer.
     buffer: BufferId,
@@ -438,8 +438,7 @@ pub(crate) fn answer(
 /// The bus id of the board. `drmGetBusid` returns the same text.
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
-/// Returns a capability of the node by its number. Examples are dumb buffers and a preferred colour depth of 24 bits.
-/// (`DRM_CAP_*`)
+/// Returns the value of a capability of the node. `question` is the number of the capability (`DRM_CAP_*`).
 ///
 /// # Errors
 /// `EINVAL` for a number that the kernel does not define.
@@ -463,16 +462,17 @@ fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores as many values as the program has room for. Then stores the number of all values.
+/// Stores values at `address`. `count` is the number of values for which the program has room. If there are more
+/// values, only the first `count` values are stored. Then sets `count` to the number of all values.
 fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     user::write_list(address, &values[..values.len().min(*count as usize)])?;
     *count = values.len() as u32;
     Ok(())
 }
 
-/// Stores all values if the program has room for all of them, and otherwise stores no values. Then stores the number of
-/// all values. The kernel stores the modes and the encoders of a connector and the formats of a plane in this way. For
-/// other lists, see [`give`].
+/// If the program has room for all values, stores all values at `address`. Otherwise, stores no values. In both cases,
+/// sets `count` to the number of all values. The kernel stores the modes and the encoders of a connector and the
+/// formats of a plane in this way. For other lists, see [`give`].
 fn give_all<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if *count as usize >= values.len() {
         user::write_list(address, values)?;

@@ -18,7 +18,8 @@
 //! resized, so no process can remove pages that another process uses.
 //!
 //! When the last mapping of the file is removed and the last descriptor of the file is closed, the kernel frees the
-//! pages of the file. This is also true if a process was killed.
+//! pages of the file. If a process is killed, the kernel removes the mappings and closes the descriptors of the
+//! process.
 //!
 //! Sources: the kernel's `drm_prime.c`, libdrm's `xf86drm.c`, and Mesa 22.3.6. libdrm and Mesa determine the size of a
 //! buffer with `lseek`.
@@ -52,7 +53,7 @@ struct SharedBuffer {
     descriptor: c_int,
 }
 
-/// The identity of a file among all file systems. It consists of the device and the inode of the file.
+/// The identity of a file among all file systems: the device and the inode of the file.
 type FileKey = (libc::dev_t, libc::ino_t);
 
 /// Returns the identity of a descriptor's file.
@@ -279,8 +280,8 @@ mod tests {
             assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
             assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
         }
-        // Each process reads the bytes that the other process writes, including writes through a mapping that is older
-        // than the export.
+        // Each process reads the bytes that the other process writes. The mapping `mapped` is older than the export.
+        // Both processes also read the bytes that the program writes through `mapped`.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
         // SAFETY: the mapping is larger than three bytes, and the test does not unmap the mapping.

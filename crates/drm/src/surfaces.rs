@@ -31,7 +31,7 @@ const INDEX: &str = "surfaces.jsonl";
 pub(crate) struct Surfaces {
     folder: PathBuf,
     index: File,
-    /// The number of the draw whose surfaces are also written completely.
+    /// The number of the draw for which the complete contents of the surfaces are written.
     whole: Option<u64>,
     /// The words of the current program of each stage.
     programs: BTreeMap<&'static str, Vec<u32>>,

@@ -268,8 +268,8 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Returns whether an entry matches all rules. If there are several rules for subsystems, the entry need only match one
-/// of these rules. The same is true for several rules for properties, and for several rules for names.
+/// Returns whether an entry matches all rules. A search may have several rules for subsystems, several rules for
+/// properties and several rules for names. The entry need only match one rule of each of these kinds.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
     // Each kind of rules for subsystems, properties or names has two flags. The first flag is set if a rule of this
     // kind exists. The second flag is set if one of the rules of this kind matches.
@@ -723,8 +723,8 @@ mod tests {
         assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
-    /// The expected results are the results of systemd's libudev 252. Source: `match_tag` and `match_property` in its
-    /// `device-enumerator.c`.
+    /// The expected results are the results of systemd's libudev 252. Source: `match_tag` and `match_property` in
+    /// systemd's `device-enumerator.c`.
     #[test]
     fn all_tags_have_to_fit_and_a_property_has_a_value() {
         let tag = |tag: &CStr| SearchRule::Tag(tag.to_owned());

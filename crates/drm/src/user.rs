@@ -63,8 +63,8 @@ fn read_parts<T: Plain>(parts: &[Part], count: usize) -> Result<Vec<T>, Errno> {
     assert_eq!(length(parts), count * size_of::<T>());
     let mut values = Vec::<T>::with_capacity(count);
     copy(Way::FromProgram, parts, values.as_mut_ptr().cast())?;
-    // SAFETY: the list has room for `count` values. All their bytes were copied, and every bit pattern is valid for a
-    // `Plain` type.
+    // SAFETY: the list has room for `count` values. All bytes of the values were copied, and every bit pattern is valid
+    // for a `Plain` type.
     unsafe { values.set_len(count) };
     Ok(values)
 }
@@ -118,7 +118,7 @@ type Part = (u64, usize);
 /// Maximum number of parts per system call.
 const PARTS: usize = 8;
 
-/// Maximum number of bytes that are copied with the first method. This method checks the pages of the bytes.
+/// If the parts have at most this number of bytes, this library uses the first method of the module's table.
 const FEW: usize = PAGE as usize;
 
 /// Copies parts of the program's memory to `ours`, or copies `ours` to these parts. `ours` must have room for all parts
@@ -146,7 +146,8 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Number of bytes that the kernel reads or writes to check a page. These bytes are a set of signals.
+/// Size in bytes of a set of signals. To check a page, the kernel reads a set of signals from the page, or writes a set
+/// of signals to the page.
 const SET: u64 = 8;
 
 /// Copies parts after the kernel has checked the pages of the parts. Returns `ENOSYS` if the kernel cannot check a
@@ -198,8 +199,8 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// Maximum number of stack bytes that a call uses. If a frame is further away from [`CALLED`], a signal handler that
-/// interrupted the call runs on another stack.
+/// Maximum number of stack bytes that a call uses. If the distance between a frame and [`CALLED`] is larger, the frame
+/// is on another stack. Such a frame belongs to a signal handler that interrupted the call.
 const DEEPEST: u64 = 1 << 15;
 
 /// Returns a range of addresses that are certainly on the stack. The range starts at `own`, a variable of this library.

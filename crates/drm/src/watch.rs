@@ -23,7 +23,7 @@ pub(crate) struct Watch {
     pub(crate) capture: Option<PathBuf>,
     /// The number of the first draw that is captured.
     pub(crate) capture_from: u64,
-    /// The words of programs that are replaced.
+    /// The program words that are replaced, and the new words.
     pub(crate) patch: Option<Patch>,
     /// The folder to which the contents of surfaces are written after draws, and the number of the draw whose surfaces
     /// are written completely.

@@ -176,8 +176,8 @@ pub(crate) mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Runs a test again in a child process that cannot write files of more than `most` bytes. Writes then fail as on a
-    /// full disk. Returns true in the child.
+    /// Runs a test again in a child process that cannot write files of more than `most` bytes. In the child, a write
+    /// beyond this size fails like a write on a full disk. Returns true in the child.
     pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
         const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
         if std::env::var_os(NAME).is_none() {
@@ -188,7 +188,7 @@ pub(crate) mod tests {
             return false;
         }
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: the system calls read local data only. The signal is ignored because the signal would end the
+        // SAFETY: the system calls read local data only. The process ignores SIGXFSZ, because this signal would end the
         // process.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);

@@ -196,8 +196,8 @@ fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
 fn make_tesla(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(64);
     while words.len() < 64 {
-        // In most cases, the word has the fixed bits of a random table row, and its other bits are random. Otherwise,
-        // all bits of the word are random.
+        // In most cases, the word has the fixed bits of a random row of the instruction table, and the other bits of
+        // the word are random. Otherwise, all bits of the word are random.
         let word = random.next_u64();
         let row = random.one_of(TABLE.rows());
         let (word, long) = match random.once_in(8) {

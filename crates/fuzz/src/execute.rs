@@ -59,18 +59,18 @@ const fn target(
 }
 
 /// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles all code
-/// that it can, and its state is compared with the state of the reference interpreter during the run. Without lockstep,
-/// the compiled engine compiles only code that runs faster when compiled.
+/// that this engine can compile. During the run, the state of the compiled engine is then compared with the state of
+/// the reference interpreter. Without lockstep, the compiled engine compiles only code that runs faster when compiled.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
-/// Returns the options for the mode and the level in an input's head, with one thread of the host.
+/// Returns the options for the mode and the level in an input's head. Programs run on one thread of the host.
 pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
     let mode = if mode & 1 == 0 { Mode::Strict } else { Mode::Lenient };
     let level = Some(chosen(level, &Level::available()));
     Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference, race_check: true }
 }
 
-/// Runs on every engine and returns the result of the reference interpreter.
+/// Calls `run` for every engine and returns the result of the reference interpreter.
 ///
 /// # Errors
 /// If an engine has a different result, returns a description of the difference.
@@ -121,7 +121,8 @@ fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
     (Random::new(seed), program)
 }
 
-/// Returns an input that consists of a program, a random mode, level and seed, and this launch.
+/// Returns an input that consists of a head, a random seed and a program. The head contains a random mode, a random
+/// level, `launch` and `chip`.
 fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u8> {
     let seeded: Vec<u32> = [random.next(), random.next()].into_iter().chain(words.iter().copied()).collect();
     input([random.next() as u8, random.next() as u8, launch, chip], &seeded)
@@ -172,7 +173,7 @@ fn programs_vertex(random: &mut Random) -> Vec<u8> {
 fn vertices(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, ..] = head(bytes);
     let (mut random, words) = parts(bytes, 4, MOST_SLOTS);
-    // State with which a random program contains loops and calls.
+    // With this state, a random program contains loops and calls.
     let state = vertex::state(&mut random, words.len() / 4);
     let program = Program { words, state, ..Program::default() };
     let Ok(setup) = pvs::setup::Setup::new(&program) else { return Ok(0) };
@@ -184,9 +185,9 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- R700
 
-/// Values of the launch byte for [`wavefronts`]. The first value means a launch with memory. The second value means a
-/// launch with registers relative to AR and aL. The value 0 means a launch with four registers.
+/// Value of the launch byte for [`wavefronts`]: a launch with memory. The value 0 means a launch with four registers.
 const MEMORY: u8 = 1;
+/// Value of the launch byte for [`wavefronts`]: a launch with registers relative to AR and aL.
 const INDEXED: u8 = 2;
 
 fn words_r700(random: &mut Random) -> Vec<u8> {
@@ -204,7 +205,7 @@ fn words_r700(random: &mut Random) -> Vec<u8> {
         }
     };
     let launch = random.below(2) as u8;
-    // Half of the programs run on the chip of the launch, for which the slots are generated.
+    // Half of the programs run on the chip of the launch. The slots are generated for this chip.
     let chip = if random.once_in(2) { random.next() as u8 } else { 0 };
     of_program(random, launch, chip, &words)
 }
@@ -258,10 +259,10 @@ const COMPUTE: u8 = 3;
 /// A bit of the launch byte. If the bit is set, the program has all registers of the chip instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
-/// A bit of the launch byte. If the bit is set, s[] has one of several sizes.
+/// A bit of the launch byte. If the bit is set, the size of s[] is random.
 const SHARED: u8 = 8;
 
-/// Returns code that sets the first registers to numbers. Some of these numbers differ between lanes.
+/// Returns code that stores numbers in the registers $r2 to $r7. Some of these numbers differ between lanes.
 fn prologue(random: &mut Random) -> String {
     (2..8).fold(String::new(), |text, register| {
         let number = tesla_programs::value(random);
@@ -311,7 +312,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
-    // Compute programs run on chip number 4, because they are generated for this chip.
+    // The compute programs are generated for chip number 4, and therefore run on this chip.
     of_program(random, COMPUTE, 4, &words)
 }
 

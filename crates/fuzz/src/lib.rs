@@ -2,9 +2,16 @@
 //!
 //! A [`Target`] is one property: a function of bytes that returns the amount it checked, or a description of the
 //! violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. The targets are in
-//! six modules: [`decode`] (words to text, and text to words), [`assemble`] (texts), [`files`] (containers and case
-//! schemas), [`execute`] (arbitrary words and random programs on every pair of engines), [`real`] (mutated programs of
-//! the corpora on every pair of engines), [`commands`] (command streams of the chips).
+//! six modules:
+//!
+//! | module | input of the targets |
+//! |---|---|
+//! | [`decode`] | words, which become text and then words again |
+//! | [`assemble`] | texts |
+//! | [`files`] | containers and case schemas |
+//! | [`execute`] | arbitrary words and random programs, which run on every pair of engines |
+//! | [`real`] | mutated programs of the corpora, which run on every pair of engines |
+//! | [`commands`] | command streams of the chips |
 //!
 //! [`driver`] creates numbered cases and runs them on threads. [`mutate`] creates half of the cases from a target's
 //! seeds. [`finding`] writes findings into files. The folder `fuzz/` passes the same functions to libFuzzer.

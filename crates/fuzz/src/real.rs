@@ -48,7 +48,7 @@ struct Real {
     beside: Option<Beside>,
 }
 
-/// The programs of a machine by the hashes of their names, and a list of the hashes.
+/// The programs of a machine. The key of a program is the hash of the program's name. `hashes` is the list of all keys.
 struct Reals {
     by_hash: HashMap<u32, Real>,
     hashes: Vec<u32>,
@@ -139,7 +139,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
     let Ok(session) = prepared else { return Ok(0) };
     same_on_every_engine(&options(mode, level, 3000), |options| {
         let outcome = session.copy().run(options)?;
-        // The shares of the engine's paths are not compared, because only lockstep sets them.
+        // The shares of the engine's paths are not compared, because only lockstep sets the shares.
         Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
     })
     .map(|_| 1)

@@ -34,7 +34,7 @@ pub fn sources(machine: &str) -> impl Iterator<Item = &'static [u8]> {
     files.map(|(_, bytes)| bytes.as_slice())
 }
 
-/// Access to the files in one folder of the corpus. The field is the path of a file in this folder. Files in other
+/// Access to the files in one folder of the corpus. The string is the path of a file in this folder. Files in other
 /// folders cannot be read.
 #[derive(Clone, Debug)]
 pub struct Beside(pub String);

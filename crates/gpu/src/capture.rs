@@ -119,7 +119,7 @@ impl FragmentRecording {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the recording after all runs have ended.
+    /// Returns the recording. All runs of the program must have ended.
     pub(crate) fn end(self) -> Option<Recording> {
         Some(self.0?.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -185,7 +185,7 @@ impl Recording {
         self
     }
 
-    /// Adds lanes with their inputs. An input consists of the number of a register or word, the number of 32-bit words
+    /// Adds lanes with their inputs. An input consists of the index of a register or word, the number of 32-bit words
     /// per lane, and the words of all lanes. `fragments` contains the pixels of the lanes.
     pub(crate) fn start<'a>(
         &mut self,

@@ -1,4 +1,5 @@
-//! The common interface of this crate's chips. One implementation of [`Gpu`] uses this interface for all chips.
+//! The interface that every chip of this crate implements. [`Gpu`] is implemented once, for all types that have this
+//! interface.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::observe::Observer;
 use crate::unknown::Unknown;
 use crate::{Fault, Gpu, Submission};
 
-/// A chip of this crate, for which [`Gpu`] is implemented.
+/// A chip of this crate. A type that implements this trait also implements [`Gpu`].
 pub(crate) trait SharedParts: Send {
     /// See [`Gpu::submit`].
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;

@@ -1,5 +1,5 @@
-//! Programs whose only result is a texel. A draw with such a program does not run the program, but copies the bytes of
-//! texels.
+//! Programs whose only result is a texel. For a draw with one of these programs, the chip copies the bytes of texels
+//! and does not run the program.
 
 use reconverge_raster::draw::CopiedTexels;
 use reconverge_simt::texture::elements::{Channel, Elements};
@@ -13,7 +13,7 @@ use crate::texels::Select;
 pub(crate) struct Coordinates {
     /// Coordinates s and t.
     pub(crate) axes: [(usize, usize); 2],
-    /// Inputs that the program rounds to whole numbers. The texel is copied only if these numbers are 0.
+    /// Inputs that the program rounds to whole numbers. The texel is copied only if all of these inputs round to 0.
     pub(crate) zeros: Vec<(usize, usize)>,
 }
 

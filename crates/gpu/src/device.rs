@@ -12,8 +12,7 @@ use crate::nv50::Nv50;
 use crate::r300::R300;
 use crate::r600::R600;
 
-/// Returns the chip of a board, in its state after a reset. Returns `None` if no machine has a chip with the name of
-/// the board's chip.
+/// Returns the chip of a board, in its state after a reset. Returns `None` if the name of the board's chip is unknown.
 ///
 /// ```
 /// use reconverge_board::BOARDS;
@@ -24,7 +23,7 @@ pub fn chip(board: &Board) -> Option<Box<dyn Gpu>> {
 }
 
 /// Returns the chip of a board, in its state after a reset. `errata` selects the errata of the chip. `fixes` selects
-/// the driver whose faults the chip handles. Returns `None` if no machine has a chip with the name of the board's chip.
+/// the driver whose faults the chip handles. Returns `None` if the name of the board's chip is unknown.
 pub fn chip_with(board: &Board, errata: Errata, fixes: Option<DriverFixes>) -> Option<Box<dyn Gpu>> {
     match board.driver {
         Driver::R300 => Some(Box::new(R300::new(R500Chip::named(board.chip)?).with_errata(errata))),

@@ -140,8 +140,8 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Returns the start and end of the part of a range that is inside of memory, and the number of bytes of the range that
-/// are past the end of memory.
+/// Limits a range to memory. Returns the start and the end of the limited range. Also returns the number of bytes of
+/// the original range that are past the end of memory, which is at most [`BEYOND`].
 fn inside(range: &Range<usize>, memory: Vram<'_>) -> (usize, usize, usize) {
     let end = range.end.min(memory.len());
     let start = range.start.min(end);
@@ -156,8 +156,8 @@ impl<K, I> Default for Images<K, I> {
 
 impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
     /// Returns the cached image with this key and range of memory, if the image's bytes in memory have not changed.
-    /// Otherwise, caches and returns the image that `make` creates from the bytes of the range. In these bytes, bytes
-    /// past the end of memory are zeros. [`ZEROS`] zeros follow the bytes.
+    /// Otherwise, caches and returns the image that `make` creates. The argument of `make` contains the bytes of the
+    /// range, and then [`ZEROS`] zeros. Bytes of the range past the end of memory are also zeros.
     ///
     /// # Errors
     /// Returns the error of `make`.
@@ -207,8 +207,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         self.kept.last().map(|kept| kept.image.clone())
     }
 
-    /// Returns whether the cache has an image that satisfies `is`. In the last comparison, the copy of this image must
-    /// have equalled memory.
+    /// Returns whether the cache has an image that satisfies `is` and that was equal to memory in the last comparison.
     pub(crate) fn has(&self, is: impl Fn(&I) -> bool) -> bool {
         self.kept.iter().any(|kept| !kept.differs && is(&kept.image))
     }
@@ -364,7 +363,7 @@ mod tests {
         assert_eq!(get(&mut images, &mut memory), (6, 2));
     }
 
-    /// Compares the bytes of the image with a copy of the whole range of memory.
+    /// The expected bytes of the image are a copy of the whole range of memory.
     #[test]
     fn bytes_are_loaded_where_they_have_changed() {
         let mut random = Random::new(3);

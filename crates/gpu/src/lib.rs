@@ -87,7 +87,7 @@ pub trait Gpu: Send {
     /// buffers.
     ///
     /// # Errors
-    /// Returns a [`Fault`]. Chips that receive all commands in submissions always return a fault.
+    /// Returns a [`Fault`]. A chip that does not read commands from memory always returns a fault.
     fn push(
         &mut self,
         memory: Vram<'_>,
@@ -111,9 +111,8 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the messages about the driver that the chip has added since the last call of this function. Each message
-    /// describes a known fault of the driver that has occurred, and names the position of the fault in the driver's
-    /// source.
+    /// Returns the chip's messages about the driver since the last call of this function. Each message describes a
+    /// known fault of the driver that has occurred, and names the position of the fault in the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     low: u32,
-    /// For each index from `low` on, the number of the index plus one, or 0 if the index has no number yet.
+    /// For each index from `low` on: 1 plus the number of the index, or 0 if the index has no number yet.
     table: Vec<u32>,
     others: HashMap<u32, usize>,
     count: usize,

@@ -17,7 +17,7 @@ pub(crate) struct Register {
 }
 
 impl Register {
-    /// Returns the same registers, marked as holding addresses.
+    /// Returns this entry with the property that its registers hold addresses.
     pub(crate) const fn relocated(self) -> Register {
         Register { relocated: true, ..self }
     }

@@ -29,14 +29,15 @@ const ALIGN: usize = 64;
 pub enum Placement {
     /// On the heap, aligned to 64 bytes.
     Heap,
-    /// Between pages that cannot be accessed. The inaccessible page after the list begins where the last value ends.
+    /// Between pages that cannot be accessed. The last value ends directly before the inaccessible page after the list.
     AtEnd,
-    /// Between pages that cannot be accessed. The inaccessible page before the list ends where the first value starts.
+    /// Between pages that cannot be accessed. The first value starts directly after the inaccessible page before the
+    /// list.
     AtStart,
 }
 
-/// Placement of the process. 0 means that the placement is not determined yet. Otherwise the value is the placement's
-/// index plus one, or [`NONE`].
+/// Placement of the process, as a number. 0: the placement is not determined yet. [`NONE`]: no placement was requested.
+/// All other numbers: the index of the placement in [`Placement::ALL`], plus one.
 static PROCESS: AtomicU8 = AtomicU8::new(0);
 
 /// The value of [`PROCESS`] if no placement was requested.
@@ -48,8 +49,8 @@ impl Placement {
     /// Returns the placement of memory that generated code accesses.
     ///
     /// The environment variable `RECONVERGE_GUARD` selects the placement: `end`, `start` or `off`. If this variable is
-    /// not set, builds with debug assertions, such as tests, use [`Placement::AtEnd`]. All other builds then use
-    /// [`Placement::Heap`].
+    /// not set, builds with debug assertions, such as tests, use [`Placement::AtEnd`], and builds without debug
+    /// assertions use [`Placement::Heap`].
     pub fn process() -> Placement {
         Placement::requested().unwrap_or(Placement::Heap)
     }

@@ -13,7 +13,7 @@
 //! * [`forms`]: the legal forms of a mnemonic, from the rows of a table.
 //! * [`program`]: machine code with the facts that its container states. Readers of containers produce these programs,
 //!   and machines run them.
-//! * [`graph`]: the control flow of a program; [`lint`]: requirements of the documents on a program.
+//! * [`graph`]: the control flow of a program; [`lint`]: rules for programs, from the documents of a machine.
 //! * [`limits`]: limits on the host resources that input may request.
 //! * [`sets`]: sets of numbers, and sets of few items.
 //! * [`mod@choices`]: enums whose values have names ([`choices!`]).

@@ -1,4 +1,5 @@
-//! Requirements of a machine's documents on a program ([`Rule`]), and the instructions that break a rule ([`Finding`]).
+//! Rules for programs, from the documents of a machine ([`Rule`]), and the instructions that break a rule
+//! ([`Finding`]).
 
 crate::choices! {
     /// Severity of breaking a rule.

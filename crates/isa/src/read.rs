@@ -43,11 +43,11 @@ impl std::error::Error for NoReading {}
 #[derive(Debug)]
 pub(crate) struct Named<D: Draft> {
     pub(crate) row: &'static Row<D>,
-    /// The [`token_bit`]s of the tokens that every text of the row has.
+    /// The [`token_bit`]s of the tokens that occur in every text of the row.
     pub(crate) needs: u64,
 }
 
-/// Returns the [`token_bit`]s of the tokens that every text of a row has: fixed words and brackets.
+/// Returns the [`token_bit`]s of the tokens that occur in every text of a row: fixed words and brackets.
 fn needs<D: Draft>(row: &Row<D>) -> u64 {
     row.parts.iter().fold(0, |needs, part| {
         needs

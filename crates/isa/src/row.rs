@@ -4,7 +4,8 @@
 //! A part has bits, a spelling, and a function that adds the part's value to the decoded instruction. Five operations
 //! use the rows. [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
 //!
-//! The type parameter `D` is the machine's draft. Decoding fills the draft while it visits the parts.
+//! The type parameter `D` is the machine's draft, which collects the data of an instruction during decoding. Each part
+//! of the row adds its value to the draft.
 //!
 //! A row claims its fixed bits and the bits of the parts that its text uses. If bits that the row does not claim differ
 //! from the row's default, the text ends with `bits 0x...`, which states these bits. So the text represents every bit
@@ -28,7 +29,8 @@ const fn ones(length: u8) -> u64 {
 }
 
 impl Bits {
-    /// Extends the number by `length` higher bits, from bit `position` on.
+    /// Adds a second run of bits, which contains the higher bits of the number. The run has `length` bits and starts at
+    /// bit `position`.
     pub const fn and(self, position: u8, length: u8) -> Bits {
         let joined = Bits { first: self.first, second: (position, length) };
         assert!(self.second.1 == 0 && self.mask() & ones(length) << position == 0);
@@ -96,7 +98,8 @@ impl Scope {
     }
 }
 
-/// Data that decoding computes from the parts of a row, and the type of the decoded meaning.
+/// Data that decoding collects from the parts of a row. When the draft is complete, [`Row::meaning`] converts the draft
+/// to the meaning.
 pub trait Draft: Default + std::fmt::Debug + 'static {
     /// Meaning of a row, computed from the filled draft.
     type Meaning: std::fmt::Debug;
@@ -109,7 +112,8 @@ pub struct Words<D: 'static> {
     pub name: &'static str,
     /// Bits of the field.
     pub field: Bits,
-    /// Spelling of each value. A value with the spelling `""` is not written. A value with `None` does not exist.
+    /// Spelling of each value. If the spelling is `""`, the text of the instruction omits the value. If the spelling is
+    /// `None`, the value does not exist.
     pub texts: &'static [Option<&'static str>],
     /// Adds the field's value to the draft.
     pub set: fn(&mut D, u32),
@@ -168,9 +172,9 @@ pub struct Memory<D: 'static> {
     pub space: &'static str,
     /// Bits of the bank's number.
     pub bank: Option<Bits>,
-    /// Prefix and bits of the base register. Register 0 is not written unless `always_base` is set.
+    /// Prefix and bits of the base register. The text of the operand omits register 0 unless `always_base` is set.
     pub base: Option<(&'static str, Bits)>,
-    /// Whether the base register is written even if its number is 0.
+    /// Whether the text of the operand contains the base register even if the number of this register is 0.
     pub always_base: bool,
     /// Bits of the offset, which counts units of `1 << shift` bytes.
     pub offset: Option<Bits>,

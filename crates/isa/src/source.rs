@@ -55,7 +55,8 @@ pub struct Diagnostic {
     pub label: String,
     /// Advice: the text that would fit, or that the author probably meant.
     pub help: Option<String>,
-    /// A second range in the same text, and its description, such as "the first" in "the first is in line 3".
+    /// A second range in the same text, and a noun for this range. If the noun is "the first", the message contains
+    /// "the first is in line 3".
     pub related: Option<Box<(Span, &'static str)>>,
     /// The included file that contains the range. The value is `None` if the source itself contains the range.
     pub file: Option<Arc<SourceFile>>,
@@ -94,7 +95,7 @@ impl Diagnostic {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
     }
 
-    /// Adds a short text that is shown at the range itself.
+    /// Sets the short text that is shown at the range.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -115,8 +116,8 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a second range in the same text, and its description. For the description "the first", the message says
-    /// "the first is in line 3".
+    /// Adds a second range in the same text, and a noun for this range. If the noun is "the first", the message
+    /// contains "the first is in line 3".
     pub fn related(mut self, span: Span, what: &'static str) -> Self {
         self.related = Some(Box::new((span, what)));
         self
@@ -179,9 +180,10 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
     let letters = letters(&word);
     candidates
         .filter(|_| !is_number && length <= LONGEST_WORD)
-        // The difference of the lengths is cheap to compute. The distance of two words is at least this difference.
+        // Cheap test: the distance of two words is never less than the difference of their lengths.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
-        // One mistake adds at most one letter and removes at most one letter.
+        // Cheap test: each mistake adds at most one letter to the set of letters, and removes at most one letter from
+        // the set.
         .filter(|candidate| {
             let other = self::letters(candidate);
             (letters & !other).count_ones().max((other & !letters).count_ones()) as usize <= most
@@ -300,9 +302,9 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Returns the offset of the next character after any space. There is a fast path for no space and for a single
-    /// space. Without this fast path, a third of the time for writing and reading an R500 program was spent on reading
-    /// words and the space before them.
+    /// Returns the offset of the next character that is not white space. A fast path handles two cases: no white space,
+    /// and a single space. Without the fast path, a third of the time for writing and reading an R500 program was spent
+    /// on reading words and the space before them.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -544,7 +546,7 @@ mod tests {
         }
     }
 
-    /// The fast path for space returns the same result as code that skips all white space.
+    /// For all kinds of white space, the fast path returns the same result as code that skips all white space.
     #[test]
     fn white_space_of_any_kind_is_passed_over() {
         for space in ["", " ", "  ", "\t", " \t ", "\u{a0}", " \u{2003}", "\u{7f}"] {

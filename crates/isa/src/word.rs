@@ -1,9 +1,9 @@
 //! A word of named bit fields, written like the table of a register manual.
 //!
 //! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
-//! The macro also keeps the lines as data ([`Field`]). Four kinds of code work on all fields of an encoding and use
-//! this data: the code for texts, bit pictures, documentation and exhaustive tests. [`names!`](crate::names!) does the
-//! same for an enumerated field. Two fields that share a bit cause a compile error.
+//! The macro also keeps the lines as data ([`Field`]). The assembler texts, the bit pictures, the documentation and the
+//! exhaustive tests use this data. [`names!`](crate::names!) turns a list of codes into an enum, and also keeps the
+//! list as data. Two fields that share a bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};
@@ -189,8 +189,8 @@ pub trait FieldValue: Copy {
     const BITS: u32;
     /// The assigned values of an enumeration.
     const NAMES: &'static [Name] = &[];
-    /// Returns the value for right-aligned `bits` of a field that is `width` bits wide. Returns `None` if the code is
-    /// not assigned.
+    /// Returns the value of a field that is `width` bits wide. `bits` contains the bits of the field, right-aligned.
+    /// Returns `None` if the code is not assigned.
     fn from_bits(bits: u32, width: u32) -> Option<Self>;
     /// Returns the bits of the value, right-aligned. A negative number may have bits above the field. `pack` checks
     /// that these bits are copies of the sign, and drops them.

@@ -63,7 +63,7 @@ pub trait Prefixes {
     fn skip(reader: &mut Reader);
 }
 
-/// Reads lines by the rows of a table. The reader reuses its buffers from line to line.
+/// Reads lines, and uses the rows of a table as the grammar. The reader reuses its buffers from line to line.
 #[derive(Debug)]
 pub struct LineReader<'t, D: Draft> {
     table: &'t Table<D>,
@@ -113,7 +113,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         }
     }
 
-    /// Reads the line by each row, one after another. Returns the result of the first row that fits.
+    /// Tries to read the line with each row, in order. Returns the result of the first row that fits.
     #[inline(always)]
     fn first<'a>(
         &mut self,
@@ -251,7 +251,7 @@ impl<D: Draft> LineReader<'_, D> {
     }
 }
 
-/// The text that messages expect after a complete instruction.
+/// Name of the end of the line, for messages about text after a complete instruction.
 const END_OF_LINE: &str = "the end of the line";
 
 /// Returns whether a text is a number of more than 32 bits.
@@ -290,7 +290,7 @@ struct Failure {
     row: usize,
     expected: Vec<String>,
     why: Option<String>,
-    /// If the number found at the position is too large, the largest number that would fit there.
+    /// The largest number that would fit at the position, if the number found there is too large.
     most: Option<u32>,
     /// Words that rows expected and did not find, each with its position.
     words: Vec<(usize, &'static str)>,
@@ -660,8 +660,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Records that the reader has read the text at `place`, but that this text is not possible. `why` returns the
-    /// reason.
+    /// Records that the text at `place` fits the syntax of the row, but that the row rejects the text. `why` returns
+    /// the reason.
     fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);

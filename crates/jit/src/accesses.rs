@@ -52,7 +52,7 @@ pub(crate) enum Among {
     Active,
 }
 
-/// Sets the flags to equal if the words of the lanes are contiguous.
+/// Compares the addresses of the lanes' words. Sets ZF if the words are contiguous.
 pub(crate) fn in_a_row(
     level: Level,
     asm: &mut Assembler,
@@ -67,7 +67,8 @@ pub(crate) fn in_a_row(
     all_equal(level, asm, [address, free], mask, among);
 }
 
-/// Sets the flags to equal if two values are equal in all lanes that `among` includes. Overwrites the second value.
+/// Compares two values in all lanes that `among` includes. Sets ZF if the values are equal in all these lanes.
+/// Overwrites the second value.
 pub(crate) fn all_equal(
     level: Level,
     asm: &mut Assembler,
@@ -104,8 +105,8 @@ pub(crate) fn bits(level: Level, asm: &mut Assembler, to: Register, from: Regist
     asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
-/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. A lane of the vector that is
-/// not in the mask gets zero. If one word is loaded for all lanes, such a lane may also get this word.
+/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. Lanes outside of the mask get
+/// zero. If all lanes load the same word, lanes outside of the mask may get this word instead of zero.
 pub(crate) fn emit_load(
     level: Level,
     asm: &mut Assembler,

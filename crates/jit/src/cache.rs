@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The compiled programs. The most recently used program is last.
 ///
-/// Threads wait for the lock only for a limited time. If another thread holds the lock during a fork, the lock stays
-/// locked forever in the child.
+/// Threads wait for the lock only for a limited time, because a fork may leave the lock locked. If another thread holds
+/// the lock during the fork, no thread of the child process ever releases the lock.
 static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 struct Kept {
@@ -66,7 +66,8 @@ impl Code {
     }
 }
 
-/// Returns the cache. Returns `None` if the cache stays locked for longer than compiling several programs takes.
+/// Returns the cache. Returns `None` if the cache stays locked for longer than [`PATIENCE`]. In this time, a thread can
+/// compile several programs.
 fn lock(cache: &Mutex<VecDeque<Kept>>) -> Option<MutexGuard<'_, VecDeque<Kept>>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();

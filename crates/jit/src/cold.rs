@@ -22,11 +22,11 @@ pub(crate) enum Rare {
     /// A call of a per-lane function. `given` contains the sources and the mask, each in a register or in memory.
     /// `value` is the register that holds the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words, for the case that the words are not contiguous in all lanes. `steps` contains the distances of
-    /// contiguous words from the first word. If several loads share the order of the words, `order` is the frame slot
-    /// with this order.
+    /// A load of words that may not be contiguous in all lanes. `steps` contains the offset of each lane's word from the
+    /// first word in the case that all words are contiguous. If several loads share the order of the words, `order` is
+    /// the frame slot with this order.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
-    /// A store of words, for the case that the words are not contiguous in all lanes.
+    /// A store of words that may not be contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
 }
 
@@ -86,7 +86,8 @@ pub(crate) fn emit_rescue(
     give(level, asm, 4, value);
     for (number, given) in given.iter().enumerate() {
         let from = match given {
-            // The value is already in the frame, so its register is free.
+            // The contents of the register `value` are already in the frame. This code may therefore overwrite the
+            // register.
             Rm::Register(signs) if number == 3 && level.signs() > 0 => {
                 asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, *signs);
                 value

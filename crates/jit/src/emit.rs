@@ -79,7 +79,7 @@ impl Bank {
         self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
     }
 
-    /// Frees the registers of values without a use after the position.
+    /// Frees the registers of all values that no instruction after `position` uses.
     fn release(&mut self, position: usize) {
         for number in 0..self.registers.len() {
             if let Some(value) = self.registers[number]
@@ -97,8 +97,8 @@ struct Emitter<'a> {
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     strip: &'a Strip,
-    /// In a strip for both vectors of a group, the vector to which each node belongs. In a strip for one vector, the
-    /// field is empty.
+    /// The vector to which each node belongs, for a strip that computes both vectors of a group. For a strip that
+    /// computes one vector, the field is empty.
     of: &'a [u8],
     /// Number of bytes of a row.
     stride: u32,
@@ -107,11 +107,12 @@ struct Emitter<'a> {
     /// Whether each value is computed in the form of signs.
     made_as_signs: Vec<bool>,
     frame: i32,
-    /// Values of rows that are about to change. After the change, memory no longer contains these values.
+    /// Old values of rows that this strip overwrites. These values are never read from their rows again, because the
+    /// rows no longer contain the values.
     homeless: HashSet<Value>,
     /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
-    /// Frame slot of [`order`] for each address and mask.
+    /// For each address and mask, the frame slot that [`Emitter::order`] returns.
     orders: HashMap<(Value, Value), i32>,
 }
 
@@ -208,9 +209,9 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// For each node, determines the forms of its value that other nodes and effects need, and the form in which the
-    /// code computes the value. The function starts with the last node, because the form of a node determines the forms
-    /// of its sources.
+    /// For each node, determines two facts: the forms in which other nodes and effects need the node's value, and the
+    /// form in which the code computes the value. The function starts with the last node, because the form of a node
+    /// determines the forms of the node's sources.
     fn demand(&mut self) {
         let strip = self.strip;
         let mut truths = vec![false; strip.nodes.len()];
@@ -239,7 +240,7 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            // The node needs only the signs of the sources in this range.
+            // Range of those sources of which the node needs only the signs.
             let signs = match node {
                 Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
                 Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
@@ -452,7 +453,7 @@ impl Emitter<'_> {
         Rm::Register(self.register(value, position, locked))
     }
 
-    /// Frees the registers of values without a use after the position.
+    /// Frees the registers of all values that no instruction after `position` uses.
     fn release(&mut self, position: usize) {
         self.words.release(position);
         self.signs.release(position);
@@ -674,7 +675,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the distances of contiguous words from the first of these words.
+    /// Returns an operand in memory that contains, for each lane, the offset of the lane's word from the first word, if
+    /// the words of all lanes are contiguous.
     fn steps(&mut self) -> Rm {
         Rm::Memory(at_base(POOL, self.pool.steps()))
     }

@@ -2,22 +2,22 @@
 //!
 //! | read | for |
 //! |---|---|
-//! | `strip` | computations on the lanes of a vector, as values |
-//! | `rows` | values of rows in the middle of a strip |
+//! | `strip` | straight-line computations on the lanes of a vector |
+//! | `rows` | the values that rows have at each point of a strip |
 //! | `vectors` | strips for one vector at a time, or for both vectors of a group |
 //! | `emit` | register allocation and emission of a strip |
 //! | `accesses`, `cold` | loads and stores of one word per lane, and code for rare cases |
-//! | `frame`, `pool` | registers, start and end of generated code, and its constants |
+//! | `frame`, `pool` | the registers, the start, the end and the constants of generated code |
 //! | `level` | choice of vector instructions |
 //! | `linked` | a program as linked code: a machine traces it, and a group runs it |
 //! | `program` | nodes of linked code, and their counts |
 //! | `segment` | the code of a node: its fast path, its slow path and its call |
-//! | `state` | state that code and engine share |
-//! | `verify` | proof that code accesses only its rows and the window |
-//! | `cache` | code that was generated before |
-//! | `fault` | memory faults of code, as values |
-//! | `called` | functions that code calls |
-//! | `asm`, `pages` | instructions, and memory that may be executed |
+//! | `state` | the state that generated code and the engine share |
+//! | `verify` | proof that generated code accesses only its rows and the window |
+//! | `cache` | a cache of generated code |
+//! | `fault` | conversion of memory faults to errors |
+//! | `called` | functions that generated code calls |
+//! | `asm`, `pages` | an assembler, and executable memory |
 //!
 //! A machine traces its program node by node with a [`Linker`]. For each instruction, the machine adds operations on
 //! values of rows ([`Rows`]). A node consists of straight-line code with conditionals, and of the transition to the

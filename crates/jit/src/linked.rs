@@ -45,8 +45,8 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
-    /// Executes the operations of a call for the active lanes. If the group cannot execute the operations here, the
-    /// function returns `false` and has no effect.
+    /// Executes the operations of a call for the active lanes. Returns whether the operations were executed. If the
+    /// function returns `false`, the function has had no effect.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
     /// Executes the flow control at the end of a node. If all lanes have [left](State::leave) the node after one of its
@@ -83,12 +83,13 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    /// Three values: the number of words that the current node gathers (see [`State::words`]), the complete pieces of
-    /// the node, and the current piece.
+    /// `words` is the number of words that the current node gathers (see [`State::words`]). `pieces` contains the
+    /// complete pieces of the node, and `piece` is the current piece.
     words: u32,
     pieces: Vec<Piece>,
     piece: Piece,
-    /// For each open conditional, its word and the side that is being traced.
+    /// The open conditionals. For each conditional: the number of the conditional's word, and the side that is being
+    /// traced.
     open: Vec<(u32, usize)>,
     entries: u32,
     needs: u32,
@@ -127,7 +128,8 @@ pub struct Arrived<'a> {
     /// The rows of the group: first the rows with a word per lane, then the rows with a byte per lane, then the rows
     /// with 16 bits per lane.
     pub rows: [*mut [u8]; 3],
-    /// Number of runs of each part, followed by counts for other purposes. The slice has [`Linked::counts`] elements.
+    /// Counts of the run: for each part, the number of runs of the part, and then one count for each node. The slice
+    /// has [`Linked::counts`] elements.
     pub counts: &'a mut [u64],
 }
 
@@ -161,7 +163,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         each(&mut self.slow);
     }
 
-    /// Returns the number of a new part whose runs are counted.
+    /// Returns the number of a new part. A part consists of instructions that run together, and generated code counts
+    /// the runs of each part.
     pub fn part(&mut self) -> u32 {
         self.parts += 1;
         self.parts - 1
@@ -184,8 +187,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
-    /// Applies `split` to the rows of both paths. `split` gets a new word for the lanes whose condition is true.
-    /// Returns the number of that word.
+    /// Chooses a new word for the lanes whose condition is true, and calls `split` for the rows of both paths. The
+    /// arguments of `split` are the rows, the number of the word, and the condition. Returns the number of the word.
     fn split(
         &mut self,
         mut condition: impl FnMut(&mut P) -> Value,
@@ -230,16 +233,17 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Lets the lanes whose condition is true leave the node. `size` is the number of instructions since the last
-    /// piece, and the part `count` counts the runs of these instructions. No conditional may be open.
+    /// piece. `count` is the number of the part that counts the runs of these instructions. No conditional may be open.
     pub fn leave(&mut self, [size, count]: [u32; 2], waits: Waits, condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
         let piece = std::mem::take(&mut self.piece);
         self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
     }
 
-    /// Describes the instructions that run if some lanes have left at the last [`leave`](Self::leave) and other lanes
-    /// stay. `counts` contains the number of these instructions, and the part that counts their runs. The lanes that
-    /// left run the first of these instructions. No lane runs the instructions after the first one.
+    /// Describes the instructions that run if lanes leave the node at the last call of [`leave`](Self::leave) and other
+    /// lanes stay. `counts` contains the number of these instructions, and the number of the part that counts the runs
+    /// of these instructions. The lanes that leave run the first of these instructions. No lane runs the instructions
+    /// after the first one.
     pub fn apart(&mut self, counts: [u32; 2]) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.apart = Some(counts);
@@ -252,7 +256,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.split(condition, |rows, word, held| rows.strip.gather(word, held))
     }
 
-    /// States that the stack must have room for `entries` entries at the entry of the current node.
+    /// Requires the stack to have room for `entries` entries at the entry of the current node.
     pub fn reserve(&mut self, entries: u32) {
         self.entries = self.entries.max(entries);
     }
@@ -262,10 +266,10 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.needs |= bits;
     }
 
-    /// Ends the node. `size` is the number of instructions that all lanes run after the last piece, and `part` counts
-    /// the runs of these instructions. `condition` is the condition of [`Next::Either`]. If `repeats` is set, the lanes
-    /// whose condition is true run the node again. If `repeats` is set and there is no condition, all lanes run the
-    /// node again.
+    /// Ends the node. `size` is the number of instructions that all lanes run after the last piece. `part` is the
+    /// number of the part that counts the runs of these instructions. `condition` is the condition of [`Next::Either`].
+    /// If `repeats` is set, the lanes whose condition is true run the node again. If `repeats` is set and there is no
+    /// condition, all lanes run the node again.
     pub fn end(
         &mut self,
         [size, part]: [u32; 2],
@@ -274,9 +278,10 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         repeats: bool,
         own: M::Own,
     ) {
-        // If all lanes repeat the node, the next run of the node may overwrite rows before this run reads the rows. The
-        // fast path does not store such rows. For nodes that access the window, the fast path stores all rows. The
-        // reason is that all rows must have the machine's values if a lane is outside the window.
+        // The next run of a node may overwrite a row before any instruction reads the row. If all lanes repeat the
+        // node, the fast path does not store such rows. The exception is a node that accesses the window: the fast path
+        // of this node stores all rows. If a lane is outside the window, the machine executes the node without
+        // generated code, and all rows must then have the machine's values.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);
@@ -333,7 +338,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Moves the checks of the budget and the stack for the last node to the entry of another node.
+    /// The last node has a check of the budget and a check of the stack. This function moves both checks to the entry
+    /// of another node.
     pub fn check_at(&mut self, node: u32) {
         let Some(last) = self.nodes.last_mut() else { return };
         let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
@@ -360,8 +366,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 
 impl<M: LinkedMachine> Traced<M> {
     /// Propagates data backward: for each target of a node, updates the data of the node from the data of the target.
-    /// Nodes that only flow control selects are not targets. `change` updates its second argument from its first
-    /// argument, and returns whether the second argument has changed.
+    /// If the machine's flow control selects the next node, this node is not a target. `change` updates its second
+    /// argument from its first argument, and returns whether the second argument has changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -431,7 +437,7 @@ impl<M: LinkedMachine> Linked<M> {
         self.needs[node as usize]
     }
 
-    /// Returns the number of counts that a run needs: one count for each part, and further counts for other purposes.
+    /// Returns the number of counts that a run needs: one count for each part, and one count for each node.
     pub fn counts(&self) -> usize {
         self.code.counts()
     }
@@ -495,7 +501,7 @@ fn flow_of<M: LinkedMachine>() -> Callee {
 
 convention! {
     fn call<M: LinkedMachine>(state: *mut State, number: u32) -> u32 {
-        // SAFETY: generated code passes its own state.
+        // SAFETY: generated code passes a pointer to the state of the current run.
         let state = unsafe { &mut *state };
         // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses the context
         // during the run.
@@ -506,7 +512,7 @@ convention! {
 
 convention! {
     fn flow<M: LinkedMachine>(state: *mut State, node: u32) -> u32 {
-        // SAFETY: generated code passes its own state.
+        // SAFETY: generated code passes a pointer to the state of the current run.
         let state = unsafe { &mut *state };
         // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses the context
         // during the run.

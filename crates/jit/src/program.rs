@@ -60,15 +60,17 @@ pub(crate) struct Node {
 /// Instructions of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Piece {
-    /// Number of instructions that all active lanes run, and the number of the part that counts these runs.
+    /// Number of instructions that all active lanes run.
     pub(crate) size: u32,
+    /// Number of the part that counts the runs of these instructions.
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The number of the word with the lanes that leave after the piece, and how these lanes wait.
+    /// The lanes that leave the node after the piece. The first element is the number of the word that contains these
+    /// lanes. The second element states how these lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
-    /// The number of instructions that run if some lanes leave and other lanes stay, and the part that counts these
-    /// runs. The lanes that leave run the first of these instructions. No lane runs the instructions after the first
-    /// one.
+    /// The instructions that are issued only if some lanes leave and other lanes stay. The first element is the number
+    /// of these instructions. The second element is the number of the part that counts their runs. Only the leaving
+    /// lanes run the first instruction. No lane runs the other instructions.
     pub(crate) apart: Option<[u32; 2]>,
 }
 
@@ -77,8 +79,8 @@ pub(crate) struct Piece {
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The lanes wait for the machine's flow control, which handles them later. [`State::gone`] collects these lanes at
-    /// the index in this variant.
+    /// The lanes wait for the machine's flow control. The number is the index in [`State::gone`] at which generated
+    /// code collects these lanes.
     For(u8),
 }
 
@@ -88,7 +90,7 @@ pub(crate) struct Conditional {
     pub(crate) word: u32,
     /// The word of the enclosing conditional, and the side of the enclosing conditional that contains this conditional.
     pub(crate) parent: Option<(u32, usize)>,
-    /// The side that the lanes of the word run, and the side that all other lanes run.
+    /// The first side and the second side.
     pub(crate) sides: [Branch; 2],
     /// Number of entries on the stack inside the conditional, or 0 if the machine does not record this number.
     pub(crate) held: u32,
@@ -103,7 +105,7 @@ pub struct Branch {
     pub size: u32,
     /// The number of the part that counts the runs of these instructions.
     pub count: u32,
-    /// Number of instructions of this side that are issued even if no lane takes the side.
+    /// Number of instructions of this side that the group issues in any case, even if no lane takes the side.
     pub always: u32,
 }
 
@@ -115,8 +117,8 @@ pub enum Next {
     /// The lanes of the word [`EXIT`] continue at the first target, and all other lanes continue at the second target.
     /// If both targets have lanes, the machine's flow control decides which lanes run first.
     Either([Target; 2]),
-    /// All active lanes continue at the node at which an iteration of the innermost loop begins, if the state's
-    /// [`rounds`](State::rounds) allow another iteration. Otherwise, the machine's flow control selects the next node.
+    /// If the state's [`rounds`](State::rounds) allow another iteration, all active lanes continue at the node at which
+    /// an iteration of the innermost loop begins. Otherwise, the machine's flow control selects the next node.
     Again(Target),
 }
 
@@ -138,7 +140,7 @@ pub enum Left {
     Budget(u32),
     /// The node cannot run, because a lane accesses memory outside the window, the stack is too full, or a bit of
     /// [`State::hindered`] is set. The node has had no effect, with one exception. If the only effect of the node is
-    /// one store, the lanes below the lane outside the window may already have stored.
+    /// one store, some lanes may already have stored. These lanes have lower numbers than the lane outside the window.
     Refused(u32),
     /// The call of the node returned `false`, without an effect.
     Stopped(u32),
@@ -164,12 +166,14 @@ pub(crate) struct Code {
     pool: Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
-    /// Number of nodes, and number of counts. There is one count per part: the number of runs of the part. There is
-    /// also one count per node: how many of the coming runs of the node take the slow path.
+    /// Number of nodes.
     nodes: usize,
+    /// Number of counts. Each part has a count: the number of runs of the part. Each node also has a count: how many of
+    /// the coming runs of the node take the slow path.
     counts: usize,
-    /// Minimum number of bytes of a group's rows, and of the window.
+    /// Minimum size of a group's rows, in bytes.
     rows: usize,
+    /// Minimum size of the window, in bytes.
     window: usize,
 }
 
@@ -192,15 +196,15 @@ impl Next {
 }
 
 impl Conditional {
-    /// Returns the number of instructions of both sides that are issued even if one side has no lanes.
+    /// Returns the number of instructions that the group issues in any case, even if one side has no lanes.
     fn always(&self) -> u32 {
         self.sides.iter().map(|side| side.always).sum()
     }
 }
 
 impl Node {
-    /// Returns whether a failed guard, or a lane that leaves the node, may make later runs of the node start with the
-    /// slow path.
+    /// Returns whether later runs of the node may start with the slow path. Such runs follow a run in which a guard has
+    /// failed or a lane has left the node.
     fn learns(&self) -> bool {
         self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
@@ -228,12 +232,12 @@ impl Node {
         self.pieces.iter().flat_map(|piece| &piece.conditionals)
     }
 
-    /// Returns the numbers of the words of lanes that leave.
+    /// Returns the number of each word that contains lanes that leave the node.
     fn leaves(&self) -> impl Iterator<Item = u32> {
         self.pieces.iter().filter_map(|piece| piece.leave.map(|(word, _)| word))
     }
 
-    /// Returns the maximum number of instructions of a run, which is reached if all sides of conditionals run.
+    /// Returns the maximum number of instructions of a run. A run reaches this number if all sides of conditionals run.
     pub(crate) fn instructions(&self) -> u32 {
         let sides = self.conditionals().flat_map(|conditional| conditional.sides);
         let inside: u32 = sides.map(|side| side.size + side.always).sum();
@@ -348,11 +352,11 @@ impl Code {
     /// or of the node.
     ///
     /// # Safety
-    /// The processor must have the level. During the call, only the functions that generated code calls may use the
-    /// group's memory and the window. The rows must be aligned to 32 bytes, and the row of the mask must contain the
-    /// active lanes. If a node uses rows with a byte or with 16 bits per lane, there must be
-    /// [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of each kind. The state's context must have the type that the
-    /// functions expect.
+    /// The processor must have the level. While generated code runs, no other code may use the group's memory or the
+    /// window. The functions that generated code calls are an exception. The rows must be aligned to 32 bytes, and the
+    /// row of the mask must contain the active lanes. If a node uses rows with a byte per lane or rows with 16 bits per
+    /// lane, there must be [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of each kind. The state's context must have
+    /// the type that the functions expect.
     #[inline]
     pub(crate) unsafe fn run(
         &self,
@@ -386,9 +390,9 @@ impl Code {
 
 /// Returns for each node whether its code computes both vectors of a group at once. `can` states whether code for both
 /// vectors is possible. A node in a loop of the program computes one vector at a time, unless the node requires both
-/// vectors. The reason is that lanes often leave a loop until only one vector has active lanes. The code then skips the
-/// vector without active lanes. If nodes in loops computed both vectors, the kernels bfs and nested would be slower by
-/// a tenth (an AMD EPYC).
+/// vectors. In a loop, lanes often leave one by one, until only one vector has active lanes. Code for one vector at a
+/// time skips a vector without active lanes. If nodes in loops computed both vectors at once, the kernels `bfs` and
+/// `nested` would be slower by a tenth (an AMD EPYC).
 fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     let mut loops = vec![false; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {
@@ -417,16 +421,17 @@ struct Leaving {
     node: u32,
 }
 
-/// Number of runs of a node that start with the slow path after a guard has failed. In the kernel matmul, products of
-/// zero make the guards of its sums fail repeatedly. If every run started with the fast path, all strips of this kernel
+/// Number of runs of a node that start with the slow path after a guard has failed. In the kernel `matmul`, products of
+/// zero make the guards of sums fail repeatedly. If every run started with the fast path, all strips of this kernel
 /// would be computed twice.
 const SLOW_RUNS: i32 = 4;
 
-/// Number of runs of a node that start with the slow path after a lane has left. With 1 instead of 2, the kernel nested
-/// takes 1.1 times as long.
+/// Number of runs of a node that start with the slow path after a lane has left. If this number is 1 instead of 2, the
+/// kernel `nested` takes 1.1 times as long.
 const LEFT_RUNS: i32 = 2;
 
-/// Number of runs that start with the call after a lane has accessed an address outside the memory.
+/// Number of runs of a node in which the call replaces the strips, after a lane has accessed an address outside the
+/// memory.
 const CALLS: i32 = 3;
 
 /// Register that is not 0 if the node must take the slow path.
@@ -533,7 +538,9 @@ impl Compiler<'_> {
             if let Next::Again(_) = node.next {
                 self.iterates(number, exact);
             } else {
-                // Lanes may diverge once more in each run. Each of these divergences pushes one more entry.
+                // In each run of the node, lanes may diverge, and the divergence pushes one entry. Without
+                // reconvergence, a group of N lanes diverges fewer than N times. So this comparison ensures that the
+                // stack has room for the next run.
                 self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
                 self.asm.branch(Op::Jb_rel32_64, exact);
             }
@@ -629,7 +636,7 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
             // The guards of all strips have failed because all lanes have left, not because of values. If the code
-            // counted such failures, half of the runs of the kernel table16 would take the slow path.
+            // counted such failures, half of the runs of the kernel `table16` would take the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 0);
@@ -701,7 +708,8 @@ impl Compiler<'_> {
         self.computes_both = both;
         let [failed, call, done] = [(); 3].map(|()| self.asm.label());
         let reaches = segment.exact.has_spans();
-        // Code for both vectors checks all lanes before its effects anyway.
+        // Code for both vectors at once does not need a separate check. The guards of that code check all lanes before
+        // any effect.
         let check = segment.check.as_ref().filter(|_| !both);
         let guards = both && segment.check.is_some();
         let guarded = |strip: &'n Strip| match guards {
@@ -818,7 +826,7 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits updates of the counts for pieces of a node that the same lanes run.
+    /// Emits code that updates the counts for some pieces of a node. The same lanes run all these pieces.
     fn count(&mut self, node: &Node, pieces: &[Piece]) {
         let asm = &mut self.asm;
         let counts = Register::RCX;

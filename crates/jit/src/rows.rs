@@ -14,22 +14,22 @@ use reconverge_isa::sets::{NumberSet, SortedSet};
 
 use crate::strip::{One, Row, Strip, Two, Value, predicate};
 
-/// A row as words, or one bit of the row.
+/// A part of a row: the whole words, or the bit with this number in each word.
 type Part = (Row, Option<u8>);
 
 /// The changed parts of rows and their values. A row changes either as words or as bits, never as both.
 type Now = LiteMap<Part, Value>;
 
-/// Code for some lanes only. At the end of the scope, all other lanes have the values that they had at the entry of the
-/// scope.
+/// A scope: code that only some lanes run. At the end of the scope, all other lanes have the values that they had at
+/// the entry of the scope.
 #[derive(Clone, Debug)]
 struct Scope {
-    /// The active lanes of the scope.
+    /// The active lanes that run the scope.
     mask: Value,
-    /// The lanes of the scope. The bits of lanes that are not active at entry are arbitrary.
+    /// The lanes that run the scope. Unlike in `mask`, the bits of lanes that are not active at entry are arbitrary.
     held: Value,
-    /// Values of the rows at the entry of the scope. After the else side has begun, the values at the end of the then
-    /// side.
+    /// Values that all other lanes have at the end of the scope. During the then side, the field holds the values at
+    /// the entry of the scope. During the else side, the field holds the values at the end of the then side.
     before: Now,
     /// Values of the rows at the start of the branch.
     start: Now,
@@ -42,9 +42,9 @@ pub struct Rows {
     pub strip: Strip,
     /// Whether this is the slow path, which handles strips in which lanes leave or guards fail.
     pub exact: bool,
-    /// Whether lanes also leave on the fast path. For a node that loads, the fast path is useful only if lanes leave on
-    /// the fast path. Otherwise, computing a strip twice costs more than the simpler path saves. For example, the
-    /// kernel spmv of R700 then takes 1.5 times as long (an AMD EPYC).
+    /// Whether lanes also leave on the fast path. If lanes leave only on the slow path, a strip with such lanes is
+    /// computed twice. In a node that loads, the second computation costs more than the simpler fast path saves. For
+    /// example, if lanes leave only on the slow path, the kernel `spmv` of R700 takes 1.5 times as long (an AMD EPYC).
     pub leaves: bool,
     mask: Row,
     /// The lanes that are active at the start of the node.
@@ -56,22 +56,22 @@ pub struct Rows {
     raw: NumberSet,
     /// Raw values for which the fast path already has a guard that fails for a NaN.
     guarded: NumberSet,
-    /// `needed` contains the rows whose old words are read. `covered` contains the rows that are written for all lanes
-    /// before they are read.
+    /// The rows whose old words are read.
     needed: SortedSet<Row>,
+    /// The rows that are written for all lanes before any read.
     covered: SortedSet<Row>,
     left: bool,
 }
 
 impl Rows {
-    /// Returns rows without changes, on a new strip. `mask` is the row of the active lanes. Operations of the code can
+    /// Creates a new strip. No row has changed yet. `mask` is the row of the active lanes. Operations of the code can
     /// return denormals.
     pub fn new(mask: Row, exact: bool) -> Rows {
         Rows::on(Strip::new(), mask, exact, true)
     }
 
-    /// Returns rows without changes, on an empty strip. `denormals` states whether operations of the code can return
-    /// denormals that the machine flushes.
+    /// Uses the empty strip `strip`. No row has changed yet. `denormals` states whether operations of the code can
+    /// return denormals that the machine flushes.
     pub fn on(mut strip: Strip, mask: Row, exact: bool, denormals: bool) -> Rows {
         let entry = strip.row(mask);
         Rows {
@@ -158,8 +158,8 @@ impl Rows {
         self.write_part((row, None), predicate, value);
     }
 
-    /// Writes all bits of a row as truth values, for the same lanes as [`Rows::write`]. No operation reads or writes
-    /// such a row as words.
+    /// Writes a row bit by bit: `bits` has a truth value for each bit of a word. Writes the same lanes as
+    /// [`Rows::write`]. Operations read and write such a row only bit by bit.
     pub fn write_bits<const N: usize>(&mut self, row: Row, predicate: Option<Value>, bits: [Value; N]) {
         for (bit, value) in bits.into_iter().enumerate() {
             self.write_part((row, Some(bit as u8)), predicate, value);
@@ -183,7 +183,7 @@ impl Rows {
         self.now.insert(part, value);
     }
 
-    /// Returns the rows that have changed as words, each with its value at this point.
+    /// Returns the rows that have changed, each with its value at this point. Omits rows that were written bit by bit.
     pub fn changed(&self) -> impl Iterator<Item = (Row, Value)> + '_ {
         self.now.iter().filter_map(|((row, bit), value)| bit.is_none().then_some((*row, *value)))
     }
@@ -290,8 +290,8 @@ impl Rows {
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.leaves {
             self.strip.guard(held);
-            // Rows that are overwritten after this point do not count as covered, because the slow path still needs
-            // their old values for lanes that leave.
+            // If a row is overwritten after this point, the row does not become a covered row. The slow path still
+            // needs the old value of the row for the lanes that leave.
             self.left = true;
             return;
         }

@@ -18,25 +18,25 @@ pub(crate) struct Segment {
     pub(crate) fast: Option<Strip>,
     /// Slow path: a strip for all cases.
     pub(crate) exact: Strip,
-    /// Call after the strips, for the active lanes: the called function and its argument.
+    /// The call after the strips: the called function and its argument. The call is for the active lanes.
     pub(crate) call: Option<(Callee, u32)>,
 }
 
 impl Segment {
     /// Returns a segment without a call: an optional fast path, and a slow path.
     ///
-    /// The segment bails out before any effect if a lane of the slow path accesses a word outside the window. Some
-    /// lanes that are still active on the fast path may have left on the slow path. The code masks accesses of these
-    /// lanes unless the accesses are inside the window.
+    /// If a lane of the slow path accesses a word outside the window, the segment bails out before any effect. A lane
+    /// that has left on the slow path may still be active on the fast path. For such a lane, the fast path omits
+    /// accesses outside the window.
     pub(crate) fn new(fast: Option<Strip>, exact: Strip) -> Segment {
         Segment { check: exact.check(), fast, exact, call: None }
     }
 
-    /// Returns a segment like [`Segment::new`]. If the only effect of the segment on memory is one store, the segment
-    /// does not check all strips before this store. If a lane of a strip is outside the window, that strip bails out
-    /// after earlier strips have stored. This behaviour is correct, because the instruction is then executed again. The
-    /// repeated instruction stores the same values, or it traps at the lane outside the window, after the stores of
-    /// lower lanes.
+    /// Returns a segment like [`Segment::new`], with one exception. If the only effect of the segment on memory is one
+    /// store, the segment does not check all strips before the store. If a lane of a strip is outside the window, this
+    /// strip bails out, although earlier strips have already stored. These stores are correct, because the instruction
+    /// is executed again. The second execution stores the same values, or it traps at the lane outside the window after
+    /// the lower lanes have stored.
     pub(crate) fn restarting(fast: Strip, exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);

@@ -13,7 +13,7 @@ pub(crate) const OWN: usize = 16;
 /// word of any other lane is 0.
 pub const MASK: u32 = 0;
 
-/// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
+/// Number of rows with a byte per lane in a group. A group has the same number of rows with 16 bits per lane.
 pub(crate) const NARROW_ROWS: u32 = 4;
 
 /// Maximum number of words that the strips of a node can gather. Each word is a set of lanes, with one bit per lane.
@@ -56,9 +56,11 @@ pub(crate) const KEEP_DENORMALS: u32 = 0x1f80;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    /// The group's rows: rows with a word per lane, rows with a byte per lane, and rows with 16 bits per lane.
+    /// The group's rows with a word per lane.
     pub(crate) rows: *mut u8,
+    /// The group's rows with a byte per lane.
     pub(crate) byte_rows: *mut u8,
+    /// The group's rows with 16 bits per lane.
     pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
@@ -70,49 +72,53 @@ pub struct State {
     pub active: u64,
     /// Number of active lanes.
     pub(crate) population: u64,
-    /// The floating point modes of the host, followed by the floating point modes of generated code.
+    /// The floating point modes of the host.
     pub(crate) host_mode: u32,
+    /// The floating point modes of generated code.
     pub(crate) mode: u32,
     /// Context of the functions that generated code calls.
     pub context: *mut (),
     /// The constant pool.
     pub(crate) pool: *const u8,
-    /// Address and size in bytes of the window, the memory that strips load from and store to.
+    /// Address of the window, the memory that strips load from and store to.
     pub(crate) window: *mut u8,
+    /// Size of the window, in bytes.
     pub(crate) window_bytes: usize,
     /// Number of times that lanes have diverged.
     pub divergent: u64,
-    /// Before a run, the node at which the run begins. After the run, the node at which the run has ended.
+    /// The node at which the next run begins. After a run, this field is the node at which the run has ended.
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
-    /// Number of instructions charged to the budget that were only arrivals of lanes at a join.
+    /// Number of arrivals of lanes at a join. Each arrival takes one instruction from the budget.
     pub arrivals: u32,
-    /// The node with which an iteration of the innermost loop begins, if generated code may decrement
-    /// [`rounds`](State::rounds). Otherwise, the value is [`NO_NODE`](crate::NO_NODE).
+    /// If generated code may decrement [`rounds`](State::rounds), this field is the node with which an iteration of the
+    /// innermost loop begins. Otherwise, this field is [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
     /// Number of the piece after which all lanes have left the node. Pieces are counted from 1. The value is 0 if lanes
     /// have reached the end of the node.
     pub leave: u32,
-    /// Bits whose meaning the machine defines. A node that requires one of these bits to be zero does not run if the
-    /// bit is set.
+    /// Bits whose meaning the machine defines. If a node requires that one of these bits is zero, and the bit is set,
+    /// the node does not run.
     pub hindered: u32,
-    /// Bit N is set if the stack has had N entries in a conditional.
+    /// Bit N is set if the group's stack has had N entries inside a conditional.
     pub held: u32,
-    /// The sum of the numbers of active lanes of all executed instructions.
+    /// Number of active lanes of each executed instruction, summed over all executed instructions.
     pub lane_instructions: u64,
     /// The memory of each site.
     pub(crate) sites: [Site; SITES as usize],
     /// The code, launch and memory for which the sites are set.
     origin: Option<[Identity; 3]>,
-    /// For each kind of wait, the lanes that have left nodes while other lanes have stayed.
+    /// The lanes that have left a node in which other lanes have stayed. The array has one element for each way to
+    /// wait.
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
     /// The machine's flow control.
     pub(crate) flow: *const (),
-    /// The address of the code, and the offset of each node in the code.
+    /// The address of the code.
     pub(crate) code: *const u8,
+    /// The offset of each node in the code.
     pub(crate) entries: *const u32,
     /// Words that strips gather. Each word is a set of lanes, with one bit per lane.
     pub words: [u64; WORDS],
@@ -186,7 +192,7 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state that belongs to a thread. While the thread does not run generated code, it stores the state here.
+    /// The state that belongs to a thread. While the thread does not run generated code, this variable holds the state.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 

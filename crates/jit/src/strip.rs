@@ -55,8 +55,9 @@ pub enum Two {
     MaxSigned,
     MinUnsigned,
     MaxUnsigned,
-    /// Shift to the left. For counts of 32 and more, the result is 0. The same applies to `Shr`.
+    /// Shift to the left. For counts of 32 and more, the result is 0.
     Shl,
+    /// Logical shift to the right. For counts of 32 and more, the result is 0.
     Shr,
     /// Arithmetic shift to the right. For counts of 32 and more, all bits of the result are copies of the sign.
     Sar,
@@ -66,7 +67,7 @@ pub enum Two {
     FMin,
     FMax,
     FDiv,
-    /// Comparison of floats with the [`predicate`] of this number.
+    /// Comparison of floats with the [`predicate`] that has this number.
     FCompare(u8),
 }
 
@@ -145,20 +146,20 @@ pub(crate) enum Node {
     Limit(u32),
     /// The address of the first byte of the site with this number. The value is the same in all lanes.
     Start(u32),
-    /// The number of byte offsets at which the site with this number has words. The highest bit of the number is
-    /// inverted. The value is the same in all lanes.
+    /// The bound of the site with this number: the number of byte offsets at which a word can start, with the highest
+    /// bit inverted. The value is the same in all lanes.
     Bound(u32),
-    /// A load from the window, in the span with this number. A lane whose access is inside the window gets its word of
-    /// the window. Any other lane gets an arbitrary word. `place` and `lanes` have the values of the span's fields with
-    /// these names.
+    /// A load from the window. `span` is the number of the span of the access. A lane whose access is inside the window
+    /// gets the accessed word. Any other lane gets an arbitrary word. `place` and `lanes` equal the fields `place` and
+    /// `lanes` of the span.
     Load {
         span: u32,
         distance: i32,
         place: Value,
         lanes: Value,
     },
-    /// The first value, corrected by a function. If the sign of the test is set for a lane of the mask, the function
-    /// recomputes the value from the sources, for all lanes of the mask.
+    /// A value that a function may correct. If the sign of `test` is set in some lane of `mask`, the function
+    /// recomputes the value in all lanes of `mask`. The function reads `sources`.
     PerLane {
         with: PerLane,
         value: Value,
@@ -215,8 +216,9 @@ pub(crate) enum Effect {
     Gather(u32, Value),
     /// Has the effect of [`Effect::Gather`], for lanes that leave the node.
     Leave(u32, Value),
-    /// Stores the value in words of the window, lane after lane. A lane stores only if its access in the span with this
-    /// number is inside the window. `place` and `lanes` have the values of the span's fields with these names.
+    /// Stores the value in words of the window, lane after lane. `span` is the number of the span of the access. A lane
+    /// stores only if its access is inside the window. `place` and `lanes` equal the fields `place` and `lanes` of the
+    /// span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
 
@@ -350,7 +352,8 @@ impl Strip {
         Strip::default()
     }
 
-    /// Returns an empty strip. The strip accesses the whole words of a window of `bytes` bytes.
+    /// Returns an empty strip for a window of `bytes` bytes. If the last word of the window is incomplete, the strip
+    /// does not access that word.
     pub fn with_window(bytes: u32) -> Strip {
         Strip { window: bytes & !3, ..Strip::default() }
     }
@@ -383,7 +386,7 @@ impl Strip {
         self.node(Node::Constant(word))
     }
 
-    /// Returns x if the node of the value is the complement of a value x.
+    /// If the value is the complement of another value, returns that other value.
     fn complemented(&self, value: Value) -> Option<Value> {
         match self.nodes[value.0 as usize] {
             Node::Two(Two::Xor, [of, ones]) if self.is_constant(ones) == Some(u32::MAX) => Some(of),
@@ -435,7 +438,7 @@ impl Strip {
                 return self.constant(word);
             }
         }
-        // The operands of a commutative operation are sorted, with a constant last, because only the last operand can
+        // The operands of a commutative operation are sorted. A constant comes last, because only the last operand can
         // be in memory.
         let swapped = op.commutes()
             && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0)
@@ -506,8 +509,8 @@ impl Strip {
 
     /// Checks the addresses of an access to the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
-    /// Only the lanes of the mask whose word is in the window access memory. If a lane of the slow path's mask is
-    /// outside the window, the node does not run: [`Left::Refused`](crate::Left::Refused).
+    /// A lane of the mask accesses memory only if the lane's word is in the window. If a lane of the slow path's mask
+    /// is outside the window, the node does not run: [`Left::Refused`](crate::Left::Refused).
     ///
     /// Returns `None` if the distance is not a multiple of 4, or if the window does not contain a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
@@ -515,8 +518,8 @@ impl Strip {
         if distance & 3 != 0 {
             return None;
         }
-        // One check covers all distances from a base. With a separate check for each access, matmul takes twice as long
-        // (AMD EPYC).
+        // One check covers all distances from a base. With a separate check for each access, the kernel `matmul` takes
+        // twice as long (AMD EPYC).
         let known = self.spans.iter().position(|span| {
             (span.base, span.mask, span.site) == (base, mask, None) && span.widened(distance).bytes() <= last
         });
@@ -579,10 +582,10 @@ impl Strip {
         Inside { span: span as u32, distance }
     }
 
-    /// Returns the lanes for which the memory of a site has a word at an offset in bytes.
+    /// Returns the lanes for which the memory of a site has a word at the offset `place`, in bytes.
     fn within(&mut self, site: u32, place: Value) -> Value {
         let (bound, sign) = (self.node(Node::Bound(site)), self.constant(1 << 31));
-        // The sign is inverted, because comparisons are signed.
+        // Comparisons are signed, but offsets are unsigned. So the highest bits of both operands are inverted.
         let inverted = self.two(Two::Xor, place, sign);
         self.two(Two::Greater, bound, inverted)
     }
@@ -595,8 +598,9 @@ impl Strip {
         self.two(Two::Sub, words, one)
     }
 
-    /// Loads each lane's word in the memory of a site, at any offset in bytes, for the lanes of `mask`. Returns the
-    /// words, and the lanes of the mask whose word exists in the memory. Lanes without a word get zeros.
+    /// For the lanes of `mask`, loads the word at the offset `place` in the memory of a site. The offset counts bytes
+    /// and need not be a multiple of 4. Returns the words, and the lanes of the mask whose word exists in the memory.
+    /// Lanes without a word get zeros.
     pub fn site_load(&mut self, site: u32, place: Value, mask: Value) -> [Value; 2] {
         let within = self.within(site, place);
         let known = self.spans.iter().position(|span| {
@@ -618,11 +622,11 @@ impl Strip {
         self.node(Node::Load { span, distance, place, lanes })
     }
 
-    /// Stores the value in words of the window at the end of the strip. Only lanes inside the window store, the lowest
-    /// lane first.
+    /// Stores the value in words of the window at the end of the strip. A lane stores only if its access is inside the
+    /// window. The lowest lane stores first.
     ///
     /// A node that stores to the window must not load from the window, because the strips of the node run one after
-    /// another.
+    /// another: a later strip would load the words that an earlier strip has stored.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
@@ -643,7 +647,7 @@ impl Strip {
         self.has_spans().then_some(check)
     }
 
-    /// Returns whether the strip has exactly one store to the window or to a site. All other effects must only gather
+    /// Returns whether the strip has exactly one store to the window or to a site, and all other effects only gather
     /// words of lanes.
     pub(crate) fn only_stores(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();

@@ -1,5 +1,5 @@
-//! Proves, before the code of a node is emitted, that this code accesses only the group's rows, the words of the state
-//! and the window.
+//! Proves that the code of a node accesses only the group's rows, the words of the state and the window. The proof
+//! comes before the emission of the code.
 //!
 //! The verifier reads the finished strips and does not rely on the functions that created them. The verifier rejects a
 //! node if an access has no check with the same base and mask as the access, or if the check does not cover the
@@ -9,8 +9,9 @@ use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
-/// Maximum distance of a row and maximum size of a window, in bytes. Displacements are signed 32-bit numbers. The sum
-/// of the distance and the size of a row must not exceed the range of these numbers.
+/// Maximum distance of a row from the first row, in bytes. This number is also the maximum size of a window. A
+/// displacement is a signed 32-bit number, and the end of a row must be within the range of displacements. So the
+/// maximum is smaller than this range by the size of a row of 64 words.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
 /// The rule that a strip breaks.
@@ -35,8 +36,8 @@ pub enum Rejected {
     /// A site that the state does not have.
     #[error("the state does not have site {0}")]
     Site(u32),
-    /// The place of a span is not the sum of the span's base and least distance. For a site, the place is not an offset
-    /// from the start of the site.
+    /// The place of a span is not the sum of the span's base and least distance. If the span is for a site, the error
+    /// means that the place is not an offset from the start of the site.
     #[error("the place of span {0} is not the sum of its base and its least distance")]
     Place(u32),
     /// A lane of a span is not inside the window.
@@ -179,7 +180,8 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
 /// Checks that the place of a span is relative to the start of its site, and that the span's lanes are within the bound
 /// of the site.
 fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
-    // A machine may use any rule to decide that a lane is outside the site and loads zeros.
+    // If lanes outside the site load zeros, a machine may compute the place in any way. So this check does not apply to
+    // spans without `exits`.
     let is_offset = match strip.nodes[span.place.0 as usize] {
         Node::Two(Two::Sub, [_, start]) if span.exits => strip.nodes[start.0 as usize] == Node::Start(site),
         _ => !span.exits,
@@ -229,8 +231,8 @@ fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate().filter(|(_, span)| span.exits) {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
-            // A strip whose only effect is one store may contain this guard itself. In that case, the segment does not
-            // need a check.
+            // A strip whose only effect is one store may itself have the guard that fails for a lane outside the span.
+            // If the strip has such a guard, the segment does not need a check.
             let leaves = |guard| is_among(exact, guard, span.outside);
             let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
             match bails && is_outside(exact, number as u32, span) {

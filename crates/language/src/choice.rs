@@ -68,7 +68,7 @@ pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> 
 }
 
 /// Returns the target of a source for a machine. A chip in the hints is used if the chip belongs to the machine and the
-/// source does not state a chip. A program type in the hints is used unless the hints name a different machine.
+/// source does not state a chip. A program type in the hints is used if the hints name this machine or no machine.
 pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
     let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));
     let chip = [launch, setting].into_iter().find_map(|hint| {

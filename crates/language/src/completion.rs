@@ -410,7 +410,7 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
         let text = place.map_or(named, |(_, text)| text.as_str());
         parts.push((text.to_owned(), inside.is_some()));
     }
-    // Positions in the form. The written parts that have been read so far may end at these positions.
+    // `ends` holds positions in the form. At each position, the written parts that have been read so far may end.
     let mut ends: BTreeSet<usize> = BTreeSet::from([0]);
     let mut at = 0;
     while at < written.len() {
@@ -441,8 +441,9 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
     found
 }
 
-/// Returns how many of the written parts fit a part of a form: 2 for a memory operand with its type, otherwise 1.
-/// Returns `None` if the first written part does not fit.
+/// Returns the number of written parts that match the part `part` of a form. A memory operand with its type consists of
+/// two written parts. Any other match consists of one written part. Returns `None` if the first written part does not
+/// match.
 fn fits(part: &str, written: &[&str]) -> Option<usize> {
     let first = *written.first()?;
     let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());

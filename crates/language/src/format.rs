@@ -2,8 +2,8 @@
 //!
 //! Labels and directives begin at the start of a line. The indentation of instructions depends on the machine. On
 //! Tesla, the indentation is four spaces. On R500, the indentation grows with the nesting of constructs. On R700,
-//! control-flow instructions are not indented, and the lines of a clause are indented like the first such line of the
-//! text. Comments keep their text. Comments at the end of consecutive lines are aligned in one column.
+//! control-flow instructions are not indented, and the lines of all clauses have the indentation of the first slot in
+//! the text. Comments keep their text. Comments at the end of consecutive lines are aligned in one column.
 
 use reconverge_isa::{Isa, Span};
 
@@ -16,7 +16,8 @@ use crate::vocabulary::vocabulary;
 /// Number of spaces per level of indentation.
 const STEP: usize = 4;
 
-/// Maximum length of an operation that affects the column of operands, in characters (R700).
+/// Maximum length in characters of an operation that determines the column of the operands (R700). Longer operations do
+/// not move the column.
 const WIDEST: usize = 16;
 
 /// Directives that contain rows of numbers.
@@ -83,8 +84,8 @@ impl Analysis {
         depths
     }
 
-    /// Returns the number of spaces before the lines of a clause. This is the number of spaces before the first slot of
-    /// the text. If that number is 0 or too large, returns [`STEP`] (R700).
+    /// Returns the number of spaces before the lines of a clause (R700). The first slot of the text determines this
+    /// number. If the first slot has no spaces or too many spaces before it, returns [`STEP`].
     fn clause_step(&self) -> usize {
         let indents = self.files[0].lines.iter().filter_map(|line| {
             let first = line.statement(self.text()).first()?;
@@ -101,8 +102,9 @@ impl Analysis {
         before.is_some_and(|before| before.ends_with("  "))
     }
 
-    /// Returns, for each line of an ALU clause, the width of the longest operation in the clause. The width is 0 if no
-    /// line of the clause has its operands in a column yet (R700).
+    /// Returns, for each line of an ALU clause, the width of the longest operation in the clause (R700). Operations
+    /// longer than [`WIDEST`] are ignored. If no line of the clause has at least two spaces before its operands, the
+    /// width is 0.
     fn operand_columns(&self) -> Vec<usize> {
         let lines = &self.files[0].lines;
         let mut columns = vec![0; lines.len()];

@@ -12,9 +12,9 @@ use reconverge_isa::{Isa, Span};
 pub enum LexemeKind {
     /// A directive with its leading dot, such as `.equ`.
     Directive,
-    /// The name of a label in its definition, without `@` and colon.
+    /// The name in the definition of a label. The lexeme does not include `@` and the colon.
     Label,
-    /// The name of a label after `@` in a use, without the `@` (R700).
+    /// The name in a use of a label (R700). The lexeme does not include the `@` before the name.
     LabelUse,
     /// A word: letters, digits, `_` and `$`.
     Word,

@@ -1,5 +1,5 @@
-//! Messages about a source: assembler errors and warnings, findings of the rules, and a hint about the reason for which
-//! the analysis uses a machine.
+//! Messages about a source: assembler errors and warnings, findings of the rules, and a hint that states how the
+//! analysis determined the machine.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;
@@ -25,7 +25,7 @@ const MOST_REMEDIES: usize = 64;
 /// Maximum number of times that one request for remedies assembles the source.
 const MOST_TRIES: usize = 6;
 
-/// Minimum number of errors for a text to count as foreign, if nothing states its machine ([`Analysis::is_foreign`]).
+/// Minimum number of errors in a foreign text ([`Analysis::is_foreign`]). A text with fewer errors is not foreign.
 const FEW: usize = 4;
 
 impl Analysis {
@@ -141,8 +141,8 @@ impl Analysis {
         found
     }
 
-    /// Returns the next untested change of each message, but at most one change per line. The function never returns a
-    /// change that inserts a line together with other changes.
+    /// Returns the next untested change of each message, but at most one change per line. If a change inserts a line,
+    /// the function returns this change alone.
     fn next_batch(
         &self,
         all: &[Marker],
@@ -295,8 +295,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the span of the line that includes a file. If only other included files include that file, returns the
-    /// first `.include` line.
+    /// Returns the span of the line that includes a file. If no line of the source names the file, another included
+    /// file includes the file. The function then returns the first `.include` line of the source.
     fn include_of(&self, name: &str) -> Span {
         let own = &self.files[0];
         let includes = own.lines.iter().filter(|line| line.directive(&own.text) == Some(".include"));

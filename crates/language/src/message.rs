@@ -10,7 +10,7 @@ pub enum MarkerLevel {
     /// The text is valid. But the text probably does not mean what its author intends, or a program has undefined
     /// behaviour.
     Warning,
-    /// A program is valid, but the author probably did not intend a part of it.
+    /// A program is valid, but the author probably did not intend a part of the program.
     Note,
     /// A remark about the analysis itself.
     Hint,

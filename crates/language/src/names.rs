@@ -360,7 +360,8 @@ fn program_ends(file: &SheetFile, words: &Vocabulary) -> Vec<usize> {
     ends
 }
 
-/// Returns the span of the program that contains the byte at an offset: from its first line to the next program.
+/// Returns the span of the program that contains the byte at an offset. The span begins at the first line of the
+/// program and ends before the next program.
 fn program_of(ends: &[usize], offset: usize) -> Span {
     let next = ends.partition_point(|start| *start <= offset);
     let start = next.checked_sub(1).map_or(0, |before| ends[before]);

@@ -201,8 +201,8 @@ impl Analysis {
     }
 }
 
-/// Returns whether a statement is a control-flow instruction: a name of several letters and a colon, after an optional
-/// address (R700).
+/// Returns whether a statement is a control-flow instruction (R700). Such a statement begins with an optional address,
+/// a name of several letters, and a colon.
 pub(crate) fn is_control<'t>(mut words: impl Iterator<Item = &'t str>) -> bool {
     let mut name = words.next().unwrap_or_default();
     if name.starts_with(|c: char| c.is_ascii_digit()) {

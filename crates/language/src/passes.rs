@@ -63,8 +63,9 @@ fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String>
         let lexed = lex(line, Some(target.isa));
         let statement = lexed.first().and_then(|lexed| lexed.statement(line).first().copied());
         let whole = lexed.first().and_then(|lexed| lexed.lexemes.first().copied());
-        // The line of a directive is removed like the line of an instruction. Otherwise, a directive that is wrong
-        // because of its position, such as a second chip, would remain an error.
+        // The line of a directive is removed like the line of an instruction. The reason is that a directive may be
+        // wrong only because of its position. An example is a second `.chip`. If this line were not removed, its error
+        // would remain.
         let from = statement.or(whole).filter(|first| first.kind != LexemeKind::Comment);
         let Some(from) = from else { continue };
         bytes[start + from.span.start..start + line.len()].fill(b' ');

@@ -16,7 +16,7 @@ pub(crate) struct Vocabulary {
     pub(crate) mnemonics: HashSet<&'static str>,
     /// The mnemonics, sorted. Each mnemonic has the position in a line at which the mnemonic is valid.
     pub(crate) entries: Vec<MnemonicEntry>,
-    /// Directives of this machine and directives of all machines.
+    /// Directives of this machine, and directives that all machines share.
     pub(crate) directives: Vec<DirectiveRow>,
     /// Prefixes of numbered registers: `$r`, `R`, `temp[`.
     pub(crate) registers: HashSet<String>,

@@ -1,9 +1,10 @@
 //! The state of standard output at the start of the process.
 //!
 //! If a standard stream is closed at the start of the process, Rust's runtime opens `/dev/null` instead of the stream.
-//! Writing to the stream then succeeds. After that, the flags of descriptor 1 do not show that the descriptor was
-//! closed, because Python's `subprocess.DEVNULL` has the same flags. Therefore this module registers a function that
-//! the loader calls before `main`. The function checks the descriptor before the runtime changes the descriptor.
+//! Writing to the stream then succeeds. A caller can also redirect the stream to `/dev/null`, for example with Python's
+//! `subprocess.DEVNULL`. The flags of descriptor 1 are the same in both cases, so the flags do not show that the
+//! descriptor was closed. Therefore this module registers a function that the loader calls before `main`. The function
+//! checks the descriptor before the runtime changes the descriptor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

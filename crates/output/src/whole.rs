@@ -146,8 +146,8 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 #[derive(Debug)]
 pub struct Unfinished(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, Vec<PathBuf>>);
 
-/// Deletes all files that are being written. A process that ends at once calls this function. While the returned value
-/// exists, no other thread creates or finishes a file.
+/// Deletes all files that are being written. A process calls this function before an immediate exit. While the returned
+/// value exists, no other thread creates or finishes a file.
 pub fn discard_unfinished() -> Unfinished {
     let unfinished = unfinished();
     unfinished.iter().for_each(|file| drop(fs::remove_file(file)));

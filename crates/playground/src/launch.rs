@@ -37,8 +37,8 @@ impl Files for InPlace {
 /// Returns an error if the text cannot be parsed, or if neither the launch file nor the source states a machine.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
-        // If the macros of the source cannot be expanded, reports this error first, because the source may state the
-        // machine after expansion.
+        // The expanded source may state the machine. If the macros of the source cannot be expanded, the error of the
+        // expansion is therefore reported instead of the missing machine.
         read(source).map_err(|errors| PlayError::source(source, &errors))?;
         let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
         return Err(PlayError::of(FaultyPart::Launch, message));

@@ -15,7 +15,7 @@ pub struct Disassembled {
     pub isa: &'static str,
     /// The format of the file.
     pub format: &'static str,
-    /// The text, which assembles to the same words.
+    /// The text. If the text is assembled, the result is the words of the file.
     pub text: String,
 }
 

@@ -290,7 +290,7 @@ pub struct Flow {
     fc_mode: FcMode,
     scope: InhibitScope,
     mode: Mode,
-    /// The lanes that executed the latest instruction for which a lane was active. This field affects only events.
+    /// The active lanes of the latest instruction that had an active lane. This field affects only events.
     ran: LastActive,
 }
 
@@ -679,9 +679,9 @@ impl Flow {
         }
     }
 
-    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) A return is
-    /// inside a branch if some lane of the call is off after the return, although no conditional return has switched
-    /// off this lane.
+    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) If some lane
+    /// of the call is off after the return, and no conditional return has switched off that lane, the return is inside
+    /// a branch.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {
             return Err(Undefined::ReturnInsideLoop);

@@ -84,9 +84,9 @@ pub fn target(setup: &Setup, fc: &Fc) -> u16 {
     flow::target(&fc.addr, setup.offset)
 }
 
-/// Returns the name of the operation or construct by which lanes can reconverge at an FC instruction of a structured
-/// program. If the instruction is neither a loop operation nor a known construct, returns the operation on the branch
-/// counters.
+/// Returns the name of the operation or construct that lets lanes reconverge at an FC instruction. Assumes that the
+/// program is structured. If lanes cannot reconverge at the instruction, returns `None`. If the instruction is neither
+/// a loop operation nor a known construct, returns the operation on the branch counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     // The function assumes that exactly one branch is open. An operation on the branch counters closes the branch if no
     // branch remains open after the operation.
@@ -105,8 +105,8 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
         }
         Role::Jump | Role::Begin { .. } if closes(ways.jumps, fc.b_op1) => match fc.a_op {
             AOp::POP => Some("RETURN"),
-            // An else jumps only if it does not reactivate any lane. The jump then reactivates the lanes that the else
-            // has just switched off, so no lane changes its state.
+            // An else jumps only if its B_ELSE does not reactivate any lane. The DECR of the jump then reactivates the
+            // lanes that B_ELSE has just switched off. So after the else, the same lanes are active as before.
             _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,
             _ if fc.b_else => Some("ELSE"),
             _ => Some("DECR"),
@@ -115,8 +115,8 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     }
 }
 
-/// A set of slots. For the main program, these are the slots that paths from its start reach. For a subroutine, these
-/// are the slots that paths from its first slot reach. Paths continue after calls and end at returns.
+/// The slots of the main program or of a subroutine. Paths from the first slot reach all these slots. Paths continue
+/// after calls and end at returns.
 struct Routine {
     /// First slot of the subroutine. `None` stands for the main program, which runs with an empty address stack.
     entry: Option<u16>,
@@ -188,8 +188,8 @@ pub fn graph(setup: &Setup) -> Graph {
     Graph { entries, nodes }
 }
 
-/// A successor of an instruction. For a return, this successor is JUMP_ADDR, because lenient mode jumps to JUMP_ADDR if
-/// the address stack is empty.
+/// A successor of an instruction. A return has the successor JUMP_ADDR: if the address stack is empty, lenient mode
+/// jumps to JUMP_ADDR.
 struct Way {
     to: u16,
     kind: EdgeKind,

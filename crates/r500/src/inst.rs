@@ -311,10 +311,10 @@ fn source(addr: u8, is_const: bool, rel: bool) -> Source {
 /// are the mantissa after an implicit one. Signs and infinities cannot be encoded.
 ///
 /// The documents disagree on codes whose exponent field is 0 (r500.md D4). REG and the open R500 assembler treat these
-/// codes as denormals: mantissa / 8 * 2^-6, so that code 0 is zero. Mesa's encoder also adds the implicit one to these
-/// codes, and emits code 0 for 1/128. Compiled programs with known results agree only with Mesa's interpretation. So
-/// this function follows Mesa's interpretation. No known program uses codes 1 to 7. A test on a real card, which
-/// multiplies 1 by inline code 0, would show the right interpretation.
+/// codes as denormals: mantissa / 8 * 2^-6, so that code 0 is zero. Mesa's encoder treats these codes like all other
+/// codes: the mantissa follows an implicit one. So Mesa's encoder emits code 0 for 1/128. Compiled programs with known
+/// results agree only with Mesa's interpretation. So this function follows Mesa's interpretation. No known program uses
+/// codes 1 to 7. A program that multiplies 1 by inline code 0 on a real card would show the right interpretation.
 pub const fn inline_constant(code: u8) -> f32 {
     let (exponent, mantissa) = ((code >> 3 & 0xf) as u32, (code & 7) as u32);
     f32::from_bits((exponent + 120) << 23 | mantissa << 20)

@@ -223,10 +223,10 @@ impl Launch {
         group
     }
 
-    /// Restarts a group of this launch with other lanes, which must be among the first `width` lanes. Does not change
-    /// issue counts. The rows `cleared` become zero. `cleared` need not include the rows of inputs, because inputs
-    /// overwrite those rows. Writes columns only to rows that the program `reads`. The inputs are copied by code that
-    /// is compiled for `level`.
+    /// Restarts a group of this launch with other lanes. These lanes must be among the first `width` lanes. Does not
+    /// change issue counts. Sets the rows in `cleared` to zero. `cleared` need not include the rows of inputs, because
+    /// inputs overwrite those rows. Writes a column only if `reads` returns true for the row of the column. Copies the
+    /// inputs with code that is compiled for `level`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,

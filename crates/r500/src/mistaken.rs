@@ -4,7 +4,7 @@
 use crate::inst::{WORDS, decode};
 use crate::violations::violations;
 
-/// The likely kind of words that do not look like fragment code.
+/// The likely contents of a file whose words do not look like fragment code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistaken {
     /// Fragment code in the other byte order.

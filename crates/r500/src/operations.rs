@@ -30,8 +30,9 @@ pub struct Operation {
 pub enum Value {
     /// A * B + C with OMOD, rounded once. ([`lane::sum`])
     Sum,
-    /// The sum A * B + C of [`Value::Sum`] with operands from lanes of the quad. A is src0 of the first lane, and C is
-    /// src0 of the lane with this number. The modifiers of A and C apply. (REG, MDH and MDV)
+    /// The sum A * B + C of [`Value::Sum`] with operands from lanes of the quad. A is src0 of lane 0 of the quad, and C
+    /// is src0 of another lane. The value is the number of the other lane. The modifiers of A and C apply. (REG, MDH
+    /// and MDV)
     Derivative(u8),
     /// A choice between the operands A and B. If OMOD is disabled, the bits of the chosen operand do not change. (CTM
     /// guide p. 29)
@@ -73,8 +74,9 @@ const fn row(
 
 /// All operations.
 ///
-/// The documents define the results of choices bit for bit. Operations that round follow profile R, because the
-/// rounding of the hardware is not documented. The CTM guide (p. 41) states only an error of about one bit per input.
+/// If an operation chooses one of its operands, the documents define the result bit for bit. If an operation rounds,
+/// the operation follows profile R, because no document describes the rounding of the hardware. The CTM guide (p. 41)
+/// states only an error of about one bit per input.
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands
@@ -166,7 +168,8 @@ pub(crate) enum Unit {
 
 /// Calls `read` for each source and channel that a unit's operation reads. `wanted` states which results of the RGB
 /// unit (red, green and blue) are needed. The last argument of `read` states whether the operation reads the source in
-/// all lanes of the quad. Does not call `read` for values that the other unit forwards.
+/// all lanes of the quad. If a unit takes its value from the other unit (SOP and DP), this function does not call
+/// `read` for this value.
 pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut impl FnMut(Sel, Swiz, bool)) {
     let of_rgb = |number: usize, channel: usize| {
         let Operand { sel, swiz, .. } = alu.rgb.operands[number];

@@ -189,7 +189,8 @@ impl Group {
 
         let omod = alu.alpha.omod;
         let alpha_result = match alpha_op.value {
-            // In lenient mode, a DP without a dot product in the RGB unit returns operand A of the red channel.
+            // In lenient mode, a DP without a dot product in the RGB unit returns the red channel of the RGB unit's
+            // operand A.
             Value::Forwarded => dot(omod).unwrap_or_else(|| lane::scaled(of_rgb(0, 0), omod)),
             _ => value(alpha_op, omod, &of_alpha, &|number, of_quad| read.of_quad(of_quad, 3, number)),
         };

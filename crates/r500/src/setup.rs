@@ -19,7 +19,7 @@ pub struct Slot {
     pub inst: Result<Inst, WordError>,
     /// Rules of the documents that the instruction violates.
     pub violations: Vec<Violation>,
-    /// For a flow instruction, the instruction prepared for the constants of the program.
+    /// For a flow instruction, the instruction together with the constants of the program that the instruction uses.
     pub step: Option<Step>,
 }
 
@@ -157,8 +157,8 @@ impl Setup {
     /// rules. Registers of other blocks are ignored, such as the `RS_…` registers that route the inputs.
     ///
     /// # Errors
-    /// Returns a [`SetupError`] if the program cannot be set up. A code without a meaning in an instruction is not an
-    /// error here. Such an instruction traps when a group reaches it.
+    /// Returns a [`SetupError`] if the program cannot be set up. If a field of an instruction has a code without a
+    /// meaning, this function does not return an error. The instruction traps when a group reaches the instruction.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -255,8 +255,8 @@ impl Setup {
                 other => unreachable!("{other} is in words::STATE but is not loaded"),
             }
         }
-        // START_ADDR and END_ADDR are relative to OFFSET_ADDR. In the list of registers, OFFSET_ADDR may follow
-        // START_ADDR and END_ADDR.
+        // START_ADDR and END_ADDR are relative to OFFSET_ADDR. The program may state OFFSET_ADDR after START_ADDR and
+        // END_ADDR. So this code adds OFFSET_ADDR after the loop over all registers.
         if let Some(CodeAddr { start_addr, end_addr }) = code_addr {
             self.start = self.offset + start_addr;
             self.end = self.offset + end_addr;

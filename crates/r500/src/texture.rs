@@ -70,9 +70,9 @@ fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
 /// Fetches for one lane, and returns the bits of the four channels.
 ///
 /// The index of a texel is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail depends
-/// on the operation. LD, PROJ and LODBIAS use the differences between the quad's coordinates. LOD uses Q, and DXDY uses
-/// two derivative registers. An anisotropic filter uses the same differences or derivatives to place its samples. LOD
-/// takes a single sample.
+/// on the operation. LD, PROJ and LODBIAS use the differences between the quad's coordinates. DXDY uses two derivative
+/// registers. An anisotropic filter places its samples according to these differences or derivatives. LOD uses Q as the
+/// level of detail, and takes a single sample.
 ///
 /// # Errors
 /// Returns an error if the machine does not support the shape of the texture.

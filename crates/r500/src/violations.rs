@@ -47,7 +47,7 @@ pub enum Violation {
     DepthOnAlu,
 }
 
-/// Returns the violations of the documents in these words, ordered by word.
+/// Returns the rules of the documents that the instruction in `words` violates, ordered by word.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {

@@ -638,13 +638,14 @@ pub const STATE: &[StateRegister] = &[
     StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32, stride: 4 },
 ];
 
-/// Returns the state register with this name, and its number n. The name is the manual's name. If the unit has several
-/// such registers, `_n` follows the manual's name.
+/// Returns the state register with the name `name`. If the unit has several registers of this kind, `name` is the
+/// manual's name followed by `_n`, and the function also returns the number n. Otherwise, `name` is the manual's name,
+/// and the number is 0.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(STATE, name)
 }
 
-/// Returns the register with this name in a table, and the number n at the end of the name.
+/// Returns the register with the name `name` in a table, and the number n at the end of the name.
 pub(crate) fn named_register(
     table: &'static [StateRegister],
     name: &str,

@@ -133,7 +133,7 @@ pub enum Cause {
     Watchdog(u64),
 }
 
-/// An access to the local data share in a race.
+/// One of the two accesses of a race on the local data share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareAccess {
     /// Whether the access is a write.

@@ -35,7 +35,7 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// Returns a copy of this chip. The other names of the copy are `aliases`.
+    /// Returns a copy of this chip that has `aliases` as its other names.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }

@@ -64,7 +64,7 @@ pub enum CfOp {
     Memory(Control, MemoryExport),
 }
 
-/// An ALU clause with the constants that it locks.
+/// An ALU clause, and the windows of constants that the clause locks.
 #[derive(Clone, Debug)]
 pub struct AluClause {
     /// Effect of the clause on the stack.
@@ -73,10 +73,10 @@ pub struct AluClause {
     pub whole_quad_mode: bool,
     /// The two windows into constant buffers.
     pub kcache: [Window; 2],
-    /// ALT_CONST: whether the clause reads the constants of the other stage (vertex or pixel) instead of those of its
-    /// own stage.
+    /// ALT_CONST: whether the clause reads the constants of the other stage (vertex or pixel) instead of the constants
+    /// of its own stage.
     pub alt_const: bool,
-    /// Words of the clause, including literals, as 64-bit words of the program.
+    /// The part of the program that contains the clause, including the literals. The unit is 64-bit words.
     pub slots: Range<u32>,
     /// Groups of the clause, as indices into the groups of the program.
     pub(crate) groups: Range<u32>,
@@ -309,7 +309,7 @@ pub struct MemoryExport {
 impl MemoryExport {
     /// Returns the number of register components from which COMP_MASK selects. For a stream, this number is four for
     /// any element size. For other memory, this number is the number of dwords in an element. (Source: Mesa
-    /// `r600_shader.c`. In this file, `emit_streamout` can write only component y while the element size is one dword.)
+    /// `r600_shader.c`. In this file, `emit_streamout` can write component y of a register to elements of one dword.)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
@@ -386,12 +386,12 @@ pub struct Fetch {
     pub select: [Select; 4],
 }
 
-/// Kind of a fetch instruction, with its words.
+/// Kind of a fetch instruction, with the words of the instruction.
 #[derive(Clone, Debug)]
 pub enum FetchOp {
     /// Reads a buffer.
     Vertex(VtxDword0, VertexFormat, VtxDword2R700),
-    /// Reads a texture, or returns properties of it.
+    /// Reads a texture, or returns properties of the texture.
     Texture(TexDword0R700, TexDword1, TexDword2),
     /// Reads scratch, reduction or scatter memory.
     Memory(MemRdDword0, MemRdDword1, MemRdDword2),

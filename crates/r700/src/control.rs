@@ -59,7 +59,7 @@ pub enum CfWork {
         /// Whether a strip ends.
         cut: bool,
     },
-    /// Waits until ADDR or fewer acknowledges are outstanding.
+    /// Waits until the number of outstanding acknowledges is at most ADDR.
     WaitAck,
 }
 

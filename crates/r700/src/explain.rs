@@ -103,9 +103,9 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
 ///
 /// Two words can be a control-flow instruction or an ALU instruction, and four words can be a fetch. An ALU group with
 /// its literals has two words for each slot and two words for each pair of literals. If a legal interpretation exists,
-/// the result omits illegal interpretations. If some interpretation has 0 in every unread field, the result omits the
-/// interpretations that have another value in an unread field. The result is empty if no instruction has this number of
-/// words.
+/// the result omits illegal interpretations. An instruction does not read some of its fields. If some interpretation
+/// has 0 in all unread fields, the result contains only such interpretations. The result is empty if no instruction has
+/// this number of words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -167,7 +167,8 @@ fn says<T: FieldValue>(value: T) -> &'static str {
 }
 
 impl Reading {
-    /// Returns an interpretation with the fields of its words and the bits that belong to no field.
+    /// Returns an interpretation of `words`. The interpretation contains the fields of the words, and sentences about
+    /// bits and codes that have no meaning.
     fn of(title: &'static str, words: &[u32], text: Vec<String>, place: Place, chip: Chip) -> Reading {
         Reading {
             title,

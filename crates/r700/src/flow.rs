@@ -268,8 +268,8 @@ impl Flow {
     }
 
     /// Updates the lane states after a condition test. Active lanes that fail the test become inactive-branch. In
-    /// WHOLE_QUAD_MODE, a lane can pass the test without being active. Such a lane resumes if it was inactive-branch
-    /// ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// WHOLE_QUAD_MODE, a lane can pass the test without being active. Such a lane resumes if the lane was
+    /// inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     #[inline]
     fn keep(&mut self, pass: Mask) {
         self.states.active = pass - self.states.out_of_round();
@@ -383,7 +383,7 @@ impl Flow {
     /// 0x04 LOOP_START: begins a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
     ///
     /// Page 120 states one condition as "initial loop index is zero". The sentences around this condition and the table
-    /// on the same page name the loop count instead of the loop index.
+    /// on the same page name the loop count instead of the loop index. This function tests the loop count.
     pub fn loop_start(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -420,8 +420,8 @@ impl Flow {
         self.start(control, registers, limit != Some(0))
     }
 
-    /// Starts a loop. Lanes that do not pass the condition become inactive-break, so that LOOP_END cannot resume them.
-    /// If no lane passes, pushes nothing, pops POP_COUNT entries, and jumps over the loop.
+    /// Starts a loop. Lanes that do not pass the condition become inactive-break, so that LOOP_END cannot resume these
+    /// lanes. If no lane passes, pushes nothing, pops POP_COUNT entries, and jumps over the loop.
     fn start(&mut self, control: &Control, registers: LoopRegisters, any_round: bool) -> Flows {
         let pass = self.test(control)? - self.states.out_of_round();
         if !any_round || pass.is_empty() {
@@ -513,8 +513,8 @@ impl Flow {
 
     /// Continues with the next instruction, unless every lane is in inactive-continue or inactive-break. If every lane
     /// is in one of these two states, pops the branch entries of the loop's body and jumps to the LOOP_END at ADDR. If
-    /// this instruction always jumped when no lane is active, the jump would skip the else side of an enclosing `if`.
-    /// POP_COUNT is ignored.
+    /// no lane is active but some lane is inactive-branch, the instruction does not jump, because a jump would skip the
+    /// else side of an enclosing `if`. POP_COUNT is ignored.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
@@ -722,7 +722,7 @@ impl Flow {
     /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` is the set of lanes that the instruction disables. Active
     /// lanes in this set become inactive-continue in ALU_CONTINUE, inactive-break in ALU_BREAK, and inactive-branch in
     /// other forms. Lanes outside this set keep their state. Returns whether the active lanes diverge. The active lanes
-    /// diverge if some of them stay active and some do not.
+    /// diverge if some active lanes stay active and other active lanes do not.
     #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;

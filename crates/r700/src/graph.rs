@@ -92,8 +92,8 @@ pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
 struct Row {
     /// The outgoing edges.
     ways: Vec<Way>,
-    /// If the condition is FALSE, no lane can pass. This field is the kind of the only edge that remains in this case.
-    /// `None` means that all edges remain.
+    /// If the condition is FALSE, no lane can pass, and only the edge of this kind remains. `None` means that all edges
+    /// remain.
     unpassed: Option<EdgeKind>,
     /// Whether the instruction can make inactive lanes active.
     wakes: bool,
@@ -143,7 +143,7 @@ fn row(inst: CfInst, control: &Control, addr: u32) -> Row {
             let ways = vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])];
             of(ways).unpassed(EdgeKind::Next)
         }
-        // The fetch program is a separate program. So this edge contains both the call and the return.
+        // The graph does not contain the fetch program. So this edge has the effects of both the call and the return.
         CfInst::CALL_FS => of(vec![next(&[Effect::Call(control.call_count), Effect::Return])]),
         CfInst::RETURN => {
             let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
@@ -251,8 +251,8 @@ fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
 ///
 /// The nodes are the control-flow instructions, and the ALU groups or fetches of each clause. The nodes of a clause
 /// come directly after the control-flow instruction that starts the clause. If no lane runs the clause, the wavefront
-/// jumps over the clause. The fetch program that CALL_FS calls is a separate program. An edge to an address without a
-/// valid instruction leads to a node without edges.
+/// jumps over the clause. The graph does not contain the fetch program that CALL_FS calls. An edge to an address
+/// without a valid instruction leads to a node without edges.
 pub fn graph(code: &Code, start: u32) -> Graph {
     let ways = Ways::of(code, start);
     let places = |addr: &u32| code.cf(*addr).map_or(vec![*addr], |cf| code.places(*addr, &cf.op));
@@ -307,8 +307,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. If a group updates the execute mask, the later groups of the clause may have no lane to
-    /// run. In this case, the wavefront may jump over the later groups.
+    /// Adds a clause of groups. If a group updates the execute mask, it is possible that no lane runs the later groups
+    /// of the clause. In this case, the wavefront may jump over the later groups.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

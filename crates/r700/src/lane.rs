@@ -356,9 +356,9 @@ pub fn sin(a: u32) -> u32 {
     rounded(sin_turns(f64::from(number(a))), a)
 }
 
-/// Returns an angle a quarter of a revolution above the magnitude of `turns`. The sine of this angle is the cosine of
-/// `turns`. The function first reduces the angle, because adding a quarter to a large angle would have no effect after
-/// rounding.
+/// Returns an angle whose sine is the cosine of `turns`. This angle is the magnitude of `turns`, plus a quarter of a
+/// revolution. The function first subtracts whole revolutions, because adding a quarter to a large angle would have no
+/// effect after rounding.
 #[inline(always)]
 pub(crate) fn quarter_on(turns: f64) -> f64 {
     let turns = turns.abs();

@@ -81,7 +81,7 @@ pub struct Input {
 pub struct FetchProgram {
     /// The words of the program. Environments share the words, so it is cheap to copy and to compare environments.
     pub words: Arc<[u32]>,
-    /// First instruction of the fetch program, in 64-bit words.
+    /// Address of the first instruction of the fetch program, in 64-bit words.
     pub start: u32,
 }
 
@@ -92,7 +92,7 @@ pub struct Environment {
     pub chip: Chip,
     /// The program's kind.
     pub stage: Stage,
-    /// First instruction, in 64-bit words.
+    /// Address of the first instruction, in 64-bit words.
     pub start: u32,
     /// NUM_GPRS: number of registers per lane, 0 to 128.
     pub num_gprs: u8,
@@ -118,7 +118,7 @@ pub struct Environment {
     pub semantics: Vec<u8>,
     /// Dwords of scratch memory per lane.
     pub scratch_dwords: usize,
-    /// Dwords per lane in each of the ring, reduction and stream-out records.
+    /// Dwords per lane in each record. A lane has a ring record, a reduction record and four stream-out records.
     pub record_dwords: usize,
     /// Maximum nesting depth of calls.
     pub call_limit: u32,
@@ -162,8 +162,8 @@ pub struct Launch {
     /// words of an earlier wavefront. If this field is `None`, all registers have the initial values that the launch
     /// states.
     pub read: Option<Arc<[(u8, u8)]>>,
-    /// Whether the outcome has exports in one list per component
-    /// ([`Outcome::columns`](crate::outcome::Outcome::columns)) instead of one list per target
+    /// Whether the outcome has one list per component of an export target
+    /// ([`Outcome::columns`](crate::outcome::Outcome::columns)). Otherwise, the outcome has one list per export target
     /// ([`Outcome::exports`](crate::outcome::Outcome::exports)).
     pub by_column: bool,
     /// Whether the outcome reports [the fidelity of the executed code](crate::outcome::Outcome::fidelity).
@@ -255,8 +255,8 @@ impl Environment {
     }
 
     /// Returns whether lowering produces the same program for both environments. The environments may differ only in
-    /// the values of constants and in the contents of vertex buffers. Two images count as equal only if both
-    /// environments share one image.
+    /// the values of constants and in the contents of vertex buffers. Two textures count as equal only if both textures
+    /// refer to the same image in memory.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment {
             chip,

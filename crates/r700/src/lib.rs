@@ -4,23 +4,25 @@
 //! groups or fetches. All lanes of a wavefront share one program counter. An active mask, a state for each lane and a
 //! stack of masks determine which lanes run.
 //!
-//! The modules, in the order of their dependencies. A module imports only modules above it in this list.
+//! The following list has the modules in the order of their dependencies. A module imports only modules that come
+//! earlier in the list.
 //!
 //! * [`words`]: the word formats.
 //! * [`chip`]: the chips and the differences between them.
 //! * [`rules`]: the points on which sources disagree. Each point is a named rule, with this project's interpretation
 //!   and the reason for this interpretation.
-//! * [`flow`]: the divergence machine. It consists of masks, lane states, the stack, loops and calls.
+//! * [`flow`]: the divergence machine, which consists of masks, lane states, the stack, loops and calls.
 //! * [`lane`], [`lane64`]: the computations of one lane, as pure functions. [`format`](mod@format): numbers in memory.
-//! * [`meaning`], [`control`]: operation, fidelity and chips of each ALU opcode and each control-flow instruction.
-//! * [`code`]: a decoded program with assigned slots, literals and clauses. [`mod@graph`]: its control-flow graph.
-//!   [`stack`]: the stack size that it needs. [`mod@uses`]: the operands and results of its instructions.
+//! * [`meaning`]: operation, fidelity and chips of each ALU opcode. [`control`]: operation, fidelity and chips of each
+//!   control-flow instruction.
+//! * [`code`]: a decoded program with assigned slots, literals and clauses. [`mod@graph`]: the control-flow graph of a
+//!   program. [`stack`]: the stack size that a program needs. [`mod@uses`]: the operands and results of instructions.
 //! * [`cause`]: the causes of traps.
 //! * [`memory`], [`texture`], [`launch`]: the data of a launch. [`outcome`]: the outcome of a run.
 //! * [`wave`]: the state of a wavefront. The module also defines how instructions, lanes and divergent branches are
 //!   counted.
 //! * [`reference`](mod@reference): the reference interpreter, whose code favours clarity over speed.
-//! * [`fast`]: the fast engine. It works on whole rows of lanes and returns the same results as the reference
+//! * [`fast`]: the fast engine, which works on whole rows of lanes and returns the same results as the reference
 //!   interpreter.
 //! * [`run`](mod@run): loads a program once, and runs any number of launches of this program.
 //! * [`text`]: the disassembler and the assembler. The assembler converts the disassembler's text back to the same

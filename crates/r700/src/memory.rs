@@ -77,7 +77,8 @@ impl Private {
     }
 }
 
-/// The local data share. It has four banks of dwords. The low two bits of a thread's number select the thread's bank.
+/// The local data share, which has four banks of dwords. The low two bits of a thread's number select the thread's
+/// bank.
 ///
 /// A thread writes only its own area, but can read any area (MAN p. 35). Only one source states the share's size of 16
 /// KB.
@@ -190,7 +191,7 @@ impl Spaces {
         }
     }
 
-    /// Returns, for modification, the memory of a space that each lane has separately. Returns `None` for the scatter
+    /// Returns the memory of a space that each lane has separately, for modification. Returns `None` for the scatter
     /// buffer, because the lanes share this buffer.
     pub(crate) fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
         match space {

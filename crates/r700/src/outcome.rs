@@ -75,7 +75,7 @@ pub struct ExportedColumns {
 /// One execution of EMIT_VERTEX, EMIT_CUT_VERTEX or CUT_VERTEX in a geometry program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {
-    /// Number of the wavefront's first lane, including [`Launch::first_lane`].
+    /// Number of the wavefront's first lane: the position of the lane in the launch, plus [`Launch::first_lane`].
     pub first_lane: usize,
     /// The lanes of the wavefront that ran the instruction.
     pub lanes: Mask,
@@ -112,7 +112,7 @@ pub struct Outcome {
     /// Export targets with one list per component. If the launch does not request exports in this form
     /// ([`Launch::by_column`]), the list is empty.
     pub columns: Vec<ExportedColumns>,
-    /// For each lane, whether the lane was not covered at the start, or a KILL removed the lane.
+    /// One entry per lane. The entry is `true` if the lane was not covered at the start, or if a KILL removed the lane.
     pub killed: Vec<bool>,
     /// Memory after the run.
     pub memory: MemoryOutcome,
@@ -136,7 +136,7 @@ impl Outcome {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
 
-    /// Clears the outcome and prepares it for a launch of `lanes` lanes. The caller must later call
+    /// Clears the outcome, and prepares the outcome for a launch of `lanes` lanes. The caller must later call
     /// [`Outcome::drop_unused`].
     pub(crate) fn begin(&mut self, lanes: usize) {
         let Outcome {

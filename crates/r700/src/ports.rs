@@ -88,8 +88,9 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Returns `ports` with the reads of this instruction. `ports` contains the reads of other instructions. `bank` is
-    /// the BANK_SWIZZLE of this instruction. Returns `None` if two reads need the same port for different registers.
+    /// Adds the reads of this instruction to `ports`, and returns the result. `ports` contains the reads of other
+    /// instructions. `bank` is the BANK_SWIZZLE of this instruction. Returns `None` if two reads need the same port for
+    /// different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,
@@ -148,8 +149,8 @@ pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32
     rest(reads, given, &Ports::default(), &mut found).then_some(found)
 }
 
-/// Returns each BANK_SWIZZLE with which instruction `place` can read its operands while the other instructions keep
-/// their values.
+/// Returns each BANK_SWIZZLE with which instruction `place` can read its operands. All other instructions keep their
+/// BANK_SWIZZLE in `banks`.
 pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'static str> {
     let Some(own) = reads.get(place) else { return Vec::new() };
     let fits = |bank: &u32| {

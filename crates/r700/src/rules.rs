@@ -15,7 +15,7 @@
 pub enum Weight {
     /// Two production compilers depend on the interpretation.
     Compilers,
-    /// Only one source states the interpretation, or several sources that are not independent state the interpretation.
+    /// Only one source states the interpretation. Several sources that depend on each other count as one source.
     OneSource,
     /// No source states the interpretation. The interpretation is a recommendation.
     Recommended,

@@ -28,7 +28,7 @@ pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
-    /// The program and its environment, as the origin of a launch that has no lanes.
+    /// The origin of a launch without lanes. The origin contains the program and its environment.
     origin: Origin,
     fast: Arc<Forms<(), Fast>>,
 }
@@ -89,8 +89,8 @@ impl Loaded {
 
     /// Runs `lanes` lanes on the engine that the options select. `inputs` are the initial registers.
     ///
-    /// On the fast engine, wavefronts run in parallel if they do not share memory. These wavefronts run on a rayon pool
-    /// with [`Options::workers`] threads.
+    /// If the wavefronts do not share memory, the fast engine runs the wavefronts in parallel. These wavefronts run on
+    /// a rayon pool with [`Options::workers`] threads.
     ///
     /// # Errors
     /// Returns an error if the launch does not fit the machine, if a wavefront traps, or if the engines' results
@@ -105,7 +105,8 @@ impl Loaded {
     /// The observer is notified of the events of one wavefront after another, on one thread. The fast engine reports
     /// events only if the engine is [`Engine::Fast`] and the observer does not receive data ([`Observer::DATA`]). In
     /// all other cases, the reference interpreter reports events. With [`Engine::Lockstep`], an observer that sets
-    /// [`Observer::PATHS`] receives the counts of the fast engine's instructions by path.
+    /// [`Observer::PATHS`] receives the number of instructions that the fast engine has executed by each path
+    /// ([`Observer::path`]).
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -113,8 +114,8 @@ impl Loaded {
         self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
     }
 
-    /// Runs a launch with an observer, in the environment of the launch. The launch's environment must [lower
-    /// alike](Environment::lowers_alike) with the environment of the program. See [`Loaded::run_watched`].
+    /// Runs a launch with an observer, in the environment of the launch. This environment and the environment of the
+    /// program must [lower alike](Environment::lowers_alike). See [`Loaded::run_watched`].
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -233,7 +234,7 @@ fn on_reference<O: Observer>(
     Ok(outcome)
 }
 
-/// Adds the memory that all wavefronts share to the outcome.
+/// Adds to the outcome the memory that all wavefronts share.
 fn add_shared(outcome: &mut Outcome, simd: Simd) {
     (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
 }
@@ -260,9 +261,9 @@ pub fn run_watched(
     loaded.run_watched(launch.clone(), watch)
 }
 
-/// Runs a launch with any number of lanes in bounded memory, as a sequence of pieces. Each piece has `piece` lanes,
-/// rounded up to whole wavefronts. A piece has at least the lanes of one wavefront, and at most [`limits::LANES`]
-/// lanes.
+/// Runs a launch as a sequence of pieces. The pieces limit the memory that a launch with many lanes needs. Each piece
+/// has `piece` lanes, rounded up to whole wavefronts. A piece has at least the lanes of one wavefront, and at most
+/// [`limits::LANES`] lanes.
 ///
 /// `inputs` returns the initial registers of a range of lanes. These registers replace [`Launch::inputs`]. `done`
 /// receives the results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in

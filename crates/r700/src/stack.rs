@@ -77,8 +77,8 @@ pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
     walk(code, start, Vec::new(), &mut |_, _| {}).ok().map(|(needed, _)| needed)
 }
 
-/// Follows every path from `start`, beginning with this stack. Returns the largest stack that a path needs, and the
-/// instruction that pushes the last entry of this largest stack. Calls `watch` for each instruction, once for each
+/// Follows every path from `start`. `stack` is the stack at `start`. Returns the largest stack that a path needs, and
+/// the instruction that pushes the last entry of this largest stack. Calls `watch` for each instruction, once for each
 /// stack that can exist before the instruction.
 pub(crate) fn walk(
     code: &Code,

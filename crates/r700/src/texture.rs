@@ -32,8 +32,8 @@ impl Texture {
             && *integer_border == other.integer_border
     }
 
-    /// Returns the border colour in the component order of texels. DST_SEL later reorders the components. After this
-    /// step, each component of the colour is in its original position.
+    /// Returns the border colour in the component order of texels. Later, DST_SEL moves each component of the colour
+    /// back to its original position.
     ///
     /// This order is inferred from the results of `texwrap bordercolor` in the list of failures on RV770. In this test,
     /// the colour is right for the orders ZYXW, XXX1, XXXY and 000X. The colour is wrong for orders that rotate three

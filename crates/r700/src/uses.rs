@@ -1,5 +1,5 @@
-//! The operands and results of each instruction of a program, as data. For each address, there is a list of operations,
-//! with the [`Uses`] of each operation.
+//! The operands and results of each instruction of a program, as data. The table has a list of operations for each
+//! address. An entry of this list is the [`Uses`] of an operation.
 //!
 //! Registers are in the file `R`. In this file, the number of a slot is four times the register number plus the
 //! component. `PV` and `PS`, `AR`, `aL`, the predicate and the gradients are separate files. Constants (`CB0` to
@@ -261,7 +261,7 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
             uses.loads = Some(Space { number: Some(low.buffer_id.into()), ..Space::shared("buffer") });
             uses.reads.push(source(low.src_sel_x as usize, Role::Address));
             if format.semantic.is_some() {
-                // The host's table of semantics determines the register, so the write has no number.
+                // The host's table of semantics determines the register, so the number of the written slot is unknown.
                 written = 0;
                 uses.writes.push(Slot { file: R, number: None });
                 uses.conditional = true;
@@ -329,9 +329,9 @@ fn sets_state(inst: TexInst) -> bool {
     )
 }
 
-/// Adds the operands of a texture instruction to `uses`. The resource is unknown. So this function adds every component
-/// of the source register that the instruction reads for some resource. This function also adds the clause state that
-/// the instruction reads.
+/// Adds the operands of a texture instruction to `uses`. The resource determines which components of the source
+/// register the instruction reads. The resource is unknown, so this function adds every component that the instruction
+/// can read. This function also adds the clause state that the instruction reads.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
     // The level of detail and GET_GRADIENTS depend on other lanes of the quad.
     let lod = sample_kind(inst).map(|kind| kind.lod);

@@ -94,8 +94,8 @@ impl ClauseState {
 /// Data that texture instructions load for later instructions of the same clause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
-    /// The horizontal and the vertical gradients. Either SET_GRADIENTS_H and SET_GRADIENTS_V have loaded these
-    /// gradients, or KEEP_GRADIENTS has loaded them.
+    /// The horizontal and the vertical gradients. SET_GRADIENTS_H and SET_GRADIENTS_V load these gradients.
+    /// KEEP_GRADIENTS can also load the gradients.
     pub(crate) gradients: [Option<Box<Values>>; 2],
     /// Index that SET_CUBEMAP_INDEX has loaded.
     pub(crate) cubemap_index: Option<Box<Lanes>>,
@@ -173,22 +173,23 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
 /// * `instructions`: the number of issued control-flow instructions, ALU groups and fetch instructions. Exports and the
 ///   words that start clauses count as control-flow instructions. If no lane runs a clause, only the clause's
 ///   control-flow word counts. An instruction that traps also counts.
-/// * `lane_instructions`: for each instruction, the number of its lanes, summed over all instructions. The lanes of a
-///   control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the active
-///   lanes, or in WHOLE_QUAD_MODE all lanes of every quad with an active lane. The lanes of a fetch instruction are the
-///   lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
-/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some of
-///   these lanes stay active and some do not. Conditions of control-flow instructions do not count. A boolean constant
-///   is the same for all lanes. Therefore only VALID_PIXEL_MODE lets such a condition split the active lanes, and the
-///   lanes that fail this condition are not valid.
+/// * `lane_instructions`: the sum of the numbers of lanes of all instructions that `instructions` counts. The lanes of
+///   a control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the
+///   active lanes, or in WHOLE_QUAD_MODE all lanes of every quad with an active lane. The lanes of a fetch instruction
+///   are the lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
+/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some
+///   active lanes stay active and other active lanes do not. Conditions of control-flow instructions do not count. A
+///   condition on a boolean constant cannot split the active lanes, because the constant is the same for all lanes. A
+///   condition with VALID_PIXEL_MODE can split the active lanes, but the lanes that fail this condition are not valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
     pub(crate) code: Arc<Code>,
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// Position of the wavefront's first lane in the launch. The next field is the number of lanes of the wavefront.
+    /// Position of the wavefront's first lane in the launch.
     pub(crate) place: usize,
+    /// Number of lanes of the wavefront.
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
@@ -331,7 +332,7 @@ impl Wave {
         GroupId::Lanes { first: self.first_lane() }
     }
 
-    /// Sets the state that all wavefronts share. `simd` is this state after the previous wavefront has ended.
+    /// Sets the state that all wavefronts share. `simd` is the shared state after the end of the previous wavefront.
     pub fn set_simd(&mut self, simd: Simd) {
         self.simd = simd;
     }

@@ -55,8 +55,9 @@ pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// `sight` contains quads with their depths. `seen` contains the quads of `sight` that are not hidden.
+    /// Quads with their depths.
     sight: Batch,
+    /// The quads of `sight` that are not hidden.
     seen: Vec<Quad>,
 }
 
@@ -88,8 +89,8 @@ pub(crate) struct Batches<'a> {
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
-    /// Mask of the position's components that are computed: the components that the program reads, and depth if a test
-    /// reads depth.
+    /// Mask of the components of the position that are computed. These are the components that the program reads. If a
+    /// test reads depth, depth is also computed.
     pub(crate) reads: u8,
     /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
@@ -129,7 +130,7 @@ struct Pieces {
     shaded: usize,
     /// Number of pieces before the first piece that is not merged.
     merged: usize,
-    /// Number of pieces that were added before the current set of pieces.
+    /// Number of pieces that were added before the current set of pieces. The pieces of a set have no pixel in common.
     before: usize,
     /// Number of sleeping threads.
     sleepers: usize,
@@ -137,8 +138,9 @@ struct Pieces {
     helpers: usize,
     /// Number of samples that passed the tests.
     passed: u64,
-    /// Whether merging has stopped. If an error of the program stopped merging, the next field has this error.
+    /// Whether merging has stopped.
     has_stopped: bool,
+    /// The error of the program that stopped merging, or `None` if no error stopped merging.
     stopped: Option<Stopped>,
     /// Empty batches whose memory is reused.
     spare: Vec<Batch>,
@@ -576,8 +578,8 @@ impl Batches<'_> {
     }
 }
 
-/// A guard that stops the draw when the guard is dropped. If a thread panics while it shades a piece, the guard
-/// prevents other threads from waiting for this piece.
+/// A guard that stops the draw when the guard is dropped. If a thread panics while the thread shades a piece, the guard
+/// prevents other threads from waiting for the piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {

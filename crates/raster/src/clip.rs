@@ -16,12 +16,13 @@ pub struct Clip {
     pub far: bool,
     /// Bit n: primitives are clipped where distance n of [`Vertex::distances`] is negative.
     pub distances: u8,
-    /// Bit n: a primitive is dropped if distance n is negative at all its vertices.
+    /// Bit n: a primitive is dropped if distance n of [`Vertex::distances`] is negative at all vertices of the
+    /// primitive.
     pub culls: u8,
     /// The guard band: maximum ratio of x and y to w.
     pub band: [f32; 2],
-    /// Bit n: attribute n is linear in window coordinates (OpenGL 3.0, noperspective). If clipping adds a vertex, the
-    /// attribute of this vertex is also linear in window coordinates.
+    /// Bit n: attribute n is linear in window coordinates (OpenGL 3.0, noperspective). If clipping adds a vertex,
+    /// attribute n of this vertex is also linear in window coordinates.
     pub linear: u64,
     /// Ratio of x and y to w at the sides of the view volume. A primitive is dropped if all its vertices are outside of
     /// the same side.
@@ -163,8 +164,8 @@ mod tests {
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
     }
 
-    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ set the sides outside of which primitives
-    /// are dropped.
+    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ set four sides. If a primitive is outside
+    /// of one of these sides, the primitive is dropped.
     #[test]
     fn a_primitive_outside_of_one_side_is_dropped() {
         let clip = Clip { discard: Some([1., 1.]), ..CLIP };

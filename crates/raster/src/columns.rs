@@ -15,8 +15,9 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 use crate::vertex::has;
 
-/// Number of quads whose weights are stored at a time, and number of pixels of these quads.
+/// Number of quads whose weights are stored at a time.
 const QUADS: usize = 128;
+/// Number of pixels of [`QUADS`] quads.
 const PIXELS: usize = 4 * QUADS;
 
 /// One number per pixel.
@@ -33,7 +34,8 @@ type PerPixel = [f64; PIXELS];
 /// takes 0.5 ns less than with two divisions (an AMD EPYC, AVX2).
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
-    /// Mask that changes the sign of the numerator in the remainder, if the divisor is positive.
+    /// Mask of the numerator's sign bit. If the divisor is positive, the computation of the remainder changes the sign
+    /// of the numerator with this mask. Otherwise the mask is 0.
     flips: u64,
     divisor: f64,
     reciprocal: f64,
@@ -66,7 +68,8 @@ enum Slope {
     /// The value is equal at all vertices. The value is also equal at all pixels, because the perspective-correct
     /// weights of the pixels are finite.
     Alike(u32),
-    /// The value at the first vertex, and the differences of the values at the second and third vertex from this value.
+    /// The value at the first vertex. Then the values at the second and third vertex, each minus the value at the first
+    /// vertex.
     Linear([f64; 3]),
     /// The same numbers as in `Linear`, for perspective-correct weights.
     Perspective([f64; 3]),
@@ -112,9 +115,11 @@ struct Filled {
 /// The data of a primitive from which the values of the primitive's pixels are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Slopes {
-    /// The first corner, and the positions of the other corners relative to the first corner.
+    /// The first corner.
     first: [f64; 2],
+    /// The second corner, relative to the first corner.
     second: [f64; 2],
+    /// The third corner, relative to the first corner.
     third: [f64; 2],
     /// The divisor of linear weights: twice the area of a triangle, or the square of a line's length.
     divisor: f64,
@@ -172,8 +177,9 @@ impl Slopes {
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
         let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
-        // If w is equal at all vertices, the sums of weights times 1/w at two pixels differ only in the last bits.
-        // These bits do not affect w in single precision.
+        // At a pixel, w is the reciprocal of a sum: the sum of the linear weights, each multiplied by 1/w of its
+        // vertex. If w is equal at all vertices, the sums at two pixels differ only in the last bits. These bits do not
+        // affect w in single precision.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
         let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);
@@ -203,8 +209,9 @@ impl Slopes {
         })
     }
 
-    /// Returns whether the sums of weights times 1/w are so far from 0 that perspective-correct weights are finite.
-    /// Inside of a triangle, a sum is between the smallest and the largest 1/w of the vertices. At a neighbouring pixel
+    /// Returns whether perspective-correct weights are certainly finite. The divisor of these weights is the sum of the
+    /// linear weights, each multiplied by 1/w of its vertex. The weights are finite if this sum is not near 0. Inside
+    /// of a triangle, the sum is between the smallest and the largest 1/w of the vertices. At a neighbouring pixel
     /// outside of the triangle, the sum may be outside of this range. The distance of the sum from this range is then
     /// at most the change of the sum from one pixel to the next.
     fn is_finite_in_space(&self) -> bool {
@@ -228,8 +235,8 @@ impl Slopes {
         extent * PIXEL as f64 / self.divisor.abs()
     }
 
-    /// Returns whether the products of corner and pixel coordinates near the primitive are whole numbers below 2^49.
-    /// Sums of these products are then exact as doubles.
+    /// Returns whether every product of a corner's coordinate and a pixel's coordinate is a whole number below 2^49.
+    /// Pixels far from the primitive are not considered. Sums of these products are then exact as doubles.
     fn is_near(&self) -> bool {
         const NEAR: f64 = (1 << 23) as f64;
         let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
@@ -237,13 +244,13 @@ impl Slopes {
     }
 
     /// Returns the depth that the tests use, or `None` if this depth differs between pixels. Also returns whether the
-    /// front is visible.
+    /// front side of the primitive is visible.
     pub(crate) fn level(&self, draw: &Draw) -> (Option<f32>, bool) {
         (self.depth.map(|depth| clamped(draw, depth)), self.front)
     }
 
-    /// Returns whether two kinds of values are equal at all pixels: the inputs that the program reads, and the
-    /// components of the position that the mask `position` selects.
+    /// Returns whether each of the following values is the same at all pixels: the inputs that the program reads, and
+    /// the components of the position that the mask `position` selects.
     pub(crate) fn is_constant(&self, position: u8) -> bool {
         let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
         let (z, w) = (self.depth.is_some(), self.w.is_some());
@@ -308,15 +315,17 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
     }
 }
 
-/// Weights of the vertices at the pixels of up to [`QUADS`] quads. Old elements are overwritten before they are read.
+/// Weights of the vertices at the pixels of up to [`QUADS`] quads. The arrays still contain weights of earlier quads.
+/// Each element is overwritten before the element is read.
 #[derive(Debug)]
 pub(crate) struct Weights {
     /// Linear weights of the second and third vertex.
     linear: [PerPixel; 2],
     /// Perspective-correct weights of the second and third vertex.
     space: [PerPixel; 2],
-    /// Linear weight of the first vertex, and the sum of the linear weights times 1/w.
+    /// Linear weight of the first vertex.
     first: PerPixel,
+    /// The sum of the linear weights, each multiplied by 1/w of its vertex.
     sums: PerPixel,
 }
 

@@ -1,4 +1,4 @@
-//! Copies texels unchanged: bytes from the rows of an image to the rows of a target.
+//! Copies texels unchanged, as bytes from the rows of an image to the rows of a target.
 //!
 //! Drivers blit, upload textures and read textures back with draws that only copy texels. For such a draw, the fragment
 //! program does not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the
@@ -16,10 +16,11 @@ use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
 #[derive(Debug)]
 pub(crate) struct ByteRows {
     texels: CopiedTexels,
-    /// Offset of the target's first byte, offset of the byte after the target's last byte, and number of bytes from one
-    /// row to the next.
+    /// Offset of the target's first byte.
     start: usize,
+    /// Offset of the byte after the target's last byte.
     end: usize,
+    /// Number of bytes from one row of the target to the next row.
     stride: usize,
     /// Number of pixels in a row, and number of rows.
     size: [usize; 2],
@@ -81,9 +82,9 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. If a pixel may not be the copy of one texel of
-    /// the level, returns `None` and copies nothing. `inputs` interpolates the draw's inputs at quads. The inputs must
-    /// be affine along each strip.
+    /// Copies the pixels of strips, and returns the number of pixels. If the function cannot guarantee that every pixel
+    /// is the copy of one texel of the level, it copies nothing and returns `None`. `inputs` interpolates the draw's
+    /// inputs at quads. The inputs must be affine along each strip.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],

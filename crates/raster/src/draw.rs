@@ -42,12 +42,13 @@ const BATCH: usize = 1 << 12;
 /// batches.
 const ALONE: usize = 4;
 
-/// Minimum number of pixels in the bounds of a primitive that is split into parts. Each part except for the last has at
-/// least `PART` quads.
+/// If a primitive may have at least this number of pixels, the primitive is split into parts.
 const LARGE: u64 = 1 << 15;
+/// Minimum number of quads in a part of a primitive. The last part may have fewer quads.
 const PART: i32 = 1 << 11;
 
-/// If a draw has at least this number of vertices, other threads may help. The primitives of such a draw may be small.
+/// If a draw has at least this number of vertices, other threads may help, even if the primitives of the draw are
+/// small.
 const MANY: usize = 1 << 10;
 
 /// If all lanes of a primitive have the same result, and the primitive has at least this number of pixels, one lane is
@@ -57,8 +58,8 @@ const UNIFORM: u64 = 1 << 10;
 /// Rules by which a chip converts the positions of vertices to window coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
-    /// Whether positions are already divided by w. If so, x, y and z are window coordinates to which the scale and
-    /// offset of the viewport are not yet applied, and 1/w replaces w.
+    /// Whether positions are already divided by w. If so, a position contains 1/w instead of w. The scale and the
+    /// offset of the viewport are not yet applied to x, y and z.
     pub in_window: bool,
     /// Number of steps per pixel. Window coordinates are rounded to the nearest step before the conversion to
     /// fixed-point numbers. If coordinates are not rounded to such steps, this field is `None`.
@@ -138,7 +139,7 @@ fn drawn(
     let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
     let reads = program.reads();
-    // Depth tests also read the depth column.
+    // A depth test reads the depth column in addition to the columns that the program reads.
     let tested = kernels.map_or(draw.depth.is_some(), Kernels::reads_depth);
     let batches = Batches {
         draw,
@@ -199,8 +200,8 @@ struct VertexPlace {
     window: Window,
     /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether the vertex needs no clipping. This is the case if there are no planes, or if the vertex has a finite
-    /// position inside of all planes.
+    /// Whether the vertex needs no clipping. A vertex needs no clipping if there are no planes, or if the vertex has a
+    /// finite position inside of all planes.
     whole: bool,
 }
 
@@ -278,8 +279,9 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 /// Memory that a thread reuses for its draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
-    /// Data of the primitive that is filled by columns, and the quads of this primitive.
+    /// Data of the primitive that is filled by columns.
     slopes: Option<Box<Slopes>>,
+    /// The quads of the primitive that is filled by columns.
     quads: Vec<Quad>,
     /// Window positions of all vertices of the draw.
     places: Vec<VertexPlace>,
@@ -330,7 +332,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         drawn
     }
 
-    /// Draws runs of vertices, whose window positions are `places`. `primitives` is memory for the primitives of a run.
+    /// Draws the primitives that runs of vertices form. `places` contains the window positions of the vertices.
+    /// `primitives` is memory for the primitives of a run.
     fn runs(
         &mut self,
         vertices: Vertices<'_>,
@@ -490,8 +493,8 @@ impl<'scope> Pipeline<'_, 'scope> {
             (false, false) => [bounded(half), 0],
         };
         // In either direction, the first pixel of a line is drawn and the last pixel is not drawn (OpenGL 3.0, 3.5.1).
-        // A pixel includes the lower end of its column or row, and does not include the upper end. A line towards lower
-        // coordinates is therefore moved up by the smallest step.
+        // A pixel includes the lower end of its column or row, and does not include the upper end. If a line runs
+        // towards lower coordinates, the line is therefore moved towards higher coordinates by the smallest step.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
         let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };
@@ -595,7 +598,8 @@ impl<'scope> Pipeline<'_, 'scope> {
             return Ok(());
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
-        // `append_samples` stores masks of samples. Batches do not have such masks if pixels have one sample.
+        // `append_samples` stores masks of samples. If pixels have one sample, batches do not have such masks, so the
+        // code does not call `append_samples`.
         let level = self.level.filter(|_| self.samples > 1);
         let mut slopes = self.room.slopes.take().unwrap_or_default();
         if level.is_some() {
@@ -620,8 +624,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Fills the pixels of a primitive by columns, with the same result as [`Pipeline::fill`]. The primitive is a line,
-    /// or its pixels must pass the test `draws`.
+    /// Fills the pixels of a primitive by columns, with the same result as [`Pipeline::fill`]. This function is for
+    /// lines, and for primitives whose pixels must pass the test `draws`.
     fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -769,7 +773,8 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
         self.finish()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
-        // All lanes are marked as covered, because a program may end lanes that are not covered.
+        // A program may end a lane that is not covered before the lane has a result. So all lanes are marked as
+        // covered.
         let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
         let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
         self.append(level, slopes, &beside.collect::<Vec<_>>(), true);
@@ -839,7 +844,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
         let room = &mut *self.batch_room;
         if let Some(scope) = self.helpers {
-            // Later batches must wait for this part, so this function causes later batches to be queued.
+            // Later batches must wait for this part. With this value of `flushed`, later batches are queued.
             self.flushed = self.flushed.max(ALONE + 1);
             return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }

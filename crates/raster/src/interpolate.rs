@@ -1,7 +1,7 @@
 //! Interpolation: computes the inputs of a fragment program from the vertices of its primitive.
 //!
-//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles. If a value is equal at all
-//! vertices, the value is therefore equal at all pixels.
+//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles. If a value is the same at all
+//! vertices, every pixel has exactly this value.
 
 use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
@@ -168,8 +168,8 @@ impl Shape<'_> {
                 let value = |vertex: &Vertex| f64::from(f32::from_bits(vertex.attributes[index][chan]));
                 let first = value(self.vertices[0]);
                 let parts = self.vertices[..self.kind.vertices()].iter().zip(weights).skip(1);
-                // Weighted differences from the first value are summed. If all values are equal, the result is
-                // therefore exact.
+                // The sum consists of weighted differences from the first value. If all values are equal, all
+                // differences are 0, so the result is exact.
                 let sum: f64 = parts.map(|(vertex, weight)| (value(vertex) - first) * weight).sum();
                 ((first + sum) as f32).to_bits()
             })

@@ -70,8 +70,9 @@ pub(crate) struct Kernels<'a> {
     colors: Vec<Color<'a>>,
     /// Whether the draw only copies depth, without other steps.
     copies: bool,
-    /// The sample that these steps process, and the steps for the other samples of a pixel.
+    /// The sample that these steps process.
     sample: usize,
+    /// The steps for the other samples of a pixel.
     others: Vec<Kernels<'a>>,
 }
 
@@ -403,8 +404,8 @@ impl Task for MergedRows<'_> {
         while first < quads.len() {
             while starts.next_if(|start| *start <= first).is_some() {}
             let most = (quads.len() - first).min(LANES / 4);
-            // The quads of one primitive have different pixels. A group may contain quads of several primitives. Such a
-            // group ends before the first quad that has the position of an earlier quad of the group.
+            // The quads of one primitive have different positions. If a group contains quads of several primitives, the
+            // group ends before the first quad that has the same position as an earlier quad of the group.
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
             let again = |at: &usize| {

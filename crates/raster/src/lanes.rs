@@ -28,8 +28,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// Returns the position at the offset `from` from the centre of a pixel. `weights` are the weights at this
-    /// position.
+    /// Returns the position of a point in a pixel. `from` is the offset of the point from the centre of the pixel.
+    /// `weights` are the weights at the point.
     pub(crate) fn position(&self, (x, y): (i32, i32), from: Corner, weights: &Weights) -> [u32; 4] {
         let [x, y] =
             [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);

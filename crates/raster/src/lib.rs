@@ -7,7 +7,7 @@
 //! | [`mod@draw`] | the state of a draw, and the stages in order |
 //! | [`primitive`] | assembly of points, lines and triangles from indices |
 //! | [`vertex`], [`clip`] | vertices, and clipping of primitives |
-//! | [`setup`], [`mask`] | the pixels that a primitive covers, and those that may be drawn |
+//! | [`setup`], [`mask`] | the pixels that a primitive covers, and masks of the pixels that may be drawn |
 //! | [`interpolate`] | the inputs of a fragment program |
 //! | [`depth`], [`blend`] | depth and stencil tests, and blending |
 //! | `shading` | the fragment program as a trait object |

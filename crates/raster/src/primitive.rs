@@ -38,7 +38,7 @@ pub enum Topology {
     TriangleStripAdjacency,
 }
 
-/// A primitive. Its vertices are positions in the list of indices.
+/// A primitive. Each vertex is identified by its position in the list of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Primitive {
     /// One position for a point, two for a line, three for a triangle or rectangle. Unused elements are 0. The order

@@ -252,7 +252,8 @@ mod tests {
         for far in [1e7, f64::MAX, f64::INFINITY] {
             let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
             assert_eq!(pixels(&all).len(), 48, "{far}");
-            // The fourth corner of a rectangle may be three times as far away as the other corners.
+            // The coordinates of the fourth corner of a rectangle may be three times as large as the coordinates of the
+            // other corners.
             let [[x, y], ..] = all;
             assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
         }

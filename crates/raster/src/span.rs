@@ -22,11 +22,13 @@ struct Slant {
     is_left: bool,
     /// Magnitude of the change of the edge function from one column to the next.
     step: i64,
-    /// Quotient and remainder of the value at column 0 divided by `step`. The quotient is rounded down.
+    /// Value at column 0 divided by `step`, rounded down.
     whole: i64,
+    /// Remainder of this division.
     rest: i64,
-    /// Changes of `whole` and `rest` from one row to the next.
+    /// Change of `whole` from one row to the next.
     wholes: i64,
+    /// Change of `rest` from one row to the next.
     rests: i64,
 }
 
@@ -137,7 +139,7 @@ fn has(x: i32, (low, high): Ends) -> bool {
     low <= x && x < high
 }
 
-/// Returns the first row of each pair of rows that contains quads.
+/// Returns, for each row of quads that overlaps a range of rows of pixels, the first row of pixels.
 fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }

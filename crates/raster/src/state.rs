@@ -36,11 +36,11 @@ pub enum SampleOrder {
     #[default]
     Planes,
     /// Each pixel is a rectangle of elements. The numbers are log2 of the width and of the height of this rectangle.
-    /// The pitch and the rows of the surface are numbers of elements. Samples 0 to 3 form a square, row by row. Samples
-    /// 4 to 7 form another square to the right of the first square.
+    /// The pitch and the number of rows of the surface count elements, not pixels. Samples 0 to 3 form a square, row by
+    /// row. Samples 4 to 7 form another square to the right of the first square.
     Rectangles([u8; 2]),
     /// The elements of each pixel are contiguous. The number states how many elements a pixel has. The pitch of the
-    /// surface is a number of elements.
+    /// surface counts elements, not pixels.
     Together(u8),
 }
 
@@ -232,8 +232,8 @@ pub struct Multisample {
     /// Fixed-point offsets of the samples from the centre of their pixel. The list is empty for surfaces with one
     /// sample.
     pub places: Vec<Corner>,
-    /// Whether coverage is determined separately for each sample. If not, all samples of a pixel are covered if the
-    /// centre of the pixel is covered.
+    /// Whether coverage is determined separately for each sample. If not, all samples of a pixel have the coverage of
+    /// the pixel's centre.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
     pub mask: u8,
@@ -246,10 +246,11 @@ pub struct Multisample {
     /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, the centroid is the
     /// first covered sample. Otherwise, the centroid is the centre of the pixel.
     pub at_centroid: u64,
-    /// Bit n: whether input n is evaluated at the sample if samples are shaded separately.
+    /// Bit n: input n is evaluated at the sample that a lane shades. If samples are not shaded separately, such an
+    /// input is evaluated at the centre of the pixel.
     pub at_sample: u64,
     /// First: whether the position is evaluated at the centroid. Second: whether the position is evaluated at the
-    /// sample if samples are shaded separately.
+    /// sample that a lane shades. The second value applies only if samples are shaded separately.
     pub position: (bool, bool),
     /// Copy that is performed for covered samples instead of tests and blending.
     pub copy: Option<Copy>,
@@ -491,10 +492,11 @@ pub struct Shaded {
     pub mask: Option<LaneWords>,
 }
 
-/// Describes a fragment program whose only result is colour 0, which is a texel. See [`FragmentProgram::copied`].
+/// Describes a fragment program that writes only colour 0, and copies this colour from a texel. See
+/// [`FragmentProgram::copied`].
 ///
-/// The coordinates times `factor` are a point in the level. The colour is the texel that contains this point. The
-/// description is valid only if the level contains this point.
+/// The coordinates, multiplied by `factor`, are a point in the level. The colour is the texel that contains the point.
+/// The description is valid only if the point is inside of the level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedTexels {
     /// The elements of a level with one slice. The channels of these elements are the red, green, blue and alpha of the
@@ -506,8 +508,8 @@ pub struct CopiedTexels {
     pub coordinates: [(usize, usize); 2],
     /// Texels per unit of each coordinate.
     pub factor: [f32; 2],
-    /// Inputs and components that the program rounds to whole numbers. The description is valid only if these numbers
-    /// are 0.
+    /// Inputs and components that the program rounds to whole numbers. The description is valid only if all of the
+    /// rounded numbers are 0.
     pub zeros: Vec<(usize, usize)>,
 }
 
@@ -572,7 +574,8 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) fragments: Fragments,
-    /// For each sample, the depths of all lanes. The list is empty if samples have the depth of the position.
+    /// For each sample, the depths of all lanes. If the list is empty, every sample has the depth in
+    /// [`Fragments::positions`].
     pub(crate) depths: Vec<LaneWords>,
     /// The first lane of each primitive. Lanes of one primitive have different pixels.
     pub(crate) starts: Vec<usize>,

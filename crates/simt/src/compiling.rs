@@ -158,9 +158,9 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
     verified.is_ok()
 }
 
-/// Prepares code that a process needs once. The process calls this function whenever it compiles a program. The first
-/// call runs `make`. Later calls do nothing. The time of the preparation counts as [`Spent::once`], not as time for
-/// compiling the program.
+/// Prepares code that a process needs only once. The process calls this function whenever it compiles a program. The
+/// first call runs `make`. Later calls do nothing. The time of the preparation counts as [`Spent::once`], not as time
+/// for compiling the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {

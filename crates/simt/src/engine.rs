@@ -17,15 +17,16 @@ reconverge_isa::choices! {
         /// with the manual line by line.
         #[default]
         Reference = "reference",
-        /// The fast engine. It lowers the program once and executes operations on whole rows of lanes.
+        /// The fast engine. This engine lowers the program once, and executes operations on whole rows of lanes.
         Fast = "fast",
         /// Host code that is compiled for the program at run time. If the machine or the processor does not support
         /// compiled code, the fast engine runs instead.
         Compiled = "compiled",
-        /// The reference interpreter and the fast engine. Both run, and their states are compared
-        /// ([`crate::lockstep`]).
+        /// The reference interpreter and the fast engine. Both engines run the program, and [`crate::lockstep`]
+        /// compares the states of the engines.
         Lockstep = "lockstep",
-        /// The reference interpreter and the compiled engine. Both run, and their states are compared.
+        /// The reference interpreter and the compiled engine. Both engines run the program, and [`crate::lockstep`]
+        /// compares the states of the engines.
         LockstepCompiled = "lockstep=reference,compiled",
     }
 }
@@ -102,7 +103,7 @@ impl Options {
         self.level.unwrap_or_else(Level::best)
     }
 
-    /// Returns the number of host threads that may run groups. This is the number of threads in the pool of
+    /// Returns the number of host threads that may run groups. The result is the number of threads in the pool of
     /// [`pool::install`], but at most [`Options::jobs`].
     pub fn workers(&self) -> usize {
         let threads = pool::threads();

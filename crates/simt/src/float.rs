@@ -134,7 +134,7 @@ impl Format {
             return sign;
         }
         let top = exponent + 127 - magnitude.leading_zeros() as i32;
-        // Exponent of the last bit of the result. For a denormal, this is the smallest possible exponent.
+        // Exponent of the last bit of the result. For a denormal, the exponent is the smallest possible exponent.
         let place = top.max(1 - self.bias()) - self.fraction_bits as i32;
         let (mut kept, inexact, to_half) = match place - exponent {
             shift @ ..=0 => (magnitude << -shift, false, Ordering::Less),
@@ -152,8 +152,8 @@ impl Format {
             (Rounding::Up, _) => inexact,
         };
         kept += u128::from(upward);
-        // `kept` includes the hidden bit, so the sum uses `biased - 1`, to which the hidden bit adds 1. A carry out of
-        // the fraction increments the exponent.
+        // `kept` includes the hidden bit, which adds 1 to the exponent field. The sum therefore uses `biased - 1`. A
+        // carry out of the fraction increments the exponent.
         let biased = (place + self.fraction_bits as i32 + self.bias()) as u128;
         let code = ((biased - 1) << self.fraction_bits) + kept;
         if code < u128::from(self.infinity()) {
@@ -226,8 +226,8 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
 ///
 /// Every term must be finite, and must be a single or the product of two singles. Then no partial sum overflows or
 /// underflows a double, and the sum before the rounding is exact. There are at most eight terms. If all terms are -0,
-/// the sum is -0. If other terms cancel, the sum is +0. Denormal results are not flushed. The caller must handle
-/// infinite and NaN terms beforehand.
+/// the sum is -0. Any other sum of zero is +0. Denormal results are not flushed. The caller must handle infinite and
+/// NaN terms beforehand.
 ///
 /// The function computes Shewchuk's expansion sum and rounds the sum to odd on 53 bits. After that, the last rounding
 /// to 24 bits is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
@@ -250,8 +250,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         parts[kept] = carry;
         used = kept + 1;
     }
-    // Renormalise from the largest part. After this, `head` is the double nearest to the sum, and `tail` has the sign
-    // of the sum minus `head`.
+    // Renormalise from the largest part. After the loop, `head` is the double nearest to the sum, and `tail` has the
+    // sign of the sum minus `head`.
     let mut head = parts[used.saturating_sub(1)];
     let mut tail = 0.0;
     for index in (0..used.saturating_sub(1)).rev() {
@@ -277,8 +277,8 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
         return head;
     }
     // If `tail` and `head` have the same sign, truncation of the exact value to a double returns `head`. The last bit
-    // of the result then becomes 1. Otherwise, the truncated value is the double next to `head` towards zero. The last
-    // bit of that double is already 1.
+    // of the result then becomes 1. If the signs differ, the truncated value is the double next to `head` towards zero.
+    // The last bit of that double is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
@@ -388,12 +388,12 @@ mod tests {
         assert_eq!(f16(2049, 0), [0x6800, 0x6800, 0x6801, 0x6800]);
         assert_eq!(f16(2051, 0), [0x6802, 0x6801, 0x6802, 0x6801]);
         assert_eq!(f16(65520, 0), [0x7c00, 0x7bff, 0x7c00, 0x7bff]);
-        // Half of the smallest denormal, and a slightly larger number.
+        // The magnitudes are half of the smallest denormal, a slightly larger number, and a much smaller number.
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
-        // Again half of the smallest denormal, and a slightly larger number. Both magnitudes have more bits than a
-        // double.
+        // The magnitudes are half of the smallest denormal, a slightly larger number, and a slightly smaller number.
+        // These magnitudes have more bits than the significand of a double.
         assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
         assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
         assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);

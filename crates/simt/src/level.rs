@@ -22,7 +22,7 @@ use crate::wide::Wide;
 pub use crate::wide::{Kind, Task};
 
 /// An instruction set extension that the host's processor has. Only this module creates values of this type, and only
-/// after a check of the processor. So code that is compiled for a `Level` may run.
+/// after a check of the processor. So the processor can run code that is compiled for a `Level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
 
@@ -199,8 +199,8 @@ macro_rules! for_avx512 {
     ($($function:tt)*) => {};
 }
 
-/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. Expressions of levels that the
-/// build does not have are not compiled.
+/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. If the build does not have a
+/// level, the expression of that level is not compiled.
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
@@ -240,7 +240,7 @@ macro_rules! by_level {
 }
 
 /// Defines a function that takes a level and returns a pointer to code. A type parameter of the function selects a
-/// `Body`. The code is that of the `Body`, compiled for the level.
+/// `Body`. The pointer refers to the code of this `Body`, compiled for the level.
 ///
 /// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. The implementations of
 /// `Body` are marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler

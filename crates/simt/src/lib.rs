@@ -28,7 +28,8 @@
 //! * `every-level` (off): includes vector code for every x86-64 processor and for AVX-512. Without this
 //!   feature, the build has vector code for AVX2 only.
 //!
-//! Divergence and reconvergence are not part of this crate. The `flow.rs` of each machine implements them.
+//! This crate does not implement divergence and reconvergence. The `flow.rs` of each machine implements divergence and
+//! reconvergence.
 
 pub mod compiling;
 pub mod course;

@@ -51,8 +51,8 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
         self.get(key, None, lower)
     }
 
-    /// Returns the form of the program for `engine` and this number of groups, or `None` for the reference interpreter.
-    /// `compile` adds host code of an extent to the plain form.
+    /// Returns the form of the program for `engine` in a launch of `groups` groups, or `None` for the reference
+    /// interpreter. `compile` adds host code to the plain form, and receives the extent of this host code.
     pub fn of(
         &self,
         key: &K,
@@ -108,7 +108,7 @@ impl<T> Spare<T> {
     }
 }
 
-/// Numbers of programs that this thread has decoded and lowered.
+/// Counts of the programs that this thread has decoded and lowered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
     /// Number of programs decoded.

@@ -3,9 +3,9 @@
 //! The fast engine runs many instructions at once, so the comparison works on stretches of one or more instructions.
 //! First, the fast engine runs a stretch by the same paths as in normal runs. The reference interpreter then steps
 //! through the same number of instructions. Finally, the comparison covers all state that either engine may have
-//! changed. The length of each stretch is random. It is also random whether the engines announce the events of a
-//! stretch. If the engines announce events, the comparison includes these events. The same seed results in the same
-//! stretches:
+//! changed. The length of each stretch is random. A random choice also determines whether the engines announce the
+//! events of a stretch. If the engines announce events, the comparison includes these events. The same seed results in
+//! the same stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
@@ -61,8 +61,8 @@ pub trait Twin {
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
     /// Runs the fast engine for at least one and at most `most` instructions. The engine uses the same paths as in a
-    /// normal run, and announces these paths. The engine may stop before `most` instructions, at any point from which
-    /// the engine can continue.
+    /// normal run, and announces these paths. The engine may stop after fewer instructions, at any point from which the
+    /// engine can continue.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
     /// Compares the two copies. `end` is the result of the stretch in both copies. While the program runs, all state
@@ -169,7 +169,7 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
 
 /// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates a twin of the group in
 /// its initial state. After a difference, `make` is called again to reduce the difference. The function returns the
-/// twin at the end of the group. It adds the numbers of instructions that the fast engine ran to `shares`.
+/// twin at the end of the group. The function adds to `shares` how many instructions the fast engine ran by each path.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].
@@ -269,7 +269,7 @@ struct Lengths {
 /// Distribution of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// Stretches of the length that the fast engine runs at once in normal runs. Normal runs do not compare engines.
+    /// Stretches with the maximum length that normal runs use. Normal runs do not compare engines.
     Whole,
     /// Stretches of one instruction.
     Single,
@@ -380,8 +380,8 @@ impl<T: Twin> Pair<T> {
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // Other code already instantiates the reference interpreter for these two observer types. So the comparison
-            // does not add compiled code.
+            // The build has code of the reference interpreter for these two observer types in any case. So the
+            // comparison does not add compiled code.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -391,8 +391,8 @@ impl<T: Twin> Pair<T> {
         self.done += stepped;
         check("the end", &found, &end)?;
         // The numbers of instructions are not compared in two cases. After a trap, each engine may or may not have
-        // counted the trapping instruction. If the group had already ended, the step of the reference interpreter is
-        // not an instruction.
+        // counted the trapping instruction. If the group had already ended, the reference interpreter has taken a step
+        // that issued no instruction.
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }
@@ -414,8 +414,9 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
 }
 
-/// Reduces a difference to the shortest stretch found that shows the difference. Returns `known` if no shorter stretch
-/// shows the difference. `reach` returns a pair that has run the given number of instructions.
+/// Searches for shorter stretches that show a known difference. Returns the difference after the shortest stretch that
+/// the search finds. Returns `known` if no shorter stretch shows the difference. `reach` returns a pair that has run
+/// the given number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
     // The search first tries stretches without events. If the difference `known` was found in a stretch with events,
@@ -440,8 +441,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
         };
         let Some(found) = differing(start, end) else { continue };
         known = found;
-        // First, move the end of the stretch forward. The engines do not differ after `low` instructions, but they
-        // differ after `high` instructions.
+        // First, shorten the stretch at its end. The engines do not differ after `low` instructions, but they differ
+        // after `high` instructions.
         let (mut low, mut high) = (start, known.instructions.end);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -450,8 +451,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
                 None => low = middle,
             }
         }
-        // Then move the start. A stretch that starts at `low` shows the difference. A stretch that starts at
-        // `high_start` does not show the difference.
+        // Then shorten the stretch at its start. A stretch that starts at `low` shows the difference. A stretch that
+        // starts at `high_start` does not show the difference.
         let (mut low, mut high_start) = (start, high);
         while high_start - low > 1 {
             let middle = low + (high_start - low) / 2;

@@ -2,14 +2,15 @@
 //! groups can run in parallel and leave the same result as if they ran in order.
 //!
 //! Groups of a grid (blocks, in CUDA's term) may write the same memory. This module guarantees that **the result of a
-//! launch is that of running its groups to their end one after another in the order of their index**, for any number of
-//! threads. To use several processors, a machine runs some groups at the same time. Each group has its own [`Tracked`]
-//! view, which shows the memory as it was before these groups started. The machine then commits the groups in order.
-//! The view of a group records which memory the group has read, and what the group has written. If a group may have
-//! read bytes that an earlier group has since written, the machine discards the view and runs the group again on the
-//! current memory. Otherwise the group has read the same values as in launch order. So after the commit of the group's
-//! writes, the memory is also the same as in launch order. Atomic operations are not a special case, because they are
-//! reads and writes. Running threads share no data, so the code does not need locks or relaxed atomics.
+//! launch is the same as in launch order**: the groups run to their end one after another, in the order of their
+//! index. The number of threads has no effect on the result. To use several processors, a machine runs some groups at
+//! the same time. Each group has its own [`Tracked`] view, which shows the memory as it was before these groups
+//! started. The machine then commits the groups in order. The view of a group records which memory the group has read,
+//! and what the group has written. If a group may have read bytes that an earlier group has since written, the machine
+//! discards the view and runs the group again on the current memory. Otherwise the group has read the same values as in
+//! launch order. So after the commit of the group's writes, the memory has the same contents as in launch order. Atomic
+//! operations are not a special case, because they are reads and writes. Running threads share no data, so the code
+//! does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;

@@ -24,7 +24,7 @@ reconverge_isa::choices! {
         Single = "single",
         /// Reference interpreter, for instructions that the fast engine does not handle.
         Reference = "reference interpreter",
-        /// Path that the engine did not announce.
+        /// Instructions whose path the engine did not announce.
         Other = "other",
     }
 }
@@ -46,7 +46,7 @@ pub enum Event {
         /// The lanes whose path runs later.
         not: Mask,
     },
-    /// Lanes that waited run again. The lanes that ran before now wait or have ended, so no lanes reconverge.
+    /// Lanes that waited run again. All lanes that were active until now wait or have ended, so no lanes reconverge.
     Resume {
         /// All lanes that are now active.
         mask: Mask,
@@ -159,8 +159,8 @@ impl LastActive {
 pub trait Observer {
     /// Whether the machine announces any events to the observer.
     const ENABLED: bool;
-    /// Whether events include writes to registers and accesses to memory. If `DATA` is not set, the other events
-    /// (issues, divergence and stack changes) cost little.
+    /// Whether events include writes to registers and accesses to memory. An observer without these events (`DATA` is
+    /// not set) costs little time.
     const DATA: bool = Self::ENABLED;
     /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
     const PATHS: bool = false;

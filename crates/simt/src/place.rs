@@ -152,7 +152,7 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     pub fn row_mut(&mut self, place: Place<N>) -> &mut Row<N> {
         let rows = self.rows.as_mut();
         debug_assert!(place.number() < rows.len());
-        // SAFETY: the row exists, as in `row`.
+        // SAFETY: the row exists for the reasons that `row` states.
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
@@ -177,7 +177,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         chunks[number % (N / C)]
     }
 
-    /// Replaces the `C` lanes of a row that [`Frame::chunk`] returns for `number`.
+    /// Replaces `C` lanes of a row, from lane `number * C` on. `number` is taken modulo the number of chunks of `C`
+    /// lanes in a row.
     #[inline(always)]
     pub fn set_chunk<const C: usize>(&mut self, place: Place<N>, number: usize, words: [u32; C]) {
         let chunks = self.row_mut(place).0.as_chunks_mut::<C>().0;
@@ -185,8 +186,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     }
 }
 
-/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole, so an operation may
-/// read and write the same rows.
+/// The rows of a [`Frame`] as vectors of eight lanes. Code reads and writes each vector as a whole. So an operation may
+/// write to a row that it also reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a, const N: usize> {
     first: *mut Row<N>,
@@ -197,8 +198,9 @@ impl<'a, const N: usize> Cells<'a, N> {
     /// Returns the row at a place.
     #[inline(always)]
     pub fn row(&self, place: Place<N>) -> &'a [Cell<Words8>] {
-        // SAFETY: the frame has the row, as in `Frame::row`. A row consists of its words, and a cell has the layout of
-        // its content. The frame is borrowed mutably for `'a`, and during that time only cells access its rows.
+        // SAFETY: the frame has the row for the reasons that `Frame::row` states. A row consists of its words, and a
+        // cell has the layout of its content. The frame is borrowed mutably for `'a`, and during that time only cells
+        // access its rows.
         unsafe {
             let row = self.first.byte_add(place.0 as usize);
             std::slice::from_raw_parts(row.cast(), size_of::<Row<N>>() / size_of::<Words8>())

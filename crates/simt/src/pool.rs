@@ -43,9 +43,9 @@ enum Caller {
     Here,
     /// The thread does not belong to a pool. It uses the pool of the process.
     Elsewhere,
-    /// The thread belongs to a pool of the parent process, but uses the pool of the current process. While a thread of
-    /// a pool waits, it runs other work of its pool. This thread must not wait in that way, because the thread would
-    /// then continue work of the parent process.
+    /// The thread belongs to a pool of the parent process, but uses the pool of the current process. If a thread of a
+    /// pool waits, the thread meanwhile runs other work of the same pool. An orphan must not wait, because it would
+    /// then run work of the parent process.
     Orphan,
 }
 
@@ -149,8 +149,8 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // An orphan does the work without other threads. If it waited for other threads, it would meanwhile continue
-        // the work of the parent's pool.
+        // An orphan does the work without other threads. If the orphan waited for other threads, it would meanwhile run
+        // work of the parent's pool.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }

@@ -3,17 +3,18 @@
 //! Two accesses to the same bytes race if three conditions are true: different groups of the block make the two
 //! accesses, at least one of the accesses is a store, and nothing orders the accesses. The program of a group orders
 //! the accesses of that group. [`Races::floor`] orders all earlier accesses before all later accesses, like a barrier
-//! for all groups. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order accesses around a barrier for some
-//! groups, or around a lock. If groups store the same value to the same bytes, the groups *agree*. The stores of groups
-//! that agree do not race with each other. Loads of the stored value by these groups do not race with the stores.
+//! for all groups. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order accesses around a lock, or around a
+//! barrier that only some groups reach. If groups store the same value to the same bytes, the groups *agree*, and their
+//! stores do not race with each other. If one of the groups that agree loads the value, the load does not race with the
+//! stores.
 //!
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
 //! groups. An access is recorded as a *stamp*. A stamp is the time of the access, with the number of the group in the
 //! low bits. The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the
-//! access is ordered before all later accesses. The code compares all lanes of a row at once. It compares all other
-//! accesses lane by lane. If only floors order accesses, two loads per cell are sufficient: for any store, a group
-//! other than the group of the store has made at least one of the two loads. If barriers for some groups or locks order
-//! accesses, this module may miss a race.
+//! access is ordered before all later accesses. If lane n of a row accesses cell n, the code compares all lanes of the
+//! row at once. Otherwise, the code compares one lane after another. If only [`Races::floor`] orders accesses, two
+//! loads per cell are sufficient: for any store, a group other than the group of the store has made at least one of the
+//! two loads. If a lock, or a barrier that only some groups reach, orders accesses, this module may miss a race.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -71,7 +72,8 @@ pub struct Races {
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders of accesses around locks, and around barriers for some groups. Floors do not create these orders.
+    /// The orders of accesses around locks, and around barriers that only some groups reach. [`Races::floor`] does not
+    /// create these orders.
     clocks: Option<Clocks>,
 }
 
@@ -107,8 +109,9 @@ impl Stamps {
 struct Agreed {
     /// Set of the groups. Bit n represents all groups whose number modulo 64 is n.
     groups: u64,
-    /// The latest of the stores that agree with the store in `stores`.
+    /// Stamp of the latest store that agrees with the store in `stores`.
     stamp: u32,
+    /// Instruction and lane of this latest store, as in [`Stamps::by`].
     by: u32,
 }
 
@@ -117,15 +120,15 @@ struct Agreed {
 struct Clocks {
     /// `known[g][h]` is a time. Accesses of group h before this time are ordered before the next access of group g.
     known: Vec<Vec<u32>>,
-    /// For the number of each barrier or lock, one time per group. The barrier or lock orders accesses of this group
-    /// before this time.
+    /// For the number of each barrier or lock, one time per group. Accesses of a group before its time are ordered
+    /// before the later accesses of groups that acquire the barrier or the lock.
     points: HashMap<u32, Vec<u32>>,
 }
 
 impl Races {
     /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch initializes the bytes below
     /// address `given`. `narrow` means that stores may be narrower than a word. `stored` means that the program has a
-    /// store. Without a store in the program, only initialized bytes can be loaded.
+    /// store. If the program has no store, every load of bytes that the launch does not initialize is an error.
     pub fn begin(&mut self, groups: u32, bytes: usize, given: u32, narrow: bool, stored: bool) {
         let cell_bits = if narrow { 0 } else { 2 };
         let group_bits = groups.max(1).next_power_of_two().trailing_zeros();
@@ -203,8 +206,8 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns a time for each group. Suppose that `group` releases a point now. Then the accesses of each group before
-    /// the time of that group are ordered before the later accesses of groups that acquire the point.
+    /// Returns a time for each group. Suppose that `group` releases a point now. The accesses of a group before its
+    /// time are then ordered before the later accesses of groups that acquire the point.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -286,7 +289,7 @@ impl Races {
         Ok(())
     }
 
-    /// Records a lane's load of bytes without a check for hazards.
+    /// Records that a lane loads bytes. The function does not check for hazards.
     pub fn note_load(&mut self, accessor: Accessor, address: u32, bytes: u32) {
         let group = accessor.group;
         if self.groups > 1 {
@@ -566,7 +569,8 @@ impl Races {
 }
 
 impl Accessor {
-    /// Returns the address of the instruction with the lane in the low bits, as [`Stamps::by`] contains it.
+    /// Returns the element of [`Stamps::by`] for this accessor: the address of the instruction, with the lane in the
+    /// low bits.
     #[inline(always)]
     fn word(self) -> u32 {
         self.pc << LANE_BITS | self.lane
@@ -668,7 +672,7 @@ mod tests {
         races.floor();
         assert_eq!(races.load(by(1), 4, 4), Ok(()));
         assert_eq!(races.load(by(2), 4, 4), Ok(()));
-        // One of the two recorded loads belongs to another group than the store.
+        // The two recorded loads are those of groups 1 and 2. Each store races with the load of the other group.
         assert_eq!(races.store(by(2), 4, 4, false), race(1, false));
         assert_eq!(races.store(by(1), 4, 4, false), race(2, false));
     }
@@ -728,8 +732,8 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // Record the accesses of one lane after another, up to the first lane with a hazard. The callers of
-                // these functions do the same.
+                // Record the accesses of one lane after another, up to the first lane with a hazard. The callers of the
+                // functions for rows also record accesses in this way.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

@@ -364,7 +364,8 @@ impl LevelPosition {
     /// texel. The coordinate is moved by `offset`.
     fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
         let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
-        // `Clamp` and `MirrorOnce` clamp the coordinate itself, which also affects the weights.
+        // `Clamp` and `MirrorOnce` clamp the coordinate before texels are selected. So these modes also change the
+        // weights.
         let texels = match self.wrap[axis] {
             Wrap::Clamp => texels.clamp(-moved, size - moved),
             Wrap::MirrorOnce => texels.clamp(-size - moved, size - moved),
@@ -469,7 +470,8 @@ fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
 fn nearest_level(image: &Image, sampler: &Sampler, lod: f32) -> usize {
     match sampler.mip {
         MipFilter::None => 0,
-        // The level is ceil(lod + 1/2) - 1. If two levels are equally near, the larger level is read. (OpenGL 3.9.8)
+        // The level is ceil(lod + 1/2) - 1 (OpenGL 3.9.8). If two levels are equally near, the level with more texels
+        // is read.
         MipFilter::Nearest | MipFilter::Linear => {
             let level = libm::ceilf(clamped_lod(sampler, lod) + 0.5) - 1.0;
             (level.max(0.0) as usize).min(image.levels.len() - 1)

@@ -79,7 +79,7 @@ impl fmt::Display for Space {
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
 /// The reads and writes of one operation. If an instruction issues several operations at the same time, there is one
-/// value of this type per operation. All of these operations read their sources before any of these operations writes a
+/// value of this type per operation. An instruction reads the sources of all its operations before it writes any
 /// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
@@ -95,15 +95,16 @@ pub struct Uses {
     pub conditional: bool,
     /// Whether the result is an output of the program, in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether the operation of a killed lane has no effect outside the program, even if the lane is killed only after
-    /// the operation. An example is the export of a pixel.
+    /// Whether killing a lane cancels the effect of this operation outside the program, even if the lane is killed
+    /// after the operation. An example is the export of a pixel.
     pub dropped_if_killed: bool,
     /// Whether all active lanes get the same result, which is computed from the operands of all active lanes, as in a
     /// vote.
     pub together: bool,
     /// Memory from which the operation loads.
     pub loads: Option<Space>,
-    /// If the operation makes several loads per lane, the memory that each load accesses, in the order of the loads.
+    /// The memory that each load accesses, in the order of the loads. This list is for operations that make several
+    /// loads per lane.
     pub operands: Vec<Space>,
     /// Memory to which the operation stores.
     pub stores: Option<Space>,

@@ -6,9 +6,8 @@
 //!
 //! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte belongs to one
 //! *unit*: an aligned word, or a single byte in the head or in the tail. An access always covers whole units, because
-//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word leaves the other
-//! bytes of that word unchanged. This is true even if another thread or the program writes to those other bytes at the
-//! same time.
+//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word does not change the
+//! other bytes of the word, even if another thread or the program writes to those bytes at the same time.
 //!
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). A fill of many rows need not be
 //! stored immediately ([`Fills`]).
@@ -349,8 +348,8 @@ impl<'a> Vram<'a> {
         Some((self.words.get(start / WORD)?, start % WORD))
     }
 
-    /// Returns which bytes of the head, the words and the tail a range covers. Returns `None` if the range is not in
-    /// memory.
+    /// Returns the bytes that a range covers in the head, in the words and in the tail. Returns `None` if the range is
+    /// not in memory.
     #[inline]
     fn place(self, at: usize, length: usize) -> Option<Covered> {
         let end = at.checked_add(length).filter(|end| *end <= self.len())?;

@@ -1,5 +1,6 @@
-//! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. So a
-//! crate that defines its own observers does not compile the engine again.
+//! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. These
+//! four kinds can pass events to any other observer. So a crate that defines its own observers does not compile the
+//! engine again.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer, hand_on};
@@ -150,9 +151,9 @@ macro_rules! announced {
 /// Defines the methods that step a launch. The type that gets these methods must have a method `observed_step`, which
 /// is generic over the observer. The defined methods are compiled in the crate of the machine.
 ///
-/// With `advance`, the type must also have a method `observed_advance`. With `groups`, the macro defines
-/// `observed_advance`, which runs one group after another. In that case, the type must have the field `done` and the
-/// methods `statistics`, `lowered`, `group_number` and `advance_group`.
+/// With the argument `advance`, the type must also have a method `observed_advance`. With the argument `groups`, the
+/// macro defines `observed_advance`, which runs one group after another. For this definition, the type must have the
+/// field `done` and the methods `statistics`, `lowered`, `group_number` and `advance_group`.
 #[macro_export]
 macro_rules! stepping {
     ($Cause:ty) => {
@@ -207,7 +208,7 @@ macro_rules! stepping {
             observer: &mut O,
         ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
             let end = self.statistics().instructions.saturating_add(most);
-            // The first call lowers the program. Copies of the launch share the result.
+            // The first call lowers the program. Copies of the launch share the lowered program.
             let fast = self.lowered();
             while !self.done {
                 let left = end.saturating_sub(self.statistics().instructions);

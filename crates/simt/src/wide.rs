@@ -169,7 +169,7 @@ pub struct Sum {
     pub nan: u32,
 }
 
-/// A truth table for the numbers below 16. The byte of a number has all bits set for true, and is 0 for false.
+/// A truth table for the numbers below 16. Byte n is 0xff if the table is true for the number n, otherwise 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table(pub [u8; 16]);
 
@@ -233,8 +233,8 @@ fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &
     }
 }
 
-/// Returns A * B + C, rounded once. Denormal results are flushed, and a NaN is replaced by [`Sum::nan`]. The second
-/// result tells whether the value of some lane may be wrong because of [`Sum::scale`].
+/// Returns A * B + C, rounded once. Denormal results are flushed, and a NaN is replaced by [`Sum::nan`]. If
+/// [`Sum::scale`] may have made the value of a lane wrong, the second result is `true`.
 ///
 /// The function has no branch that depends on a lane, so the compiler vectorizes it.
 #[inline(always)]
@@ -618,10 +618,10 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
     [first, second]
 }
 
-/// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each bit n below 14 of x, the
-/// code moves this bit alone to bit n + 2 of a word, and multiplies x by the word. The upper half of this product is
-/// `x >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, the code adds x itself by means of a mask.
-/// A loop over lanes takes four times as long.
+/// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each n below 14, the code
+/// computes a word that contains only bit n of x, moved to bit n + 2, and multiplies x by this word. If bit n is set,
+/// the upper half of the product is `x >> (14 - n)`. Bit 14 cannot be moved within 16 bits. If bit 14 is set, the code
+/// adds x by means of a mask. A loop over lanes takes four times as long.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -847,8 +847,8 @@ mod tests {
                 scale: (round & 8 != 0).then_some((2.0, [0x7f00_0000, 0x00ff_ffff])),
                 nan: 0x7fff_ffff,
             };
-            // The expected results are those of the baseline. The baseline is compiled here even if the build does not
-            // have it as a level.
+            // The expected results are those of the baseline. The baseline is compiled here even if it is not a level
+            // of the build.
             let expected = Baseline.call(MultiplyAdd(&src, sum));
             for level in Level::available() {
                 let found = level.run(MultiplyAdd(&src, sum));

@@ -90,9 +90,9 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // If the warp does not wait, the call below orders the earlier accesses of the warp before the later
-            // accesses of the warps that wait at the barrier. If the warp waits, `races` orders the accesses of the
-            // warp when the barrier is complete.
+            // If the warp does not wait, `release` orders the earlier accesses of the warp before the later accesses of
+            // the warps that wait at the barrier. If the warp waits, `races` orders the accesses of the warp when the
+            // barrier is complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }

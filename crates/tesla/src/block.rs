@@ -27,8 +27,8 @@ pub const SLICE: u32 = 1024;
 /// of switches, the block checks whether the run must stop.
 const PASSES: u32 = 64;
 
-/// Maximum number of instructions of the search for a write that races with a read. The warps other than the reading
-/// warp run these instructions.
+/// Maximum number of instructions that run during the search for a write that races with a read. The reading warp does
+/// not run during the search.
 const LOOK_AHEAD: u64 = 1 << 20;
 
 /// An engine that is ready to execute one program, warp by warp.
@@ -85,7 +85,7 @@ pub struct Block {
     pub first_group: usize,
     current: usize,
     slice: u32,
-    /// Warps that do not run during the search for a race.
+    /// Indices of warps that do not run. The search for a race parks warps in its copy of the block.
     parked: Vec<usize>,
 }
 
@@ -97,8 +97,8 @@ impl Block {
         block
     }
 
-    /// Reuses this value for the block at `index` of the same launch, and resets this value to the start of that block.
-    /// Calls `start` for each warp, in order of the numbers, to set up the warp. s[] keeps its contents.
+    /// Changes this block to the block at `index` of the same launch, before the first instruction of that block. Calls
+    /// `start` for each warp, in order of the numbers, to set up the warp. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -255,7 +255,7 @@ impl Block {
                     let accesses = Box::new([writer, reader]);
                     return Trap { cause: Cause::Race { address, accesses }, ..trap };
                 }
-                // All warps that can run have ended.
+                // All warps have ended, except for the warps in `parked`.
                 Ok(Step::Done) => break,
                 Err(_) if block.can_run(block.current) => {
                     block.parked.push(block.current);

@@ -15,7 +15,7 @@ pub struct SharedChecks {
     pub given: u32,
     /// Whether the program stores to s[].
     pub stored: bool,
-    /// Whether some store of the program is narrower than a word.
+    /// Whether some store to `s[]` is narrower than a word.
     pub narrow: bool,
 }
 

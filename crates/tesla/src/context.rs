@@ -117,7 +117,7 @@ pub struct Common {
     /// branch is a `bra`, `ret` or `break` on which the active lanes disagree.
     pub statistics: Statistics,
     /// For each word of the code, how often warps have issued the instruction at that word since these counts were last
-    /// added to the totals. Blocks that use this list one after another add to the same counts.
+    /// added to the totals. If several blocks use this list in turn, all these blocks add to the same counts.
     pub issued: Vec<u64>,
     /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.
     pub runs: Vec<u64>,
@@ -136,7 +136,7 @@ impl Common {
         }
     }
 
-    /// Resets this value to the state of another block of the same launch, before that block's first instruction. s[]
+    /// Changes this state to the state of another block of the same launch, before that block's first instruction. s[]
     /// keeps its contents, and `issued` and `runs` keep their counts.
     pub fn begin(&mut self, index: [u32; 2]) {
         let Common { index: own_index, shared: _, barriers, statistics, issued: _, runs: _ } = self;

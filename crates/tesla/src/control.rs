@@ -16,7 +16,7 @@ pub(crate) enum Executing {
     Active,
 }
 
-/// The effect of an operation on the lanes that execute it, and on the token stack.
+/// The effect of an operation on the executing lanes, and on the token stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// The lanes continue with the next instruction.

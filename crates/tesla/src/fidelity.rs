@@ -7,7 +7,7 @@ use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
 /// Returns the name and the grade of an operation. The operation's row in [`crate::inst`] contains the name and the
-/// grade, unless they depend on the modifiers.
+/// grade, unless the name or the grade depends on the modifiers.
 ///
 /// Arithmetic, conversions, special functions and atomics have the same results as models that were compared with the
 /// chips. Moves, memory and the common control flow follow the documents. All other operations follow recommended
@@ -28,8 +28,8 @@ pub const fn of(op: &Op) -> (&'static str, Fidelity) {
 const fn arith(op: &Arith) -> (&'static str, Fidelity) {
     let (name, grade) = op.fidelity();
     match op {
-        // No comparison with hardware covered these two codes of the rounding field. The engines interpret the codes as
-        // the two remaining rounding directions, down and up. (13.16)
+        // No comparison with hardware covered the two invalid codes of the rounding field. The engines interpret these
+        // codes as the two remaining rounding directions, down and up. (13.16)
         Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
         | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
         _ => (name, grade),

@@ -2,11 +2,11 @@
 //!
 //! This file follows docs/tesla.md, section 9. The sources are the field layout and limits of the hardware stack
 //! \[mp.xml, compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If
-//! these sources leave a gap, this file has a separate constant or function, marked **Open**, for its interpretation. A
-//! reader who has the hardware can then correct an interpretation by a change of this constant or function. Open
-//! interpretations of this file: [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`,
-//! `Flow::break_through_call`, `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`],
-//! `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
+//! these sources leave a question open, a separate constant or function contains the interpretation of this file. Such
+//! a constant or function is marked **Open**. A reader who has the hardware can then correct the interpretation at a
+//! single place. Open interpretations of this file: [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`],
+//! `Flow::join_without_token`, `Flow::break_through_call`, `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`,
+//! [`Flow::uniform_target`], `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
 //!
 //! The flow state does not access registers, memory or predicates. The method for a predicated instruction (`bra`,
 //! `ret`, `break`, `discard`) has a parameter for the lanes whose predicate holds. The method for any other instruction
@@ -189,7 +189,7 @@ impl Flow {
         }
     }
 
-    /// Resets this value to the state after [`Flow::new`] with the same limits and mode.
+    /// Resets the flow state to the state after [`Flow::new`] with the same limits and mode.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
@@ -302,8 +302,8 @@ impl Flow {
     }
 
     /// Returns whether control flow may push `entries` entries now. A caller that replaces a `joinat`, its `bra` and
-    /// the joins of both sides by one step needs room for two entries. The flow state after such a step is the same as
-    /// before the step.
+    /// the joins of both sides by one step needs room for two entries. Such a step pops the entries that it pushes, so
+    /// the flow state does not change.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
@@ -609,8 +609,8 @@ impl Flow {
     }
 
     /// **Open** (9.8): "No other control instruction may run in between" `quadon` and `quadpop`. In strict mode, any
-    /// such instruction is [`Fault::QuadonActive`]. In lenient mode, only unwinding, joining and nesting are this
-    /// fault, because these three actions would change the QUADON entry.
+    /// such instruction is [`Fault::QuadonActive`]. In lenient mode, only unwinding, a join, and a nested `quadon`
+    /// cause this fault, because these three actions would change the QUADON entry.
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
@@ -620,8 +620,8 @@ impl Flow {
     }
 
     /// **Open** (13.6): returns whether a limited call is skipped because the number of outstanding calls has reached
-    /// the limit. A limited call that is not skipped adds one to the number, and popping the entry of the call
-    /// subtracts one.
+    /// the limit. A limited call that is not skipped adds one to the number of outstanding calls. Popping the entry of
+    /// the call subtracts one.
     fn call_beyond_limit(&self) -> bool {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }

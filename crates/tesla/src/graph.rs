@@ -4,7 +4,7 @@
 //! The graph follows a single lane. The lane sees the tokens that were pushed while the lane was active: JOINAT, BREAK
 //! and CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
 //! `ret` continues after the call whose token is on the stack. If a `join` switches the warp to another path, the lane
-//! waits until it continues after that join.
+//! waits, and later continues after that join.
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;

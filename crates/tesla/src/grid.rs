@@ -24,8 +24,8 @@ use crate::trap::Cause;
 
 /// The parts of a launch, other than its environment, on which lowering depends. The first part is the number of bytes
 /// of s[], with the parameters of the race checks. The other parts are the words of a[] or v[] that every lane has (if
-/// lowering depends on these words), the number of barriers, and p[] (if any). p[] is an option because a comparison of
-/// two empty lists takes a function call.
+/// lowering depends on these words), the number of barriers, and p[] (if any). p[] is an option, so that a comparison
+/// of two launches without p[] does not need a function call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.
@@ -108,7 +108,8 @@ impl Grid {
         self.uncounted = true;
     }
 
-    /// Passes the memory of a[] to [`LaneResults::give_back`] for later launches, after a vertex launch has ended.
+    /// After a vertex launch, passes the columns of a[] to [`LaneResults::give_back`], so that later launches reuse
+    /// their memory.
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {
             let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
@@ -283,8 +284,8 @@ impl Grid {
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// Returns the number of registers that the results need, or `None` for all registers. If counts are disabled,
-    /// launches of vertices and primitives need no registers.
+    /// Returns the number of registers that the results need, or `None` for all registers. If counts are disabled, the
+    /// results of a vertex or geometry launch contain no registers.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -451,8 +452,8 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
     let is_graphics = grid.launch.lanes() != 0;
     let mut spare = if is_graphics { executor.spare(grid.launch.setup()) } else { None };
     for number in blocks {
-        // Graphics launches need results for all lanes, including lanes that do not run. Compute launches have no lane
-        // results.
+        // After a request to stop all runs, a compute launch ends here. A graphics launch continues, because the launch
+        // needs results for all lanes, including lanes that do not run.
         if stop::asked() && grid.launch.lanes() == 0 {
             break;
         }

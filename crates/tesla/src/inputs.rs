@@ -32,7 +32,7 @@ impl Positions {
     fn default_centres(first: usize) -> Self {
         let mut centres = Positions { x: [0.0; WARP], y: [0.0; WARP] };
         for lane in 0..WARP {
-            // The number of a lane has at most 30 bits.
+            // The number of a lane has at most 30 bits, so the conversion to `i32` keeps the number.
             centres.x[lane] = ((first + lane) as u32 / 4 * 2 + lane as u32 % 2) as i32 as f32 + 0.5;
             centres.y[lane] = (lane / 2 % 2) as f32 + 0.5;
         }

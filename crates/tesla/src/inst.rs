@@ -235,7 +235,7 @@ impl Condition {
 /// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
 /// (2.2)
 ///
-/// If the instruction also reads a `$c` as data (`addc`), the instruction reads the `$c` of its predicate.
+/// If the instruction also reads a `$c` as data (`addc`), the data and the predicate come from the same `$c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].
@@ -351,8 +351,8 @@ pub enum Base {
 pub struct Mem {
     /// The space, with its bank.
     pub space: Space,
-    /// Width and extension. For a b16 operand in c[], a[] or p[] of an ordinary instruction, this is the width that the
-    /// instruction reads from memory.
+    /// Width and extension. For a b16 operand in c[], a[] or p[] of an ordinary instruction, `access` is the width that
+    /// the instruction reads from memory.
     pub access: Access,
     /// The register to which the offset is added.
     pub base: Base,
@@ -399,7 +399,7 @@ impl Special {
 /// A source of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// The instruction has no such source.
+    /// The instruction does not have this source.
     #[default]
     None,
     /// A general register `$r`, 32 bits.
@@ -601,7 +601,7 @@ operations! {
         Quadop {
             /// The operation of each lane of the quad.
             ops: [QuadOp; 4],
-            /// The lane of the quad whose src\[0\] is taken.
+            /// The lane that provides src\[0\].
             from: QuadSource,
         } => "quadop", Exact;
         /// A texture instruction. \[tex...\]
@@ -613,8 +613,8 @@ operations! {
             /// Whether to end the strip.
             restart: bool,
         } => "emit restart", Specified;
-        /// In **all** active lanes, dst (a [`Dst::C`]) = whether any or all of these lanes satisfy `guard`. Here
-        /// `guard` is an operand, not a predicate. \[vote\]
+        /// In **all** active lanes, dst (a [`Dst::C`]) = whether all active lanes, or any active lanes, satisfy
+        /// `guard`. Here `guard` is an operand, not a predicate. \[vote\]
         Vote {
             /// Whether the vote is `all` rather than `any`.
             all: bool,
@@ -627,7 +627,7 @@ operations! {
     Idle {
         /// Does nothing. \[nop\]
         Nop => "nop", Specified;
-        /// Counts on a performance event. \[pmevent\]
+        /// Counts a performance event. \[pmevent\]
         PmEvent {
             /// The number of the event, 0 to 15.
             event: u8,

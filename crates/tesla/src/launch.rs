@@ -28,8 +28,8 @@ use crate::texture::Textures;
 use crate::trap::Cause;
 
 /// Number of registers of a program if its container does not specify the number. Compilers do not use more registers
-/// than this number. Registers $r124 to $r127 are then absent: these registers read zero, and writes to these registers
-/// are dropped, as compiled code expects. (1.4)
+/// than this number. In such a program, registers $r124 to $r127 are absent: these registers read zero, and writes to
+/// these registers are dropped, as compiled code expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
 /// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has this size. (1.6)

@@ -6,11 +6,11 @@
 //! | [`flow`], [`barrier`] | divergence and reconvergence of lanes, barriers between warps |
 //! | [`lane`], [`meaning`] | the functions of one lane; the function of each operation |
 //! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
-//! | [`launch`], [`context`], [`grid`], [`block`] | a launch as data; the state that instructions access; its blocks; the turns of their warps |
-//! | [`mod@reference`], [`access`] | the reference interpreter, which executes one instruction of one warp; its memory operands |
+//! | [`launch`], [`context`], [`grid`], [`block`] | a launch as data; the state that instructions access; the blocks of a launch; the turns of the warps of a block |
+//! | [`mod@reference`], [`access`] | the reference interpreter, which executes one instruction of one warp; memory operands of one lane |
 //! | [`fast`] | the fast engine: whole rows at a time |
 //! | [`run`] | runs launches |
-//! | [`mod@graph`], [`paths`], [`mod@uses`] | possible paths of lanes, and the reads and writes of instructions, without a run |
+//! | [`mod@graph`], [`paths`], [`mod@uses`] | the possible paths of lanes, and the reads and writes of instructions, found without running the program |
 //! | [`mod@lint`] | checks of a program against the documents |
 //! | [`trap`], [`fidelity`] | the reasons that a program stops; the exactness of each operation |
 

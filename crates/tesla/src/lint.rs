@@ -177,8 +177,8 @@ impl Subject<'_> {
     fn bits(&mut self, pc: u32) {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
-        // All compilers set bit 6 of the second word in `ld lock` and `mov $c`, as in instructions that may write
-        // flags.
+        // A bit that the row sets by default is not a finding. For example, all compilers set bit 6 of the second word
+        // in `ld lock` and `mov $c`, as in instructions that may write flags.
         let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {
             let (first, second) = (bits as u32, (bits >> 32) as u32);
@@ -222,8 +222,8 @@ impl Subject<'_> {
             };
             let in_header = mem.space == Space::Shared && address < PARAMETERS;
             if in_header && (*written || bytes > 2) && !self.header_is_named {
-                // A program that accesses the header in this way has many such instructions, so only the first of these
-                // instructions is reported.
+                // If one instruction of a program breaks this rule, many instructions of the program usually break this
+                // rule. So only the first of these instructions is reported.
                 self.header_is_named = true;
                 self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }

@@ -55,9 +55,10 @@ pub struct Operands {
 ///
 /// The hardware model saturates the result to 2^31 - 1. The results in the arithmetic test vectors also saturate. Each
 /// of these vectors writes a flag register. Mesa's compiler negates integers with a form of this instruction that does
-/// not write flags. Compiled shaders are expected to wrap to -2^31, as the shading language defines. Both facts agree
-/// if only the form that writes flags saturates. This function uses this interpretation. A test of `cvt neg s32 $r0 s32
-/// $r0` with 0x80000000 on a card would show whether the form without flags saturates.
+/// not write flags. Compiled shaders are expected to wrap to -2^31, as the shading language defines. The test vectors
+/// and the compiled shaders agree if only the form that writes flags saturates, so this function implements this
+/// behaviour. A test of `cvt neg s32 $r0 s32 $r0` with 0x80000000 on a card would show whether the form without flags
+/// saturates.
 fn negated(
     to: Integer,
     from: Integer,
@@ -78,7 +79,7 @@ pub fn value(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64,
     value_of_known(op, operands, chip, modes)
 }
 
-/// Computes [`value`] inline in its caller. The operation must be known at compile time.
+/// Computes [`value`]. The compiler inlines this function into the caller. The operation must be known at compile time.
 #[inline(always)]
 pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     let [x, y, z] = operands.src;

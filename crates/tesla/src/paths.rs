@@ -2,9 +2,10 @@
 //! running the machine.
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
-//! determine the next step. For each token, not for each state, this file stores the tokens that can be below the
-//! token. So the search needs no bound for nested calls and for loops that push tokens. After a pop, every token that
-//! was below the popped token at some push can be on top.
+//! determine the next step. A state does not contain the tokens below the top. Instead, this file stores, for each
+//! token, the tokens that can be directly below the token. So the number of states is finite, even if calls nest
+//! without limit or a loop pushes tokens. The same token can be pushed on top of different tokens. After a pop of the
+//! token, each of these different tokens can be on top.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +34,8 @@ pub struct Paths<C, T> {
 }
 
 impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
-    /// Returns the states that can be reached from `start` with an empty stack. `moves` adds the steps of a state. The
-    /// steps must not depend on tokens below the top.
+    /// Returns the states that can be reached from `start` with an empty stack. `moves` receives a state, and adds the
+    /// steps from this state to a list. The steps must not depend on tokens below the top.
     pub fn from(start: C, mut moves: impl FnMut(C, Option<T>, &mut Vec<Move<C, T>>)) -> Self {
         let (mut controls, mut tokens) = (Numbering::new(), Numbering::new());
         let (mut tops, mut below, mut popped) = (Vec::new(), Vec::new(), Vec::new());
@@ -95,7 +96,7 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
     }
 }
 
-/// The entry on top of an empty stack. The entry for a token is the number of the token plus 1.
+/// The entry that stands for an empty stack. The entry that stands for a token is the number of the token plus 1.
 const EMPTY: u32 = 0;
 
 /// Returns the number of the token in an entry, or `None` for the empty stack.
@@ -141,7 +142,8 @@ mod tests {
 
     use super::*;
 
-    /// The program at 0 calls 10 twice, from 0 and from 2. The subroutine at 10 calls itself, or returns at 12.
+    /// The main program starts at address 0, and calls address 10 from the addresses 0 and 2. The subroutine at address
+    /// 10 calls itself, or returns at address 12.
     #[test]
     fn a_pop_goes_on_above_all_that_its_token_was_pushed_on() {
         let paths = Paths::from(0, |at: u32, top: Option<u32>, next| match at {

@@ -51,8 +51,8 @@ impl Executor for Reference {
 /// Executes the instruction at the warp's program counter.
 ///
 /// # Errors
-/// The program trapped. The warp stays at the instruction. Lanes below the lane that trapped have executed the
-/// instruction.
+/// The program trapped. The warp stays at the instruction. Lanes with a lower number than the lane that trapped have
+/// executed the instruction.
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
     let arrived = turn.warp.flow.arrived();
     let Turn { context, common, warp, number, global, observer, .. } = turn;

@@ -15,17 +15,19 @@ thread_local! {
     /// returning the memory to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
-    /// Memory of o[] of warps whose results have been dropped. The thread keeps this memory for the same reason as the
-    /// memory of columns.
+    /// Memory of o[] of warps whose results have been dropped. The thread keeps this memory for later results, because
+    /// returning the memory to the system takes time.
     static OUTPUTS: RefCell<Vec<Vec<Row<WARP>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Maximum number of columns that a thread keeps, and the maximum size of a column in words.
+/// Maximum number of columns that a thread keeps.
 const MOST_KEPT: usize = 16;
+/// Maximum size of a kept column, in words.
 const LARGEST_KEPT: usize = 1 << 16;
 
-/// Maximum number of warps whose memory of o[] a thread keeps, and the maximum size of that memory per warp, in words.
+/// Maximum number of warps for which a thread keeps the memory of o[].
 const MOST_OUTPUTS: usize = 4;
+/// Maximum size of the kept memory of one warp, in words of o[].
 const LARGEST_OUTPUTS: usize = 128;
 
 /// The results of all lanes, in order.
@@ -61,7 +63,7 @@ impl Drop for WarpRest {
     fn drop(&mut self) {
         let mut outputs = std::mem::take(&mut self.outputs);
         outputs.clear();
-        // While a thread ends, the thread cannot keep the memory.
+        // If the thread is about to end, `OUTPUTS` may no longer exist. The memory then returns to the system.
         let _ = OUTPUTS.try_with(|room| {
             let mut room = room.borrow_mut();
             if room.len() < MOST_OUTPUTS && (1..=LARGEST_OUTPUTS).contains(&outputs.capacity()) {
@@ -89,7 +91,7 @@ impl LaneResults {
         let columns = self.columns_mut(kept.unwrap_or(rows.len()).min(rows.len()));
         for (register, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
             column.extend_from_slice(&row.0);
-            // Lanes that ended before the warp keep the register values that they had when they ended.
+            // A lane that ended before the warp ended keeps the register values that the lane had at its end.
             let first = column.len() - WARP;
             for (lane, result) in warp.finalised() {
                 if let Some(word) = result.registers.get(register) {
@@ -129,8 +131,8 @@ impl LaneResults {
     }
 
     /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Without the
-    /// reservation, the rows would move to other memory when their number grows. Moving the rows would take longer than
-    /// a short program.
+    /// reservation, a column would move to other memory when the column grows. These moves would take longer than the
+    /// run of a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
         // If the reservation fails, memory is allocated row by row. If this allocation also fails, the process ends, as
         // for any allocation.
@@ -211,7 +213,7 @@ impl LaneResults {
         ROOM.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
-    /// Stores the memory of a column, so that later results can use it.
+    /// Stores the memory of a column for later results.
     pub fn give_back(mut column: Vec<u32>) {
         column.clear();
         ROOM.with_borrow_mut(|room| {

@@ -3,13 +3,13 @@
 //! # Order and guarantees
 //!
 //! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
-//! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
-//! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
-//! and the engine commits the views in order. If a block has read a byte that an earlier block of its batch changed,
-//! the block runs again (see [`reconverge_simt::memory`]). The engine accepts a view only if the view equals the memory
-//! that the block would have read in a run in order. The result, including atomics, is therefore the same for any
-//! number of threads. A program in which a block waits for a *later* block does not end, and the watchdog stops the
-//! program. Hardware does not guarantee that such a program ends either.
+//! **one after another in the order of their index**, x before y. Each block runs to its end. `block.rs` fixes the
+//! order of the warps in a block. With several threads ([`Options::jobs`]), blocks run in batches against views of
+//! global memory, and the engine commits the views in order. If a block has read a byte that an earlier block of its
+//! batch changed, the block runs again (see [`reconverge_simt::memory`]). The engine accepts a view only if the view
+//! equals the memory that the block would have read if the blocks had run one after another. The result, including
+//! atomics, is therefore the same for any number of threads. A program in which a block waits for a *later* block does
+//! not end, and the watchdog stops the program. Hardware does not guarantee that such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,8 +73,9 @@ impl Loaded {
         Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment with the same stage and code base. The program is lowered again
-    /// unless the setups [lower alike](Setup::lowers_alike).
+    /// Returns the same program with another setup. The stage stays the same, and the code must start at the same
+    /// address ([`Setup::code_base`]). If [`Setup::lowers_alike`] returns `false` for the two setups, the program is
+    /// lowered again.
     ///
     /// # Errors
     /// The errors of [`Loaded::new`].
@@ -158,8 +159,8 @@ impl Loaded {
         self.run_on(launch, &mut Memory::new(buffers).map_err(refused)?)
     }
 
-    /// Executes a launch of a graphics stage like [`Loaded::run`], and returns only the results of its lanes.
-    /// Instructions are not counted, and results of vertices and primitives do not contain registers.
+    /// Executes a launch of a graphics stage in the same way as [`Loaded::run`], but returns only the results of the
+    /// lanes. Instructions are not counted, and results of vertices and primitives do not contain registers.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
@@ -195,10 +196,11 @@ impl Loaded {
 
     /// Executes a launch like [`Loaded::run`], in order on one thread, with an observer.
     ///
-    /// To find the warp of an event, step a [`Run`]. Data events come from the reference interpreter, whatever the
-    /// options are. Events for issued instructions and for control flow come from the engine that the options select.
-    /// In lockstep, the observer only receives paths ([`Observer::path`]). If the observer requests events, the fast
-    /// engine runs instead of lockstep.
+    /// The engine passes the number of an event's warp to [`Observer::group`]. Data events come from the reference
+    /// interpreter, whatever the options are. Events for issued instructions and for control flow come from the engine
+    /// that the options select. The compiled engine and lockstep do not emit events. If the options select the compiled
+    /// engine or lockstep, and the observer requests events, the fast engine runs instead. In lockstep, the observer
+    /// receives only paths ([`Observer::path`]).
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
@@ -438,8 +440,8 @@ impl Run {
                 Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
-            // If the `join` of an instruction switches the warp to another path, the instruction has been attempted.
-            // The instruction is counted only when it executes.
+            // If the `join` of an instruction switches the warp to another path, the warp does not execute the
+            // instruction yet. An instruction counts only when the warp executes the instruction.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();
@@ -471,7 +473,8 @@ impl Run {
     }
 
     /// Executes the joins at which a warp has arrived. A join that switches to another path uses up one instruction of
-    /// the warp's slice, as in an ordinary run. So joins are executed only until the block switches to another warp.
+    /// the warp's slice, as in a launch that does not run step by step. So this function executes joins only until the
+    /// block switches to another warp.
     fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
         while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {

@@ -21,7 +21,8 @@ pub(crate) struct Words {
     pub(crate) carry: u8,
     /// Whether the first source is negated.
     pub(crate) negated: bool,
-    /// The phrase for lanes whose guard holds, if the guard is a condition.
+    /// The phrase "in the lanes whose condition holds". The phrase is empty if the instruction does not have a
+    /// condition.
     pub(crate) taken_by: &'static str,
 }
 

@@ -112,7 +112,8 @@ impl Shared {
         self.races.as_deref().is_some_and(Races::given_changed)
     }
 
-    /// Records a read without a check, if the search for races is enabled.
+    /// Records that a lane reads bytes. The read is not checked for races. Does nothing unless the search for races is
+    /// enabled.
     pub(crate) fn read_by(&mut self, reader: SharedAccess, address: u32, bytes: u32) {
         let SharedAccess { pc, warp: group, lane, .. } = reader;
         let accessor = Accessor { group, lane, pc };
@@ -163,8 +164,8 @@ impl Shared {
     /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether the lock was free.
     ///
     /// **Open** (section 4): hardware hashes words onto a finite set of locks. This machine has a separate lock for
-    /// every word, so fewer attempts to take a lock fail than on hardware. If a thread already holds the lock, another
-    /// attempt of that thread fails.
+    /// every word. So an attempt to take a lock fails less often than on hardware. If a thread already holds the lock,
+    /// another attempt of that thread fails.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
         let word = address as usize / 4;
         if self.locks.len() <= word {

@@ -67,8 +67,8 @@ impl Input {
         Input { centre: row, others: None }
     }
 
-    /// Creates an input from three rows: the words at the fragment's centre, at the centroid of the covered samples,
-    /// and of the provoking vertex.
+    /// Creates an input from three rows. The rows are the words at the fragment's centre, the words at the centroid of
+    /// the covered samples, and the words of the provoking vertex.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
         Input { centre, others: Some([centroid, flat]) }
     }
@@ -124,8 +124,8 @@ impl PartialEq for Private {
 impl Eq for Private {}
 
 impl Private {
-    /// Returns the bytes of all lanes, for writes to offsets from `first` to `last` in each lane. Each lane has `each`
-    /// bytes.
+    /// Returns the bytes of all lanes. Each lane has `each` bytes. The caller may write the offsets from `first` to
+    /// `last` in each lane.
     #[inline]
     fn bytes_mut(&mut self, each: u32, first: u32, last: u32) -> &mut [u8] {
         let part = |byte: u32| (byte / part_bytes(each)).min(63);
@@ -199,14 +199,15 @@ impl Local<'_> {
         &self.private.bytes
     }
 
-    /// Returns the bytes of all lanes, for writes to offsets from `first` to `last` in each lane.
+    /// Returns the bytes of all lanes. The caller may write the offsets from `first` to `last` in each lane.
     #[inline]
     pub fn all_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
         self.private.bytes_mut(self.each, first, last)
     }
 }
 
-/// Returns the range of some bytes of a lane within the l[] of the warp. Each lane has `each` bytes.
+/// Returns the position of `count` bytes of a lane in the l[] of all lanes, or `None` if these bytes extend past the
+/// lane's l[]. Each lane has `each` bytes.
 #[inline]
 fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
     if address.checked_add(count)? > each {
@@ -236,9 +237,9 @@ impl Warp {
         }
     }
 
-    /// Resets the warp so that it starts at `pc` with the `launched` lanes active, like a new warp of [`Warp::new`]
-    /// with the same limits, mode and sizes. The number, the inputs and the rows of [`Warp::add_room`] keep their
-    /// values. `cleared` lists the general registers that become zero. `None` stands for all general registers.
+    /// Resets the warp to the state of a new warp of [`Warp::new`] with the same limits, mode and sizes. The warp
+    /// starts at `pc` with the `launched` lanes active. The number, the inputs and the rows of [`Warp::add_room`] keep
+    /// their values. `cleared` lists the general registers that become zero. `None` stands for all general registers.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -401,8 +402,8 @@ impl Warp {
         self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on for writing, or `None` if these bytes extend past the
-    /// end of l[].
+    /// Returns `count` writable bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end
+    /// of l[].
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.local_bytes, lane, address, count)?;
@@ -424,8 +425,8 @@ impl Warp {
         &mut self.inputs[word]
     }
 
-    /// Sets a word of a[] or v[] that is the same at every position. `values` has one value per lane, and lanes after
-    /// the last value read 0.
+    /// Sets a word of a[] or v[] that is the same at every position. `values` has one value per lane. If there are
+    /// fewer values than lanes, the word is 0 in the remaining lanes.
     pub(crate) fn set_input_words(&mut self, word: u16, values: &[u32]) {
         let input = self.input_mut(word).get_or_insert_with(|| Input::same(Row::ZERO));
         input.others = None;

@@ -55,7 +55,8 @@ pub enum Component {
     One,
 }
 
-/// The handling of the reference value, and the form of the result, in a comparison with a depth texture.
+/// The rules for a comparison with a depth texture. The rules state whether the reference value is clamped, and what
+/// the components of the result are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// The components from red to alpha, as the texture's entry specifies them.
@@ -114,7 +115,8 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Returns whether both values have the same samplers, and whether their textures share the same images.
+    /// Returns whether both values have the same samplers and the same textures. Two textures with different images in
+    /// memory are not the same, even if the texels are equal.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
             let Texture { image, integer, compared, faces: _ } = one;
@@ -186,7 +188,7 @@ pub(crate) const LAST_LAYER: u32 = 511;
 /// **Open** (13.12): `texgather` returns the red component of the texels.
 pub const GATHERED_COMPONENT: usize = 0;
 
-/// The source registers of one lane, by meaning.
+/// The values of a lane's source registers. Each field has one meaning.
 struct Sources {
     coordinates: [u32; 3],
     layer: u32,
@@ -229,8 +231,8 @@ impl SourceOrder {
     }
 }
 
-/// Returns the sources of one lane by meaning. **Open**: if the instruction does not have a source, the value of the
-/// source is 0.
+/// Returns the values of a lane's source registers. **Open**: if the instruction does not have a source, the value of
+/// the source is 0.
 fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
     let order = SourceOrder::of(shape, compares);
     let word = |number: usize| words.iter().take(count).nth(number).copied().unwrap_or(0);
@@ -329,9 +331,9 @@ fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     [fixed(level), fixed(lod), 0, 0]
 }
 
-/// **Open**: `texprep` converts a direction and a layer to the coordinates with which `texauto` reads the faces of a
-/// cube array as the layers of a 2D array. The coordinates are s, t, and 6 × layer + face. (Mesa, `OP_TEXPREP`: "turn
-/// cube map array into 2d array coordinates") [`Image::with_faces_as_layers`] creates these layers.
+/// **Open**: `texprep` converts a direction and a layer to coordinates. With these coordinates, `texauto` reads the
+/// faces of a cube array as the layers of a 2D array. The coordinates are s, t, and 6 × layer + face. (Mesa,
+/// `OP_TEXPREP`: "turn cube map array into 2d array coordinates") [`Image::with_faces_as_layers`] creates these layers.
 fn prep(words: &[u32; 4]) -> [u32; 4] {
     let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
     let face = Face::of(direction);
@@ -433,8 +435,8 @@ mod tests {
         assert_eq!(red(&textures, &still), 0.0);
     }
 
-    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: a pixel has eight samples, four per row. The mean of the samples
-    /// is the mean of bilinear filters at two positions.
+    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: a pixel has eight samples, four per row. Two bilinear filters at
+    /// different positions cover these samples, and the mean of the filters is the mean of the samples.
     #[test]
     fn a_filter_along_the_longer_side_of_a_pixel_is_the_mean_of_its_texels() {
         let linear =
@@ -446,8 +448,8 @@ mod tests {
         // Without anisotropy, the filter uses the two texels in the middle, in both rows.
         assert_eq!(red(&textures(1), &request(Read::Auto, &quad, 2)), 5.5);
         let pixel = |place: usize| red(&textures(2), &Request { place, ..request(Read::Auto, &quad, 2) });
-        // The first result is the mean of texels 0 to 3 and 8 to 11. The other results are for the texels to the right
-        // and below.
+        // The first result is the mean of texels 0 to 3 and 8 to 11. The second result belongs to the pixel on the
+        // right, and the third result belongs to the pixel below.
         assert_eq!([0, 1, 2].map(pixel), [5.5, 9.5, 21.5]);
     }
 

@@ -1,6 +1,6 @@
 //! The warps of a block, for an engine that itself switches from warp to warp.
 
-// The code borrows the current warp while it reads other warps. A comment at each use of unsafe code states the
+// The code reads other warps while the current warp is borrowed. A comment at each use of unsafe code states the
 // assumptions of this use.
 #![allow(unsafe_code)]
 

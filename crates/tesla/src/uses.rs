@@ -4,10 +4,10 @@
 //! values that a program reads before writing them. [`uses`] has the form that all machines share, with registers
 //! numbered as in events.
 //!
-//! [`uses`] simplifies three cases. If an instruction writes half a register, the instruction also counts as a reader
-//! of that register, because the other half keeps its value. If an instruction reads c[] and another space,
-//! [`Uses::loads`] names the other space, because programs do not store to c[]. A post-increment writes an `$a` without
-//! an event.
+//! [`uses`] simplifies three cases. First, an instruction that writes half a register also counts as a reader of that
+//! register, because the other half keeps its value. Second, if an instruction reads c[] and another space,
+//! [`Uses::loads`] names only the other space. No store can change the values in c[], because programs do not store to
+//! c[]. Third, a post-increment counts as a write of an `$a`, although engines emit no event for the write.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
 use reconverge_isa::sets::NumberSet;
@@ -136,8 +136,8 @@ impl Accesses {
     }
 }
 
-/// Returns the reads and writes of an instruction. The result does not include the registers that are the results of a
-/// fragment program at its end.
+/// Returns the reads and writes of an instruction. At the end of a fragment program, some registers are the results.
+/// These registers do not count as reads here.
 pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
     let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
@@ -225,7 +225,7 @@ const COLOUR: std::ops::Range<u8> = 0..4;
 /// Returns the reads and writes of each instruction of a program, by address. The result contains the instructions of
 /// the program's listing, and other instructions that `graph` reaches. An instruction that ends fragments has a second
 /// operation, `exit`, whose results are `$r0` to `$r3`. More registers may be results, but the program does not state
-/// their number.
+/// how many registers are results.
 pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     let starts: NumberSet =
         graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();

@@ -1,4 +1,4 @@
-//! Reads environment variables, which state the programs that a test runs, and reports failures.
+//! Selects the programs that a test runs, and reports failures. Environment variables determine the selection.
 //!
 //! `RECONVERGE_PROGRAMS` is the number of programs, and `RECONVERGE_SEED` is the seed of the first program. Both values
 //! are decimal, or hexadecimal with the prefix `0x`. The seed increases by 1 from program to program. `docs/testing.md`
@@ -60,8 +60,8 @@ impl Campaign {
     /// program and returns its verdict, or `None` if the program is too large for the machine.
     ///
     /// # Panics
-    /// Panics at the first wrong program. The message contains the seed of this program, and the smallest program found
-    /// that also fails.
+    /// Panics at the first wrong program. The message contains the seed of this program. The message also contains the
+    /// smallest wrong program that the campaign has derived from this program.
     pub fn run(
         self,
         package: &str,

@@ -60,7 +60,8 @@ pub enum Whole {
     Nearest,
 }
 
-/// Returns a finite number rounded to an integer and clamped to the range of `i64`, or `None` for infinities and NaN.
+/// Rounds a finite number to an integer, and clamps the integer to the range of `i64`. Returns `None` for infinities
+/// and NaN.
 pub fn whole(x: u32, how: Whole) -> Option<i64> {
     let ((significand, exponent), negative) = (parts(x), x >> 31 == 1);
     if x >> 23 & 0xff == 0xff {
@@ -93,7 +94,8 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
     }
 }
 
-/// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
+/// Returns `x` minus its floor. `x` must be finite. The result has a magnitude and an exponent, like the arguments of
+/// [`nearest`].
 ///
 /// The result is in the range from 0 to 1. The result is exact, except for negative numbers that are very close to 0.
 /// For such a number, both the exact result and the returned result round to the same double, which is 1.
@@ -197,7 +199,7 @@ pub struct Real {
 const ONE: Real = Real { negative: false, significand: 1 << 63, exponent: -63 };
 
 impl Real {
-    /// Returns a positive magnitude, truncated to its 64 leading bits.
+    /// Creates a number from the 64 leading bits of a nonzero magnitude. The other bits of the magnitude are truncated.
     fn of(negative: bool, magnitude: u128, exponent: i32) -> Real {
         let shift = magnitude.leading_zeros() as i32;
         Real { negative, significand: (magnitude << shift >> 64) as u64, exponent: exponent + 64 - shift }
@@ -262,23 +264,25 @@ static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
     })
 });
 
-/// Returns 2^`fraction` for a fraction of 16 bits, with 63 fraction bits. The result is the product of one root for
-/// each bit that is set.
+/// Returns 2^`fraction`. `fraction` has 16 fraction bits, and the result has 63 fraction bits. The result is the
+/// product of one root for each bit that is set in `fraction`.
 fn product_of_roots(fraction: u16) -> u64 {
     let set = ROOTS.iter().enumerate().filter(|(place, _)| fraction << place >> 15 == 1);
     set.fold(1 << 63, |product, (_, root)| ((u128::from(product) * u128::from(*root)) >> 63) as u64)
 }
 
-/// Returns 2 to a power that has 64 fraction bits.
+/// Returns 2^`power`. `power` has 64 fraction bits.
 fn power_of_two(power: i128) -> Real {
-    /// The products of roots for the first eight bits, and for the next eight bits.
+    /// Two tables of products of roots. The first table is for the first eight fraction bits of the power, and the
+    /// second table is for the next eight fraction bits.
     static PRODUCTS: LazyLock<[[u64; 256]; 2]> =
         LazyLock::new(|| [8, 0].map(|up| std::array::from_fn(|byte| product_of_roots((byte as u16) << up))));
     let (whole, fraction) = ((power >> 64) as i32, power as u64);
     let [first, second] = &*PRODUCTS;
     let [.., byte, next] = (fraction >> 48).to_be_bytes().map(usize::from);
     let significand = ((u128::from(first[byte]) * u128::from(second[next])) >> 63) as u64;
-    // e^t - 1. t is the product of ln(2) and the lower 48 bits of the power, and is below 2^-16.
+    // The series of e^t - 1. The number t is the product of ln(2) and the lower 48 bits of the power, and is below
+    // 2^-16.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let t = high(fraction & (u64::MAX >> 16), LN_2);
     let square = high(t, t);
@@ -335,7 +339,8 @@ static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
     (log_series(1, false) as i128, plus)
 });
 
-/// Returns the logarithm of a significand of 24 bits, read as a number from 1 up to 2, with [`LOG_BITS`] fraction bits.
+/// Returns the logarithm of a significand of 24 bits. The significand stands for a number from 1 up to 2. The result
+/// has [`LOG_BITS`] fraction bits.
 fn ln_of_significand(significand: u32) -> i128 {
     let (ln_2, constants) = &*LOGARITHMS;
     // Multiplies y by factors 1 + 2^-k until y is close to 2. The logarithm of the original y then follows from the
@@ -405,8 +410,8 @@ fn fraction_of_turns(x: u32) -> u128 {
 /// Converts `x` radians to turns. Returns the fraction, with 128 bits.
 fn turns_of_radians(x: u32) -> u128 {
     let (significand, exponent) = parts(x);
-    // Words of the product with 2 / pi, the lowest word first. The 384 low bits of the product are the fraction of
-    // significand * 2 / pi.
+    // The product of the significand and the bits of 2 / pi, the lowest word first. The 384 low bits of the product are
+    // the fraction of significand * 2 / pi.
     let mut product = [0u64; 8];
     let mut carry = 0u128;
     for (word, of) in product.iter_mut().zip(TWO_OVER_PI.iter().rev()) {
@@ -415,7 +420,8 @@ fn turns_of_radians(x: u32) -> u128 {
         carry >>= 64;
     }
     product[6] = carry as u64;
-    // A turn is four quarters, so the binary point of a number of turns is at this bit.
+    // The product counts quarters of a turn, so a division by 4 gives the number of turns. The binary point of the
+    // number of turns is at this bit.
     let point = 384 - (exponent - 2);
     let low = (point - 128) as usize;
     let [first, second, third] = std::array::from_fn(|number| u128::from(product[low / 64 + number]));
@@ -529,7 +535,7 @@ mod tests {
             let exponent = random.next() & 0x807f_ffff | (122 + random.below(6)) << 23;
             let host = positive.powf(f64::from(f32::from_bits(exponent)));
             assert!(apart(power(bits, exponent), host) < 100.0, "{bits:#010x} {exponent:#010x}");
-            // The fraction is exact in doubles for these turns.
+            // For the numbers of this test, doubles represent the fraction exactly.
             let turns = double - double.floor();
             if let Some(real) = sine_of_turns(x).filter(|_| (turns - 0.5).abs() < 0.4) {
                 let host = (turns * std::f64::consts::TAU).sin();
@@ -550,7 +556,7 @@ mod tests {
         for fraction in 0..=u16::MAX {
             let found = power_of_two(i128::from(fraction) << 48);
             assert_eq!(found.exponent, -63);
-            // One of the two computations truncates 16 products, and the second computation truncates 15 products.
+            // One computation truncates 16 products, and the other computation truncates 15 products.
             assert!(found.significand.abs_diff(product_of_roots(fraction)) < 32, "{fraction:#06x}");
         }
     }

@@ -171,8 +171,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a condition in most cases. In few cases, returns no condition, because a break without a condition makes
-    /// the statements after the break unreachable.
+    /// Returns a condition with a probability of 3 / 4, and no condition with a probability of 1 / 4. Breaks without a
+    /// condition are less frequent, because the statements after such a break are unreachable.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

@@ -45,14 +45,15 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// Returns the import cycles. A cycle consists of modules of one folder that import each other. Each of these modules
-/// includes the modules inside it. Returns one line per cycle, `folder: modules`, sorted.
+/// Returns the import cycles. A cycle consists of modules of one folder that import each other. In a cycle, a module
+/// stands for itself and for all modules inside it. Returns one line per cycle, `folder: modules`, sorted.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
 pub fn circles(src: &Path) -> Vec<String> {
     let modules = Modules::read(src);
-    // For each folder and each of its modules, the modules of the same folder that this module imports.
+    // The imports between the modules of each folder. For each folder and each importing module, the set has the
+    // imported modules.
     let mut graphs: BTreeMap<ModulePath, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for place in modules.0.keys() {
         for to in modules.imports(place) {
@@ -100,7 +101,7 @@ struct Use {
 struct Module {
     file: PathBuf,
     uses: Vec<Use>,
-    /// Paths of two names or more in the code.
+    /// Paths in the code that have at least two names.
     paths: Vec<ModulePath>,
 }
 

@@ -93,8 +93,8 @@ mod tests {
     use crate::generate::{Shape, generate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1. The fault occurs
-    /// either in all lanes, or only in lanes that run together with other lanes.
+    /// A machine that evaluates the tree and has a deliberate fault. The fault adds a number to variable 1. The fault
+    /// occurs either in all lanes, or only in lanes that run together with other lanes.
     struct Toy {
         program: Program,
         in_company: i32,

@@ -5,10 +5,11 @@
 //! results. [`Campaign`] selects the seeds. If a program fails, the campaign reports the smallest program that still
 //! fails. [`everywhere`] repeats a run on every engine. [`climbing_imports`] and [`circles`] check how the modules of a
 //! crate import each other. [`page_is_current`] checks a generated page of `docs/`. [`files_to_save`] returns the files
-//! that a page asks its readers to save. [`launch_samples`] returns the launches on which every front end is compared.
+//! that a page asks its readers to save. [`launch_samples`] returns the launches for comparisons between front ends.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] generates images and samplers from seeds. [`exact`] contains
-//! functions of f32 in integer arithmetic. [`each_block`] and [`special_words`] return words to test these functions
-//! with. [`shared`] and [`records`] read the collections in `shared/`. [`containers`] contains files of every format.
+//! functions of f32 in integer arithmetic. [`each_block`] and [`special_words`] return words for tests of these
+//! functions. [`shared`] and [`records`] read the collections in `shared/`. [`containers`] contains files of every
+//! format.
 //!
 //! The items without a feature do not depend on a machine.
 //!

@@ -1,4 +1,4 @@
-//! Random programs of R500's fragment processor, and launches of them.
+//! Random programs of R500's fragment processor, and launches of these programs.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
 /// Returns a program that consists of these words and of an OUT at the end, with random state.
 ///
 /// # Panics
-/// Does not panic, because any words are a program.
+/// Does not panic, because every sequence of instruction words is a valid program.
 pub fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
     words.extend([5, 0, 0, 0, 0, 0]);
     let state = vec![

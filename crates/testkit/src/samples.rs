@@ -1,6 +1,7 @@
 //! The launches of `docs/samples` for tests that compare the front ends.
 
-/// Launches with a version for each machine. The list contains the names of their files without `.toml`.
+/// Launches of programs that have a version for each machine. The list contains the names of the launch files without
+/// `.toml`.
 pub const ON_EACH_MACHINE: [&str; 9] = [
     "nested-if.r500",
     "nested-if.r700",

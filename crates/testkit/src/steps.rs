@@ -15,8 +15,8 @@ pub struct LaneSteps {
     /// Address of the last instruction of each lane.
     last: Vec<Option<u32>>,
     mask: Mask,
-    /// Between QUADON and its pop, the lanes that were active before the QUADON. Only the steps of these lanes are
-    /// collected. All other lanes only run as helpers of their quads.
+    /// The lanes that were active before a QUADON. The field is `None` except between a QUADON and its pop. Only the
+    /// steps of these lanes are collected. All other lanes only run as helpers of their quads.
     own: Option<Mask>,
 }
 

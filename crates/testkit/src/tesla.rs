@@ -1,4 +1,5 @@
-//! Random programs, launches and instructions of Tesla, and machines in the state before such instructions.
+//! Random programs, launches and instructions of Tesla. This module also creates machines that are about to execute
+//! given instructions.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
@@ -93,9 +94,9 @@ pub fn machine_with(
     };
     let mut run = Run::new(&program, launch, options).expect("a launch that fits");
     let warp = &mut run.block_mut().warps[0];
-    // In some machines, addresses of lanes are consecutive.
+    // For some seeds, the addresses of the lanes are consecutive or equal.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
-    // In some machines, registers have only a few different values, so that operands are often equal or special.
+    // For some seeds, registers have only a few different values, so that operands are often equal or special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
     let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
@@ -291,9 +292,9 @@ fn shared_line(random: &mut Random) -> String {
     }
 }
 
-/// Returns a program with loads and stores of s[]. These loads and stores are before and after side exits of each kind:
-/// lanes break, branch to a join, return or exit. Addresses are small, near the end of s[], or at the ends of the
-/// ranges of 16 and 32 bits. Masks depend on loaded values.
+/// Returns a program with loads and stores of s[]. Between the loads and stores, lanes break, branch to a join, return
+/// or exit. Addresses are small, near the end of s[], or at the ends of the ranges of 16 and 32 bits. Masks depend on
+/// loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {
@@ -340,7 +341,7 @@ pub fn shared(random: &mut Random) -> String {
     text + "mov b32 $r8 $r10\n" + &results + "exit st b32 g14[$r1] $r8\n"
 }
 
-/// Address of the memory of [`compute`], which is the parameter of a [`program`].
+/// Address of the memory of a [`compute`] launch. The parameter of a [`program`] has this address.
 pub const OUT: u32 = 0x1000;
 
 /// Returns a launch of up to three blocks. Each block has up to 70 threads. The launch has 16 registers, shared memory,

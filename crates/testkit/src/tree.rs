@@ -88,7 +88,7 @@ pub const MOST_ROUNDS: u32 = 5;
 pub struct Program {
     /// The main block.
     pub body: Vec<Statement>,
-    /// The functions. A break or continue never crosses a function.
+    /// The functions. A break or continue in a function refers to a loop of the same function.
     pub functions: Vec<Vec<Statement>>,
     /// Values of the boolean constants: bit n is the value of constant n.
     pub booleans: u32,

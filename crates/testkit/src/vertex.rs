@@ -1,4 +1,4 @@
-//! Random programs of R500's vertex unit, and launches of them.
+//! Random programs of R500's vertex unit, and launches of these programs.
 
 use reconverge_isa::Program;
 use reconverge_r500::pvs::inst::decode;
@@ -15,7 +15,7 @@ pub fn one_in(count: u32, random: &mut Random) -> bool {
     word(random).is_multiple_of(count)
 }
 
-/// Returns a program of random valid instructions, and a state with which the program loops and calls.
+/// Returns a program of random valid instructions, with the flow-control state that [`state`] returns.
 pub fn program(random: &mut Random) -> Program {
     let count = 4 + random.next() as usize % 20;
     let mut words = Vec::new();
@@ -55,7 +55,8 @@ pub fn program(random: &mut Random) -> Program {
     Program { words, state, ..Program::default() }
 }
 
-/// Returns a state with which a program of `count` instructions loops and calls.
+/// Returns the flow-control state of a program of `count` instructions. In most cases, the state makes the program
+/// loop. In some cases, the state also makes the program call a subroutine.
 pub fn state(random: &mut Random, count: usize) -> Vec<(String, u32)> {
     let last = count.saturating_sub(1) as u32;
     let state = [

@@ -18,8 +18,8 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for sums of products. `round` and a random number decide whether the word is a special word or a
-/// number with a magnitude near 1. Sums of numbers near 1 round and cancel.
+/// Returns a word for tests of sums of products. `round` and a random number decide whether the word is a special word
+/// or a number with a magnitude near 1. With numbers near 1, the sums are rounded, and terms cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
         0 => random.one_of(special),
@@ -36,9 +36,9 @@ pub const BLOCK: usize = 1 << 14;
 /// Calls `check` with blocks of [`BLOCK`] words. Returns the number of words.
 ///
 /// By default, the words are 2^20 random words, and words that combine every sign and exponent with fractions that are
-/// likely to be special cases. With `RECONVERGE_WORDS=all` in the environment, the words are all words of 32 bits. With
-/// `RECONVERGE_WORDS=edges`, there are no random words. In the order of all words, the exponent changes fastest, and
-/// the fraction changes slowest.
+/// likely to be special cases. With `RECONVERGE_WORDS=all` in the environment, the words are all words of 32 bits. In
+/// this case, the exponent changes fastest from word to word, and the fraction changes slowest. With
+/// `RECONVERGE_WORDS=edges`, there are no random words.
 ///
 /// # Panics
 /// Panics if `RECONVERGE_WORDS` has any other value.

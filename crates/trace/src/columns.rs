@@ -59,7 +59,7 @@ pub(crate) const MOST_SYMBOLS: usize = 64;
 pub(crate) struct Order {
     addresses: Vec<u32>,
     /// For each address, the index of the instruction at this address in the listing. The first element belongs to the
-    /// first address of the listing. An element is `u32::MAX` if no instruction has its address.
+    /// first address of the listing. An element is `u32::MAX` if no instruction is at the address.
     places: Vec<u32>,
 }
 
@@ -138,14 +138,15 @@ impl Symbol {
 /// Number of entries in the tables of recent symbols and of recent paths.
 pub(crate) const RECENT: usize = 1 << 10;
 
-/// A relation between a mask and the previous masks: the mask equals the previous mask.
+/// The mask equals the previous mask. This constant and the next three constants are the relations between a mask and
+/// the previous masks.
 ///
-/// For a divergence, two relations have a different meaning. [`SAME`] means that all lanes of the previous mask wait,
-/// except for the lanes that run first. [`OTHER`] means that the mask of the waiting lanes is stored.
+/// For a divergence, [`SAME`] and [`OTHER`] have a different meaning. [`SAME`] means that all lanes of the previous
+/// mask wait, except for the lanes that run first. [`OTHER`] means that the mask of the waiting lanes is stored.
 pub(crate) const SAME: u8 = 0;
 /// The mask equals the most recent mask that differs from the previous mask.
 pub(crate) const OTHER: u8 = 1;
-/// The mask is the union of the previous two different masks.
+/// The mask is the union of the previous mask and the most recent mask that differs from the previous mask.
 pub(crate) const BOTH: u8 = 2;
 /// The mask has none of these relations to the previous masks, so the bits of the mask are stored.
 pub(crate) const EXPLICIT: u8 = 3;
@@ -187,7 +188,7 @@ pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
 }
 
 /// Appends the bits of a mask. The number of zeros at the low end of the first byte states how many bytes follow the
-/// first byte. To write a varint of the same length would take much longer.
+/// first byte. Writing the mask as a varint of the same length would take much longer.
 #[inline]
 pub(crate) fn mask_bits(bytes: &mut Vec<u8>, bits: u64) {
     let used = 64 - (bits | 1).leading_zeros();

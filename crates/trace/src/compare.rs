@@ -85,8 +85,8 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// Returns the texts of a listing, indexed by address. The texts do not contain labels, because the label of an
-/// instruction depends on its address.
+/// Returns the texts of a listing, indexed by address. In each text, the word `label` replaces the labels, because the
+/// label of an instruction depends on the address of the instruction.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
     let plain = |word: &str| match labels.contains(word) {

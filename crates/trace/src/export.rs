@@ -156,7 +156,8 @@ pub fn perfetto<R: Read + Seek>(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut groups = BTreeSet::new();
-    // If messages are concatenated, the result is one message with the packets of all these messages.
+    // Each call of `put` writes a message with one packet. The concatenation of these messages is one message with all
+    // packets.
     let mut put = |packet: Fields| {
         out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)
     };

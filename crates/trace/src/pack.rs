@@ -1,11 +1,13 @@
 //! Packs records into the bytes of a block.
 //!
-//! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). Each
-//! factor below is the size of a file divided by the size of the file in this format with LZ4. In each pair of factors,
-//! the first is for Tesla and the second for R700. A format that stores relations between masks, but does not have
-//! copies and phrases, has the factors 1.8 and 1.3 with LZ4, and the factors 1.0 and 0.9 with zstd. A format with
-//! columns of plain values has the factors 3.1 and 3.0 with LZ4, and the factor 1.8 on both machines with zstd. Phrases
-//! also save time. If the packer already has the records for a key, the engine sends only the key and not the events.
+//! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). The
+//! measurement compared files of other formats with files of this format. The files of this format were compressed with
+//! LZ4. Each factor below is the size of the other file divided by the size of the file in this format. In each pair of
+//! factors, the first number is for Tesla, and the second number is for R700. A format that stores relations between
+//! masks, but does not have copies and phrases, has the factors 1.8 and 1.3 with LZ4, and the factors 1.0 and 0.9 with
+//! zstd. A format with columns of plain values has the factors 3.1 and 3.0 with LZ4, and the factor 1.8 on both
+//! machines with zstd. Phrases also save time. If the packer already has the records for a key, the engine sends only
+//! the key and not the events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,9 +32,9 @@ struct Known {
     /// The numbers of instructions that were issued for three sets of lanes. The sets are all lanes, the lanes that run
     /// first after a divergence, and the lanes that wait first.
     issued: [u32; 3],
-    /// Whether the lanes diverge in these records.
+    /// Whether the lanes diverge in the records of the key.
     parts: bool,
-    /// The two most recent masks after these records, as indices into [`Parted`].
+    /// The two most recent masks after the records of the key, as indices into [`Parted`].
     masks: [u8; 2],
 }
 
@@ -51,12 +53,12 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as the records arrive. If a sequence of records repeats an earlier sequence, the
-/// records take no bytes. Only masks that cannot be derived from the previous masks take bytes.
+/// Packs the records of a block as the records arrive. If a sequence of records repeats an earlier sequence, the block
+/// stores only a copy entry for the whole sequence. A mask takes bytes only if the mask cannot be derived from the
+/// previous masks.
 ///
 /// If lanes diverge at every step, a trace has more records than the run has instructions. So the packer must pack a
-/// record in a few nanoseconds. To pack a record takes one comparison between the record and the expected symbol, and
-/// one store.
+/// record in a few nanoseconds. The packer compares the record with the expected symbol once, and stores one symbol.
 #[derive(Debug)]
 pub(crate) struct Packer {
     /// The symbols of the block so far, and [`Symbol::NONE`] after these symbols. An array of this size does not need a
@@ -75,20 +77,24 @@ pub(crate) struct Packer {
     /// Number of lanes in the last mask.
     lanes: u32,
     /// For each [`Symbol::slot`], the index at which a symbol of this slot most recently began a copy or was a literal.
-    /// An entry may come from another block or another symbol, so [`Packer::change`] compares the symbols.
+    /// The entry of a slot may come from an earlier block, or from another symbol with the same slot. So
+    /// [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
-    /// This field and the next two fields have the addresses of all paths of the block, the range of each path in these
-    /// addresses, and a hash table that finds the number of a path.
+    /// The addresses of all paths of the block.
     addresses: Vec<u32>,
+    /// The range of each path in `addresses`.
     paths: Vec<(u32, u32)>,
+    /// A hash table that finds the numbers of recent paths.
     recent_paths: Box<[u32; RECENT]>,
-    /// The current group of lanes, and the index of the first record of this group.
+    /// The current group of lanes.
     group: u32,
+    /// Index of the first record of the current group.
     group_since: u16,
-    /// This field and the next two fields have the records for each key, the symbols of all phrases, and the end of
-    /// each phrase in these symbols.
+    /// A hash table of the keys, with the records for each key.
     known: Box<[Known; RECENT]>,
+    /// The symbols of all phrases.
     phrase_symbols: Vec<Symbol>,
+    /// The end of each phrase in `phrase_symbols`.
     phrases: Vec<u32>,
     /// Index of the first record of the key that the packer is learning. The index is [`BLOCK_RECORDS`] if the packer
     /// is not learning a key.
@@ -96,9 +102,9 @@ pub(crate) struct Packer {
     /// Whether `known` has entries.
     learned: bool,
     number: u32,
-    /// The number of instructions since the last call of [`Packer::counted`], and the sum of the active lanes of these
-    /// instructions.
+    /// Number of instructions since the last call of [`Packer::counted`].
     instructions: u64,
+    /// Number of active lanes, summed over the instructions that `instructions` counts.
     lane_instructions: u64,
     /// Number of instructions that the launch had issued at the last call of [`Packer::counted`].
     before: u64,
@@ -199,7 +205,8 @@ impl Packer {
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // A loop compares the addresses one by one. Calls of `memcmp` for short lists took 18 % of the time of a trace.
+        // A loop compares the addresses one by one, because calls of `memcmp` for short lists took 18 % of the time of
+        // a trace.
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };

@@ -3,17 +3,20 @@
 //!
 //! | column | rows and contents |
 //! |---|---|
-//! | `step`, `group`, `event`, `pc` | every row; events have their names in filters, except for `load` and `store` |
+//! | `step`, `group`, `pc` | every row |
+//! | `event` | every row: the name of the event in filters, but `load` or `store` instead of `memory` |
 //! | `text` | issue: the instruction |
-//! | `mask` | issue, resume, reconverge, trap: lanes; diverge: the side that runs first |
-//! | `other` | diverge: the lanes of the other side |
-//! | `kind` | push, pop: the manual's word |
-//! | `lane`, `number`, `value` | write, load, store: lane, register or byte address, new bits; jump: the address as `number` |
+//! | `mask` | issue, resume, reconverge, trap: the lanes; diverge: the lanes that run first |
+//! | `other` | diverge: the lanes that do not run first |
+//! | `kind` | push, pop: the manual's word for the entry |
+//! | `lane` | write, load, store: the lane |
+//! | `number` | write: the number of the register; load, store: the byte address; jump: the target address |
+//! | `value` | write, store: the new bits |
 //! | `register` | write: the register's name |
-//! | `space` | load, store: the memory, if the machine names it |
+//! | `space` | load, store: the name of the memory, if the machine has a name for the memory |
 //!
-//! Other crates can write columns of other tables with [`column()`] and [`optional`]. An example is the tables of
-//! campaigns.
+//! Other crates can write columns of other tables with [`column()`] and [`optional`]. For example, campaigns write
+//! their tables with these functions.
 
 use std::io::{Read, Seek, Write};
 use std::sync::Arc;

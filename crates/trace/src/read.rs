@@ -113,8 +113,8 @@ impl<R: Read + Seek> Reader<R> {
     }
 
     /// Returns a record as text. If the record is a run of instructions, the result is the text of the first
-    /// instruction. If the record is an event, the result describes the event. `space` is the memory of an access,
-    /// which [`Following`](crate::Following) finds.
+    /// instruction. If the record is an event, the result describes the event. `space` is the name of the memory that a
+    /// load or store accesses. [`Following`](crate::Following) finds this name.
     pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),

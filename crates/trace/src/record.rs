@@ -112,8 +112,9 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// A record differs from a [`reconverge_simt::Event`] in two ways. One record can stand for several instructions. For a
-/// push or pop, the file stores a word. [`What::event`] converts a record to an event.
+/// A record differs from a [`reconverge_simt::Event`] in two ways. First, one record can stand for several
+/// instructions. Second, a push or pop has the number of a word ([`Kind`]) instead of the word. [`What::event`]
+/// converts a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Consecutive instructions of the listing ran for the same lanes.
@@ -152,7 +153,7 @@ pub enum What {
         /// The popped entry.
         kind: Kind,
     },
-    /// The group continues at an instruction other than the instruction after the issued instruction.
+    /// The group does not continue at the instruction that follows the issued instruction.
     Jump {
         /// Address of the instruction at which the lanes continue.
         to: u32,

@@ -13,9 +13,9 @@ use crate::record::{Kind, Record, What};
 #[derive(Default)]
 struct Symbols {
     read: Vec<Symbol>,
-    /// This field and the next field have the number of literals that remain before the next copy, and the number of
-    /// records that remain in this copy.
+    /// Number of literals that remain before the next copy.
     literals: u64,
+    /// Number of records that remain in the copy.
     copied: u64,
     distance: u64,
 }
@@ -215,7 +215,8 @@ struct Records<'a> {
     group: u32,
     number: u32,
     masks: Masks,
-    /// If the last record is a run of instructions, the index of the instruction after this run in the listing.
+    /// The listing index of the instruction that follows the last record. `None` if the last record is not a run of
+    /// instructions.
     behind: Option<u32>,
 }
 
@@ -265,7 +266,8 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Adds the records of a path. The first range of the path may extend the last record.
+    /// Adds the records of a path. If the first range of the path continues the run of the last record, the function
+    /// extends the last record instead of adding a record.
     fn ran(&mut self, path: u32, mask: Mask) -> Result<(), String> {
         let Records { order, paths, records, step, group, behind, .. } = self;
         let pieces = paths.get(path as usize).ok_or_else(|| format!("no path {path}"))?;

@@ -129,10 +129,11 @@ impl<W: Write> Writer<W> {
         unknown.map_or(Ok(()), |pc| Err(Error::UnknownInstruction { pc: *pc }))
     }
 
-    /// Returns an observer for one run. The first events of the run belong to the group that was recorded last.
+    /// Returns an observer for one run. Until the observer receives the number of a group, the events belong to the
+    /// group that was recorded last.
     ///
-    /// The observer itself does not return errors. For example, an instruction may not be in the listing. The next call
-    /// of [`Writer::flush`] or [`Writer::finish`] returns the error of the observer.
+    /// The observer itself does not return errors, such as the error that an instruction is not in the listing. The
+    /// next call of [`Writer::flush`] or [`Writer::finish`] returns the error of the observer.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
@@ -206,8 +207,8 @@ impl<W: Write> Blocks<W> {
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are packed only because packing counts the records. The writer does not write
-        // these records to the output.
+        // After the file has reached its size limit, the writer packs records only to count the records. The writer
+        // does not write these records to the output.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
@@ -317,8 +318,8 @@ impl Observer for Recording<'_> {
 /// Returns the number of a word. If the word does not have a number yet, adds the word.
 #[inline(always)]
 fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
-    // A comparison of pointers finds a word that came from the same source location before. Equal words from different
-    // source locations may have different pointers.
+    // If the same source location has sent the word before, the comparison of pointers finds the word. Equal words from
+    // different source locations may have different pointers. So `new_kind` compares the texts.
     let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
     known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
 }

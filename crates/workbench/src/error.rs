@@ -180,7 +180,8 @@ pub struct Trapped {
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
-    /// If the cause is a race between two accesses, the address and text of the instruction that made the first access.
+    /// The address and text of the instruction that made the first access of a race. `None` if the cause is not a race
+    /// between two accesses.
     pub other: Option<(u32, Option<String>)>,
 }
 

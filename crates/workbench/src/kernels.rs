@@ -99,8 +99,8 @@ pub fn hash(counts: &[u32]) -> u32 {
 /// The reason why a kernel does not return its counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, the number may also not be a multiple of
-    /// [`BLOCK`].
+    /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, this error also occurs if the number of lanes is
+    /// not a multiple of [`BLOCK`].
     #[error("expected 1 to {LANES} lanes (on tesla, a multiple of {BLOCK}), found {0}")]
     Lanes(u32),
     /// The source does not assemble.

@@ -20,9 +20,10 @@ const LEAST: Duration = Duration::from_millis(1);
 struct Cost {
     isa: &'static str,
     instruction: &'static str,
-    /// Processor time per group in nanoseconds, as the median of the iterations.
+    /// Processor time per group in nanoseconds. The value is the median over the iterations.
     ns: f64,
-    /// Cost relative to the unit instruction in the same iteration, as the median of the iterations.
+    /// Cost of the instruction divided by the cost of the unit instruction ([`unit`]) in the same iteration. The value
+    /// is the median over the iterations.
     times: f64,
     /// Upper bound on `times`, if the instruction has an upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]

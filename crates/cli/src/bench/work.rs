@@ -31,7 +31,7 @@ enum Of {
 
 /// A launch file.
 struct FromFile {
-    /// The file's path, as messages show it.
+    /// The file's path for messages.
     name: String,
     launch: LaunchOfFile,
     /// Hash of the first run's result. The results of all later runs must have the same hash.
@@ -86,8 +86,8 @@ impl Work {
         }
     }
 
-    /// Returns the options of a run. The result is a copy of `asked`. If a launch file states a mode or a watchdog,
-    /// this value replaces the value in the copy.
+    /// Returns the options of a run. The result is a copy of `asked`. If a launch file states a mode or a watchdog, the
+    /// copy has the file's value instead.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),

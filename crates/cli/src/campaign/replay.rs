@@ -95,7 +95,8 @@ fn golden_name(path: &Path) -> PathBuf {
     path.with_extension(format!("golden.{extension}"))
 }
 
-/// Returns one line for each output that differs from the golden run. A run that traps has no outputs.
+/// Returns one line for each output whose values differ from those of the golden run. If a run traps, there are no
+/// outputs, and the result is empty.
 fn differences(replay: &Replay) -> Vec<String> {
     let outputs = |session: &Session| -> Result<Vec<(String, Array)>, Error> {
         session.copy().run(&replay.options).map(|outcome: Box<dyn Outcome>| outcome.outputs())

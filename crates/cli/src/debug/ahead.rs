@@ -10,7 +10,7 @@ pub(super) struct TypedAhead(VecDeque<Event>);
 
 impl TypedAhead {
     /// Handles an event during a movement. Returns whether the event ends the movement. Only Ctrl-C and Escape end a
-    /// movement, and they also drop the waiting events.
+    /// movement. Each of these keys also discards all events that wait for the end of the movement.
     pub(super) fn ends_movement(&mut self, event: Event) -> bool {
         let ends = event.as_key_press_event().is_some_and(|key| {
             key.code == KeyCode::Esc

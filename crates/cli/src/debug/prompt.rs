@@ -17,7 +17,7 @@ pub(super) struct Prompt {
     /// The current line, or `None` if the command line is closed.
     line: Option<Input>,
     history: Vec<String>,
-    /// While the user browses the history, the index of the shown command.
+    /// Index of the shown command in the history, or `None` if the user does not browse the history.
     recalled: Option<usize>,
     /// The unfinished line, saved when the user starts to browse the history.
     draft: String,

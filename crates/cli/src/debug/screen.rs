@@ -483,7 +483,8 @@ impl Screen {
                 let old = before.map(|before| before.get(&row.name));
                 for lane in shown.clone() {
                     let value = row.values.get(lane).copied().unwrap_or(0);
-                    // If a register is missing in `before`, the register was 0 in all lanes.
+                    // `before` has only registers that were not 0 in all lanes. If a register is missing, its old
+                    // values are 0.
                     let old = old.map(|old| old.and_then(|old| old.get(lane)).copied().unwrap_or(0));
                     let is_changed = old.is_some_and(|old| old != value);
                     let style = match is_changed {

@@ -185,11 +185,12 @@ pub(crate) struct Seen {
     processes: usize,
     pub(crate) resets: u64,
     pub(crate) draws: u64,
-    /// Features that the chip does not have, each with the number of uses.
+    /// Features that the emulation does not support, each with the number of uses.
     pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,
-    /// Number of frames, recorded frames, programs, surfaces and captures that could not be written, by kind.
+    /// Number of items that could not be written, for each kind of item: frames, recorded frames, programs, surfaces
+    /// and captures.
     lost: BTreeMap<String, u64>,
     captured: u64,
     pub(crate) uncaptured: BTreeMap<String, u64>,
@@ -260,8 +261,8 @@ impl Report {
     }
 }
 
-/// Adds a count from a report line to a sum. The program that ran may itself have written the line, with any count. So
-/// the sum saturates instead of overflowing.
+/// Adds a count from a report line to a sum. The program that ran may have written report lines itself, so the count
+/// can be any number. If the sum would overflow, the sum saturates.
 fn add(sum: &mut u64, count: &Value) {
     *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }

@@ -23,7 +23,8 @@ const LIBRARY: Library = Library {
     build: "cargo build --release -p reconverge-drm",
 };
 
-/// The command that installs OpenGL on Debian. Another package contains the library of [`libdrm`].
+/// The command that installs OpenGL on Debian, without the package of [`libdrm`]. Messages append this package, because
+/// the package depends on the driver.
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri";
 
 /// Returns the libdrm library for Mesa's driver, and its Debian package.
@@ -116,7 +117,7 @@ impl Setup {
         })
     }
 
-    /// Sets the engine and the folder for shaders. The command line names both.
+    /// Sets the engine and the folder for shaders, as the command line states them.
     ///
     /// # Errors
     /// Returns an error if the folder for shaders cannot be created.
@@ -206,8 +207,8 @@ impl Setup {
         if let Some(platform) = &self.platform {
             command.env("PIGLIT_PLATFORM", platform);
             if platform == "gbm" {
-                // Without EGL_PLATFORM, EGL uses the platform of the display that waffle passes. Without
-                // WAFFLE_GBM_DEVICE, waffle would search for the node with udev.
+                // The library waffle passes a display to EGL. If EGL_PLATFORM is not set, EGL uses the platform of this
+                // display. If WAFFLE_GBM_DEVICE is not set, waffle uses udev to search for the device node.
                 command.env_remove("EGL_PLATFORM");
                 if env::var_os("WAFFLE_GBM_DEVICE").is_none() {
                     command.env("WAFFLE_GBM_DEVICE", NODE);
@@ -224,8 +225,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // The cache is disabled for two reasons. Other drivers may have compiled the shaders in the cache, with other
-        // options. With a cache, tests would also not test the compilation.
+        // The cache is disabled for two reasons. First, another driver may have compiled the shaders in the cache with
+        // other options. Second, if shaders came from the cache, tests would not test the compiler.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -381,7 +382,8 @@ const ICD: &str = "rusticl.icd";
 /// second path is that of other distributions.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
-/// The command that installs Mesa's OpenCL on Debian. Another command installs the library of [`libdrm`].
+/// The command that installs Mesa's OpenCL on Debian, without the package of [`libdrm`]. Messages append this package,
+/// because the package depends on the driver.
 const INSTALL_OPENCL: &str = "apt-get install mesa-opencl-icd libclc-15 ocl-icd-libopencl1";
 
 /// Returns the path of [`ICD`].
@@ -416,8 +418,8 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Returns the path of the library. If the library's environment variable is set, the value of the variable is this
-    /// path. Otherwise, the library is in the folder of this program, in `deps` inside that folder, or in
+    /// Returns the path of the library. If the library's environment variable is set, the variable contains the path.
+    /// Otherwise, the library is in the folder of this program, in `deps` inside that folder, or in
     /// `../lib/reconverge`.
     ///
     /// # Errors

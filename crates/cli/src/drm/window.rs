@@ -51,7 +51,7 @@ const INSTEAD: &str = "--screen DIR and --record FILE write frames without a win
 /// An open window, and the sockets to which programs connect.
 pub(super) struct ScreenWindow {
     window: Window,
-    /// Key changes since keys were last polled.
+    /// Changes of keys since the last call of [`ScreenWindow::send_events`].
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
@@ -178,7 +178,7 @@ impl ScreenWindow {
         child.wait()
     }
 
-    /// Sends to the program the keyboard and mouse events since the last call of this method.
+    /// Sends keyboard and mouse events to the program. The events are the changes since the last call of this method.
     fn send_events(&mut self, pointer: &mut Pointer, picture: [u32; 2]) {
         let changes = self.keys.take();
         self.keyboard.accept();

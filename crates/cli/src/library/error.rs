@@ -50,7 +50,7 @@ pub enum Error {
         /// Machine of the program.
         program: crate::Isa,
     },
-    /// The program trapped: it did what its machine forbids or leaves undefined.
+    /// The program trapped. The program did something that the documents of its machine forbid or leave undefined.
     #[error(transparent)]
     Trap(Box<Trap>),
     /// The launch does not fit the program or the machine, or an engine has a defect.

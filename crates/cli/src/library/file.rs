@@ -14,8 +14,8 @@ use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
 
-/// Properties of a file that the file itself may not state. If the file contradicts these properties, reading the file
-/// fails.
+/// Properties of a file. The options are needed if the file itself does not state these properties. If the file
+/// contradicts these properties, reading the file fails.
 ///
 /// ```
 /// use reconverge::{Isa, OpenOptions};
@@ -35,8 +35,8 @@ pub struct OpenOptions {
     pub endian: Option<Endian>,
     /// Constants of a source and macros of a C source: `NAME`, `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// Files that a source includes. Each entry consists of a name and the text of the file. The name is the name in
-    /// `.include`, relative to the folder of the source.
+    /// Files that a source includes. Each entry consists of a name and the text of the file. The name is the operand of
+    /// `.include`, a path relative to the folder of the source.
     pub included: Vec<(String, String)>,
 }
 

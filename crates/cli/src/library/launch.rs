@@ -16,7 +16,7 @@ use super::file::Program;
 use super::names::{Engine, Mode};
 use super::observe::{Event, Observed, Taken};
 
-/// Options of a run. If a launch states a mode or a watchdog, this value takes precedence over the option.
+/// Options of a run. If a launch states a mode or a watchdog, the launch takes precedence over the options.
 ///
 /// ```
 /// use reconverge::{Engine, RunOptions};
@@ -137,7 +137,7 @@ struct Named {
 }
 
 impl Named {
-    /// Returns the text that names the values in the launch.
+    /// Returns the text that stands for the values in a launch. For an array, this text is a number after `@`.
     fn name(&mut self, values: Values) -> String {
         match values {
             Values::Text(text) => text,

@@ -1,5 +1,5 @@
-//! The items that the library itself defines. These items group the functions of the other crates by task. Their option
-//! types can get more options in later versions.
+//! The items that the library itself defines. These items group the functions of the other crates by task. Later
+//! versions may add options to the option types of these items.
 //!
 //! Some enums of other crates may get more variants. The library mirrors these enums with `#[non_exhaustive]`
 //! (`mirror!`). The workspace matches its own enums exhaustively. Users of the library see a new variant only in the

@@ -39,12 +39,14 @@ mirror! {
             /// The lanes whose path runs later.
             not: Mask,
         },
-        /// Waiting lanes resume. The lanes that ran before now wait or have ended, so no lanes reconverge.
+        /// Waiting lanes become active. At least one lane that was active before does not stay active, so the lanes do
+        /// not reconverge.
         Resume {
             /// All lanes that are now active.
             mask: Mask,
         },
-        /// Waiting lanes resume, and run together with the lanes that ran before them.
+        /// Waiting lanes become active. All lanes that were active before stay active, so these lanes and the waiting
+        /// lanes reconverge.
         Reconverge {
             /// All active lanes.
             mask: Mask,
@@ -59,7 +61,8 @@ mirror! {
             /// The manual's name for the entry.
             kind: &'static str,
         },
-        /// The group continues at an instruction other than the instruction after the current instruction.
+        /// The group jumps: the next instruction that it executes does not directly follow the current instruction in
+        /// the program.
         Jump {
             /// Address at which the lanes continue.
             to: u32,
@@ -68,8 +71,7 @@ mirror! {
         Write {
             /// The lane.
             lane: Lane,
-            /// Number of the register. On R500 and R700, this number is four times the register number plus the
-            /// channel.
+            /// Number of the register. On R500 and R700, the value is `4 * number + channel`.
             register: u32,
             /// The new bits.
             value: u32,

@@ -13,8 +13,7 @@ use super::launch::{Launch, Outcome, RunOptions};
 use super::mirror::mirror;
 
 mirror! {
-    /// The reason why a lane executes the next instruction of its group, or why the lane does not execute this
-    /// instruction.
+    /// The reason why a lane executes or does not execute the next instruction of its group.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Why {
@@ -112,8 +111,7 @@ impl Session {
         self.lines.code(address)
     }
 
-    /// Returns the reason why a lane executes the next instruction of its group, or why the lane does not execute this
-    /// instruction.
+    /// Returns the reason why a lane executes or does not execute the next instruction of its group.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         self.stepping.why(group, lane).map(Into::into)
     }
@@ -215,9 +213,8 @@ impl Session {
         Ok(self.issue(group).filter(|issue| issue.mask.has(lane)))
     }
 
-    /// Executes up to `budget` instructions. Stops before the first instruction for which `predicate` returns `true`.
-    /// The arguments of `predicate` are the launch and the group of the next instruction. `predicate` is not called
-    /// before the first instruction.
+    /// Executes up to `budget` instructions. Before each instruction except the first, calls `predicate`, and stops if
+    /// `predicate` returns `true`. The arguments of `predicate` are the launch and the group of the next instruction.
     ///
     /// # Errors
     /// See [`Session::step`].

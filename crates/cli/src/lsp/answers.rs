@@ -390,7 +390,8 @@ fn tokens(asked: &Asked, part: Span) -> SemanticTokens {
     for coloured in asked.analysis.colours(part) {
         let Span { start, end } = coloured.span;
         let own = lines.line(start);
-        // The column is measured from the previous token of the same line. So even a long line is read only once.
+        // The width is measured from the previous token of the same line, not from the start of the line. So even a
+        // long line is read only once.
         let from = if own == line { before } else { lines.start(text, own) };
         let token_type = Colour::ALL.iter().position(|colour| *colour == coloured.colour).unwrap_or(0);
         data.push(SemanticToken {

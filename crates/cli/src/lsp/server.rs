@@ -169,8 +169,8 @@ impl Server {
         let item = client.completion.and_then(|completion| completion.completion_item);
         self.texts.plain_help = is_plain(item.and_then(|item| item.documentation_format));
         if let Some(options) = params.initialization_options {
-            // Errors in the options are ignored. A message about such an error would precede the answer, which the
-            // protocol forbids.
+            // Errors in the options are ignored. The server would have to report such an error before it answers
+            // `initialize`, but the protocol forbids messages before this answer.
             let _ = self.settings(options);
         }
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());

@@ -19,9 +19,9 @@ use super::test::Test;
 use crate::drm::setup::Setup;
 use crate::interrupt;
 
-/// Number of tests in the largest group.
+/// Maximum number of tests in a group.
 const LARGEST: usize = 50;
-/// Number of tests in the smallest group. Only the last group can be smaller.
+/// Minimum number of tests in a group, except for the last group.
 const SMALLEST: usize = 5;
 
 /// The tests of one run, with their environment.
@@ -89,9 +89,10 @@ impl Groups<'_> {
     /// Returns whether the verdict of a test is valid although other tests ran in the same process. `text` is the
     /// output of the test.
     ///
-    /// A test of a profile is skipped only because of the versions and extensions of OpenGL, which earlier tests do not
-    /// change. Piglit itself also groups tests, and accepts the verdict of a skipped test in a group. If the tests do
-    /// not come from a profile, a skipped test runs again alone.
+    /// A test of a profile is skipped only if a version or an extension of OpenGL is missing. Earlier tests do not
+    /// change the versions and extensions, so the verdict of a skipped test is valid. Piglit itself also groups tests,
+    /// and accepts the verdict of a skipped test in a group. If the tests do not come from a profile, a skipped test
+    /// runs again alone.
     ///
     /// If the chip executes shaders, only the verdict `Pass` is valid. If the chip does not execute shaders, a test
     /// reads the previous content of its memory. If the test runs alone, this content is zeros. In a group, this

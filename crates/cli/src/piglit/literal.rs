@@ -46,7 +46,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// Adds the character that an escape sequence represents. The text starts after the backslash. As in Python, an unknown
-/// escape sequence represents itself with its backslash.
+/// escape sequence is kept unchanged, with its backslash.
 fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
     match characters.next()? {
         known @ ('\\' | '\'' | '"') => string.push(known),

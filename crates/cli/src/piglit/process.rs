@@ -1,4 +1,4 @@
-//! Processes that run tests in a new folder. A process is one of piglit's programs with one test, or `shader_runner`
+//! Processes that run tests in a new folder. A process runs one of piglit's programs with one test, or `shader_runner`
 //! with several tests.
 //!
 //! With several tests and `-report-subtests`, shader_runner runs the tests in the order of its arguments. When a test
@@ -61,7 +61,7 @@ impl Runner<'_> {
         done
     }
 
-    /// Runs a test alone in this folder, with these environment variables.
+    /// Runs a test alone in `folder`, with the environment variables in `variables`.
     pub(super) fn alone(
         &self,
         setup: &Setup,
@@ -80,7 +80,7 @@ impl Runner<'_> {
         Ok((outcome, process.reported()))
     }
 
-    /// Starts a process that runs these tests in this folder, with these environment variables. If a process runs
+    /// Starts a process that runs `tests` in `folder`, with the environment variables in `variables`. If a process runs
     /// several tests, these tests must have equal needs.
     pub(super) fn start(
         &self,
@@ -147,7 +147,7 @@ pub(super) struct Process {
     left: usize,
     /// The output that was read so far.
     text: Vec<u8>,
-    /// Offset in the output of the first line that [`Process::verdict`] has not read yet.
+    /// Offset of the first line of the output that [`Process::verdict`] has not read yet.
     next: usize,
     /// Start time of the running test.
     since: Instant,

@@ -100,7 +100,7 @@ struct ProfileAnswer<'a> {
     profile: &'a str,
     /// The window system.
     platform: &'a str,
-    /// Number of skipped tests that were not started, by reason.
+    /// For each reason, the number of tests that were skipped without being started.
     skipped: BTreeMap<&'a str, usize>,
     subtests: SubtestsAnswer,
     /// Slow tests, the slowest first.

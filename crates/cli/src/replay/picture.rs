@@ -145,16 +145,16 @@ const NEAR: u8 = 16;
 pub(super) struct PixelCounts {
     /// Pixels within the tolerance.
     pub(super) agree: u64,
-    /// Pixels at an edge, outside the tolerance.
+    /// Pixels outside the tolerance that are at an edge.
     pub(super) at_edges: u64,
-    /// Pixels outside the tolerance and not at an edge, within 16/255.
+    /// Pixels that are neither within the tolerance nor at an edge, but within 16/255 of the reference.
     pub(super) near: u64,
     /// Pixels that belong to none of the classes above.
     pub(super) rest: u64,
 }
 
-/// Compares two pictures of the same size, and adds the numbers of their pixels to the counts. Returns `None` if no
-/// pixel differs.
+/// Compares two pictures of the same size, and counts the pixels of each class in `counts`. Returns `None` if no pixel
+/// differs.
 pub(super) fn compare(
     chip: &Picture,
     reference: &Picture,

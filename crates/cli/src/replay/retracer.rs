@@ -32,7 +32,7 @@ pub(super) struct Renderer<'a> {
     pub(super) setup: &'a Setup,
     /// The renderer's name for messages.
     pub(super) name: &'a str,
-    /// Whether the renderer is Mesa's software renderer with this name.
+    /// Whether the renderer is a software renderer of Mesa. If so, `name` is also Mesa's name for the renderer.
     pub(super) is_software: bool,
 }
 

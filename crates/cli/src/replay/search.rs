@@ -173,7 +173,7 @@ struct Search<'a> {
     reference: Renderer<'a>,
     output: Option<&'a Path>,
     folder: Temporary,
-    /// Number of replays so far, for the names of message files.
+    /// Number of replays so far. The names of the message files contain this number.
     replays: Cell<u32>,
 }
 

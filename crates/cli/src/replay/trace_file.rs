@@ -142,7 +142,7 @@ fn calls(dump: &str) -> Vec<TracedCall> {
     dump.lines().filter_map(call).collect()
 }
 
-/// Returns the frames that end with these calls.
+/// Returns the frames that end with the calls `ends`.
 fn frames(ends: &[TracedCall]) -> Vec<TracedFrame> {
     let starts = std::iter::once(0).chain(ends.iter().map(|end| end.number + 1));
     let frame = |(number, (start, end)): (usize, (u64, &TracedCall))| TracedFrame {

@@ -21,11 +21,11 @@ const POLL: Duration = Duration::from_millis(20);
 /// Maximum time from the start of a browser to the first file.
 const START: Duration = Duration::from_secs(60);
 
-/// Time between the timeout of a file and the end of the browser. If the script of a file prevents the page from ending
-/// the file, the browser must be killed.
+/// Time from the timeout of a file until the browser is killed. Normally, the page ends a file at the timeout. If the
+/// script of the file blocks the page, the page cannot end the file.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Options of Chromium. ANGLE uses OpenGL through EGL and runs in the browser process, without a time limit.
+/// Options of Chromium. ANGLE uses OpenGL through EGL and runs in the browser process. Chromium's GPU watchdog is off.
 const OPTIONS: &[&str] = &[
     "--headless=new",
     "--no-first-run",

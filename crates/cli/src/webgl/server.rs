@@ -80,7 +80,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server for these files of a suite and this version of WebGL. The timeout applies to each file.
+    /// Starts a server for files of the suite in the folder `root`, and for a version of WebGL. The timeout applies to
+    /// each file separately.
     ///
     /// # Errors
     /// Returns an error if no port of the loopback address can be opened.
@@ -278,7 +279,7 @@ mod unit {
         assert_eq!(range_of("words=0-1", 1000), None);
     }
 
-    /// Chromium opens some connections before it uses them.
+    /// Chromium opens some connections before Chromium needs the connections.
     #[test]
     fn connections_without_a_request_do_not_hold_up_others() {
         let files: Arc<[String]> = ["a.html".to_owned()].into();

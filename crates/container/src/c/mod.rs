@@ -214,10 +214,10 @@ struct Reader<'a> {
     unread: Unread,
     arrays: usize,
     strings: usize,
-    /// Number of elements that may still be read. At the start, this is the number of bytes of the text. The limit is
+    /// Number of elements that may still be read. The initial number is the number of bytes of the text. The limit is
     /// needed because macros can expand to many elements.
     room: usize,
-    /// Indices of programs of raw words, and the offsets of their names.
+    /// For each program of raw words, the index of the program and the offset of its name.
     raw: Vec<(usize, usize)>,
     /// Arrays of registers.
     registers: Vec<RegisterArray>,
@@ -304,9 +304,9 @@ impl<'a> Reader<'a> {
         Token { kind: Kind::Mark, text: "the end of the text", start: end, end }
     }
 
-    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, they are read as a
-    /// file of that format. If the contents have no mark and `raw` contains the offset of an array's name, the contents
-    /// are raw words.
+    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, the contents are
+    /// read as a file of the mark's format. If the contents have no mark and `raw` contains the offset of an array's
+    /// name, the contents are raw words.
     fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
         let mut bytes = Vec::new();
         let mut result = push_string(self.text, &first, &mut bytes);
@@ -409,7 +409,7 @@ impl<'a> Reader<'a> {
     /// Returns the raw words of an array as a program with the array's name.
     fn words(&mut self, array: &Array<'_>, bytes: &[u8]) -> Result<Image, Error> {
         magic::refuse(bytes)?;
-        // The bytes of larger elements already have the right order.
+        // If an element has more than one byte, its bytes already have the right order.
         let endian = self.hints.endian.filter(|_| array.width == 1).unwrap_or(Endian::Little);
         let words = named(crate::bin::load(bytes, endian), array.name)?;
         self.raw.push((self.image.programs.len(), array.name_at));
@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
         let mut depth = 1;
         // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` directly after the
         // brackets. In a compound literal, `(const u32[]){ … }`, the initialiser starts with the `{` after the closing
-        // parenthesis. The name of the array is then the name of its type.
+        // parenthesis. A compound literal has no name, so the array gets the name of its type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -615,8 +615,8 @@ impl<'a> Reader<'a> {
         let mut wrong = None;
         let mut element: Vec<Token<'a>> = Vec::new();
         let mut parentheses = 0_usize;
-        // `has_word`: the list contains a number that is too large for a table. `unknown`: an element contains an
-        // unknown name.
+        // `has_word`: the list contains a number of at least `LEAST_WORD`, so the list is code and not a table.
+        // `unknown`: an element contains an unknown name.
         let (mut has_word, mut unknown) = (false, false);
         while depth > 0 {
             let token = self.need("`}`")?;
@@ -710,7 +710,7 @@ fn is_code(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.len().is_multiple_of(4) && crate::as_text(bytes).is_none()
 }
 
-/// Adds the name of an array to raw words.
+/// Gives the program of an array's raw words the name of the array.
 fn named(image: Result<Image, Error>, name: &str) -> Result<Image, Error> {
     let mut image = image?;
     for program in &mut image.programs {

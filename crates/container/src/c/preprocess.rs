@@ -17,7 +17,7 @@ const DEEPEST: usize = 32;
 /// Maximum number of tokens in the expansion of one macro use.
 const MOST_TOKENS: usize = 1000;
 /// Maximum number of tokens in all macro expansions, per byte of the source. In practice, a macro that swaps bytes
-/// expands to about 12 tokens per byte of the macro's use.
+/// needs about 12 tokens for each byte of a use such as `SWAP(x)`.
 const STEPS_PER_BYTE: usize = 64;
 /// Maximum number of omitted groups that notes name. Further groups are only counted.
 const MOST_NAMED: usize = 20;

@@ -39,7 +39,7 @@ fn stem(name: &str) -> Option<String> {
     word.then(|| bare(found))
 }
 
-/// Removes the suffix of a program from a lower-case name.
+/// Removes the suffixes in [`CODE`] from a lower-case name.
 fn bare(name: &str) -> String {
     let mut name = name.trim_end_matches('_');
     while let Some(rest) = CODE.iter().find_map(|ending| name.strip_suffix(ending)) {
@@ -64,7 +64,8 @@ pub(super) fn looks_like(name: &str, values: &[u32]) -> bool {
     stem(name).is_some() && state_of(values).is_some()
 }
 
-/// Returns the registers that packets set: type 3, SET_CONTEXT_REG, first register, values. (Mesa `r600d.h`)
+/// Returns the registers that packets set. Each packet consists of a header of type 3 with the opcode SET_CONTEXT_REG,
+/// the first register, and the values of consecutive registers. (Mesa `r600d.h`)
 fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     const SET_CONTEXT_REG: u32 = 0x69;
     let mut state = Vec::new();

@@ -195,21 +195,21 @@ fn literal_len(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Returns the length of a raw string from its quote on. If the string is not closed, the string extends to the end of
-/// the text.
+/// Returns the length of a raw string. `text` starts at the opening quote. If the string is not closed, the string
+/// extends to the end of the text.
 fn raw_len(text: &str) -> usize {
     let Some(delimiter) = raw_delimiter(text) else { return literal_len(text, '"') };
     raw_contents(text, delimiter).map_or(text.len(), |contents| 2 * delimiter.len() + 4 + contents.len())
 }
 
-/// Returns the delimiter of a raw string, from its quote on.
+/// Returns the delimiter of a raw string. `text` starts at the opening quote.
 fn raw_delimiter(text: &str) -> Option<&str> {
     const LONGEST: usize = 16;
     let len = text.bytes().skip(1).take(LONGEST + 1).position(|byte| byte == b'(')?;
     Some(&text[1..1 + len]).filter(|delimiter| !delimiter.contains([' ', ')', '\\', '\n', '"']))
 }
 
-/// Returns the contents of a raw string, from its quote on.
+/// Returns the contents of a raw string. `text` starts at the opening quote.
 fn raw_contents<'a>(text: &'a str, delimiter: &str) -> Option<&'a str> {
     let contents = &text[delimiter.len() + 2..];
     contents.find(&format!("){delimiter}\"")).map(|len| &contents[..len])

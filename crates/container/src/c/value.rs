@@ -11,7 +11,8 @@ const DEEPEST: usize = 16;
 pub(super) enum Names {
     /// Names have the value 0, and numbers have 64 bits, as in a condition of the preprocessor.
     AreZero,
-    /// Names are errors, except for functions whose result is known for a host with this byte order.
+    /// A name is an error, unless the name is a function with a known result. The result may depend on the byte order
+    /// of the host.
     AreFunctions {
         /// Whether the host stores the most significant byte first.
         big_endian: bool,
@@ -64,7 +65,7 @@ impl<'a> Expression<'_, 'a> {
         self.next().ok_or_else(|| self.end.wrong(self.source, expected))
     }
 
-    /// Evaluates an expression of operators with at least the precedence `least`.
+    /// Evaluates an expression whose operators have at least the precedence `least`.
     fn expression(&mut self, least: u8, depth: usize) -> Result<Value, Error> {
         let mut left = self.operand(depth)?;
         loop {
@@ -213,8 +214,8 @@ impl Function {
     }
 }
 
-/// Returns the function with a name, or `None` if the function is not known. The known functions are the constant
-/// macros of stdint.h, and the byte order functions of Linux, Mesa, endian.h and arpa/inet.h.
+/// Returns the function that has the name `name`, or `None` if the function is not known. The known functions are the
+/// constant macros of stdint.h, and the byte order functions of Linux, Mesa, endian.h and arpa/inet.h.
 fn function(name: &str) -> Option<Function> {
     if let Some(bits) = name.strip_prefix("UINT").or(name.strip_prefix("INT")) {
         let bits = ["8_C", "16_C", "32_C", "64_C"].into_iter().find(|known| *known == bits)?;

@@ -141,7 +141,7 @@ struct File {
 /// The contents of a constant bank as one section.
 struct Bank {
     bytes: Vec<u8>,
-    /// Number of bytes up to the end of the last variable or slot, whether or not this variable or slot has contents.
+    /// Number of bytes up to the end of the last variable or slot. This variable or slot need not have contents.
     size: u64,
 }
 

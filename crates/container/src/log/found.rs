@@ -78,7 +78,7 @@ pub(super) fn digits_of(token: &str) -> Option<u32> {
     if fits { u32::from_str_radix(token, 16).ok() } else { None }
 }
 
-/// Returns whether a part of a line is a number that could be a word. Decimal fractions and text could not be words.
+/// Returns whether a part of a line is a number that could be a word. Text and decimal fractions are not such numbers.
 pub(crate) fn is_number(token: &str) -> bool {
     let token = token.strip_prefix("0x").unwrap_or(token);
     let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -130,7 +130,7 @@ pub(super) fn stage_of(text: &str) -> Option<Stage> {
     }
     let name = match last.strip_prefix("MESA_SHADER_").filter(|_| text.contains("shader: ")) {
         Some(name) => name,
-        // The property NEXT_SHADER also has a program type as its value.
+        // The value of the property NEXT_SHADER is the type of another program.
         None if words.len() < 2 || words[words.len() - 2] != "NEXT_SHADER" => last,
         None => return None,
     };
@@ -175,7 +175,8 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The lines of a log. In the lines of a dump, the text before the header (such as a time) is removed.
+/// The lines of a log. If the header of a dump has a prefix, such as a time, similar prefixes are removed from the
+/// lines of the dump.
 pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.

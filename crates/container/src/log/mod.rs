@@ -1,10 +1,10 @@
 //! Logs of drivers and compilers, with any number of shaders between other lines.
 //!
 //! Each dump begins with a header. The end of a dump depends on its format: the dump ends after the stated number of
-//! words, after its last line, or at an end mark. [`lines`] finds the headers. There is one module per source of dumps,
-//! which reads the dumps of this source. A line between dumps is ignored, unless the line states the program type of
-//! the next dump. Lines of a log may start with times or program names, and may contain escape sequences and arbitrary
-//! bytes.
+//! words, after its last line, or at an end mark. [`lines`] finds the headers. [`r300`], [`r600`], [`nouveau`] and
+//! [`llvm`] each read the dumps of one driver or compiler. A line between dumps is ignored, unless the line states the
+//! program type of the next dump. Lines of a log may start with times or program names, and may contain escape
+//! sequences and arbitrary bytes.
 //!
 //! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, the dump
 //! is skipped, and a note names the dump. If all dumps of a log are skipped, the result is an error.
@@ -66,7 +66,8 @@ pub fn is_llvm_text(bytes: &[u8]) -> bool {
 /// Reads all shaders of a log. Each shader becomes a program.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let text = String::from_utf8_lossy(bytes);
-    // The offsets are valid in the file only if the text was not changed.
+    // The conversion replaces bytes that are not UTF-8, which changes the offsets of the following text. The offsets
+    // are valid in the file only if the conversion has not replaced any bytes.
     let is_whole = matches!(text, std::borrow::Cow::Borrowed(_));
     let text = plain(&text);
     let shaders = shaders(&text)?;
@@ -148,7 +149,7 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     let mut shaders: Vec<LoggedShader> = Vec::new();
     let mut lines = LogLines::new(text);
     let mut before = llvm::Preceding::default();
-    // The program type that a line since the last dump has stated.
+    // The program type that the lines after the last dump state.
     let mut stage = None;
     while let Some(line) = lines.next() {
         if let Some((prefix, header)) = header(line.text) {
@@ -201,9 +202,9 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     Ok(shaders)
 }
 
-/// Returns the program type of an r600 dump. If the log contains no source for a vertex program, the vertex program
-/// copies the output of the preceding geometry program. For such a program, Mesa prints the type `VS` or no type. (Mesa
-/// `r600_shader.c`)
+/// Returns the program type of an r600 dump. After a geometry program, Mesa prints the program that copies the output
+/// of the geometry program. The log contains no source for a copy program, and Mesa prints the type `VS` or no type for
+/// the copy program. (Mesa `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
     match (stated, own, last) {

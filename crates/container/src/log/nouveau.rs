@@ -11,7 +11,7 @@ use crate::Error;
 /// Maximum number of words in a line.
 const WORDS: usize = 8;
 
-/// Reads a dump after its first line, which states the number of bytes.
+/// Reads a dump, starting at its second line. The first line states the number of bytes.
 pub(super) fn read<'a>(
     lines: &mut LogLines<'a>,
     first: LogLine<'a>,

@@ -107,7 +107,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
     Ok(found)
 }
 
-/// Reads a vertex program after its header.
+/// Reads a vertex program, starting at the line after its header.
 pub(super) fn vertex<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
     let mut found =
         LoggedShader { isa: Some(Isa::R500), stage: Some(Stage::Vertex), ..LoggedShader::new(first) };

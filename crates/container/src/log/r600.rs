@@ -31,7 +31,8 @@ struct DumpWords {
     short: HashSet<usize>,
 }
 
-/// Reads a dump after its first line. Both lines of the header state properties of the program.
+/// Reads a dump, starting at its second line. The header consists of two lines, and both lines state properties of the
+/// program.
 pub(super) fn read<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
     let mut found = LoggedShader::new(first);
     state(&mut found, first.text);

@@ -1,15 +1,15 @@
-//! Calls of objects. These calls are the part of `nouveau`'s interface that is named NVIF. All calls use the same
-//! request. The argument of the request names an object and an operation.
+//! The part of `nouveau`'s interface that is named NVIF. A call of NVIF is an operation on an object. All calls use the
+//! same request. The argument of the request names the object and the operation.
 //!
 //! ```text
 //! | version, kind, owner, route | token | object |   data of the kind   |
 //!   8 bytes                       8       8          from 24 on
 //! ```
 //!
-//! Calls create and delete the device and the objects of a channel, and describe the device. The node does not store
-//! objects, because the handle by which commands refer to an object contains the class of the object. The list of a
-//! channel's classes is empty. Drivers choose the Tesla classes by the number of the chip. Drivers read the list only
-//! to find video units, and video units are not emulated.
+//! The calls of NVIF create and delete the device and the objects of a channel, and describe the device. The node does
+//! not store objects, because the handle by which commands refer to an object contains the class of the object. The
+//! list of a channel's classes is empty. Drivers choose the Tesla classes by the number of the chip. Drivers read the
+//! list only to find video units, and video units are not emulated.
 //!
 //! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
 

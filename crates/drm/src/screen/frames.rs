@@ -78,8 +78,8 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
                 return written;
             }
         }
-        // If the path is a link, the frame replaces the link, because a link cannot be the frame of another process. If
-        // the path is a file, the file belongs to another process, so the loop tries the next process number.
+        // Processes write frames to regular files only. If the path is a link, the frame therefore replaces the link.
+        // If the path is a file, the file belongs to another process, so the loop tries the next process number.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {

@@ -42,8 +42,9 @@ const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses:
     }
 }
 
-/// Returns whether a screen can have this mode. The mode must have a clock and visible pixels in each direction, and
-/// the parts of a line must be in order.
+/// Returns whether a screen can have this mode. The mode must have a clock, and visible pixels in each direction. In
+/// each direction, the visible size, the start of the sync pulse, the end of the sync pulse, and the total size must be
+/// in ascending order.
 ///
 /// Source: the kernel's `drm_mode_validate_basic`. Flags are not checked.
 pub(super) fn is_valid(mode: &ModeInfo) -> bool {

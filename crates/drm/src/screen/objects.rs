@@ -1,7 +1,7 @@
 //! The objects of the screen with their properties, and the data to which some properties refer.
 //!
-//! The properties are the properties of a driver without atomic requests. The kernel's `radeon` is such a driver.
-//! `nouveau` is such a driver by default.
+//! The objects have the properties that a driver without atomic requests provides. The kernel's `radeon` does not
+//! support atomic requests. `nouveau` does not support atomic requests by default.
 //!
 //! Source: the kernel's `drm_mode.h`, `drm_mode_object.c` and `drm_property.c`.
 
@@ -24,9 +24,10 @@ const OBJECT_ANY: u32 = 0;
 
 /// Identifier of the data with the description of the monitor (EDID).
 const EDID_BLOB: u32 = 31;
-/// Maximum size in bytes of the data that programs store, and maximum number of entries of such data. The kernel limits
-/// such data only by its memory and by the range of a signed length.
+/// Maximum total size in bytes of the data that programs store. The kernel limits the data only by the kernel's memory
+/// and by the range of a signed length.
 const MOST_DATA: usize = 64 << 20;
+/// Maximum number of entries of the data that programs store.
 const MOST_BLOBS: usize = 256;
 
 /// Flags of a property. (`DRM_MODE_PROP_*`)

@@ -1,5 +1,6 @@
-//! The picture on the screen. It consists of the framebuffer and the cursor above the framebuffer. The gamma table is
-//! applied to the framebuffer and the cursor. This file also answers the requests for the cursor and the gamma table.
+//! The picture on the screen. The picture consists of the framebuffer and the cursor above the framebuffer. The gamma
+//! table is applied to the framebuffer and the cursor. This file also answers the requests for the cursor and the gamma
+//! table.
 
 use std::io;
 
@@ -81,7 +82,7 @@ pub(super) const CURSOR: u32 = 64;
 /// The cursor: a small picture above the framebuffer. A pixel has four bytes: blue, green, red and alpha.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScreenCursor {
-    /// The open file that set the cursor. When this file ends, the cursor is removed.
+    /// The open file that set the cursor. When the open file is closed, the cursor is removed.
     pub(super) file: FileId,
     /// The buffer with the pixels. The cursor holds a reference to the buffer.
     pub(super) buffer: Option<BufferId>,

@@ -4,9 +4,10 @@
 //! size. The planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The
 //! rate is 60 frames per second, because each frame of the screen counts as 1/60 s.
 //!
-//! A frame is appended completely or not at all. If the size of frames changes, a new file is started. Another process
-//! also starts a new file. The names of these files are `NAME-2.y4m` and so on. The recording uses the first unused
-//! name. The file is opened again for each frame, because a program may close descriptors of this library.
+//! A frame is appended completely or not at all. If the size of the frames changes, the recording starts a new file. If
+//! several processes record, each process starts a new file. The names of the new files are `NAME-2.y4m` and so on. The
+//! recording uses the first unused name. The file is opened again for each frame, because a program may close
+//! descriptors of this library.
 //!
 //! Source: "YUV4MPEG2" of MJPEG Tools, `yuv4mpeg(5)`; ITU-R BT.601-7, 2.5.
 

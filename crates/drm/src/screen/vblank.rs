@@ -14,10 +14,11 @@ use crate::real;
 
 use super::{CRTC, Screen, known};
 
-/// Frames per second. The time of an event is the count of the event divided by this number.
+/// Frames per second. The time of an event in seconds is the frame count of the event divided by this number.
 const RATE: u64 = 60;
 
-/// Maximum number of queued events of an open file. The kernel also allows 128 events, which have 4096 bytes.
+/// Maximum number of queued events of an open file. The kernel limits the queued events to 4096 bytes, which is the
+/// size of 128 events.
 pub(super) const WAITING: usize = 128;
 
 /// Kinds of events. (`DRM_EVENT_*`)
@@ -29,7 +30,7 @@ pub(crate) const SEQUENCE: u32 = 3;
 const RELATIVE: u32 = 1;
 const EVENT: u32 = 1 << 26;
 const NEXT_ON_MISS: u32 = 1 << 28;
-/// Bits in the type of a wait that select the screen. The only screen has the number 0.
+/// Mask of the bits that select the screen in the type of a wait. The only screen has the number 0.
 const WHICH: u32 = 0x2000_003e;
 const WAIT_FLAGS: u32 = RELATIVE | EVENT | 1 << 27 | NEXT_ON_MISS;
 
@@ -42,7 +43,7 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        // The product is computed in 128 bits, because the product exceeds 64 bits for the frame count of 9 years.
+        // The product is computed in 128 bits, because the product exceeds 64 bits after more than 9 years of frames.
         let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
         (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
@@ -92,12 +93,12 @@ impl Screen {
     }
 }
 
-/// Maximum length of a wait, in frames. These frames take four years. The count advances at once, whereas the kernel
-/// would wait.
+/// Maximum length of a wait, in frames. On a real screen, a wait of this length takes more than four years. On the
+/// emulated screen, the count advances at once.
 const LONGEST: u64 = 1 << 33;
 
-/// Returns the count at which a wait ends. If the count `until` has passed, the wait ends at the next count if
-/// `next_on_miss` is set. Otherwise, the wait for a passed count ends at once.
+/// Returns the count at which a wait for the count `until` ends. If `until` has passed and `next_on_miss` is set, the
+/// wait ends at the next count. If `until` has passed and `next_on_miss` is not set, the wait ends at once.
 ///
 /// Counts wrap. Here, a count has passed if the count is in the half of all counts that precedes the current count. In
 /// the kernel (`drm_vblank_passed`), a count has passed if the count is one of the last 2^23 counts.

@@ -27,7 +27,7 @@ pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
     let [resets, unknown] = report::troubles(state);
     let header = FrameHeader { size, process: process::id(), resets, unknown };
     let Err(error) = send(folder, &header, picture, LONGEST) else { return };
-    // These errors mean that the user has closed the window, or that the command has ended.
+    // These errors mean that the user has closed the window, or that `reconverge drm` has ended.
     let is_closed = matches!(
         error.kind(),
         ErrorKind::NotFound

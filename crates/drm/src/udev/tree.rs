@@ -194,11 +194,12 @@ pub(super) struct Tree {
     pub(super) subsystems: Vec<UdevEntry>,
 }
 
-/// The path of the board. `GET_UNIQUE` and the description for libdrm contain the same bus address.
+/// The path of the board. The path contains a bus address. `GET_UNIQUE` and the description for libdrm contain the same
+/// bus address.
 const BOARD: &str = "/sys/devices/pci0000:01/0000:01:00.0";
 
 impl Tree {
-    /// Returns the devices of a machine with this board and the input devices.
+    /// Returns the devices of a machine: this board, and the input devices.
     pub(super) fn new(device: &Device) -> Tree {
         let mut entries = vec![board(device)];
         entries.push(graphics("card0", CARD, CARD_NUMBER, &[c"master-of-seat", c"seat", c"uaccess"]));

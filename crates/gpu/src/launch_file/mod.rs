@@ -41,7 +41,8 @@ pub struct LaunchText {
 
 impl LaunchText {
     /// Writes a captured launch: its program, inputs, lanes and expected outputs. `trap` is the trap that ended the
-    /// draw, if any. If a draw trapped, the trap occurred in the launch that has no outputs.
+    /// draw, if any. After a trap, the launch in which the trap occurred has no outputs. Only this launch gets the
+    /// field `trap`.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.

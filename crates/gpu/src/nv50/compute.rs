@@ -25,9 +25,9 @@ use super::texture;
 use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
-/// Maximum number of instructions of a compute program's warp. A warp that executes more instructions counts as hung. A
-/// host from the year 2023 needs about one second for this number of instructions. The limit for draws is lower than
-/// this limit, because a chip that draws must respond sooner than a chip that computes.
+/// Maximum number of instructions that a warp of a compute program executes. A warp that executes more instructions
+/// counts as hung. A host from the year 2023 needs about one second for this number of instructions. The limit for
+/// draws is lower than this limit, because a chip that draws must respond sooner than a chip that computes.
 const WATCHDOG: u64 = 1 << 28;
 
 /// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.
@@ -43,9 +43,9 @@ const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
-/// Offset in c15[] of the first image description, and size of a description in bytes. Each segment of g[] has one
-/// image description.
+/// Offset in c15[] of the first image description. Each segment of g[] has one image description.
 const DESCRIPTION: usize = 0x3c4;
+/// Size of an image description in bytes.
 const DESCRIPTION_BYTES: usize = 0x30;
 
 /// Description of an image that the driver writes for programs: the image's size, the number of rows of a layer, and

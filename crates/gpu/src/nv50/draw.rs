@@ -322,9 +322,9 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver multiplies OpenGL's units by two before it writes the units. OpenGL's smallest resolvable difference
-    // is therefore two steps of a 24-bit depth. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the
-    // difference.
+    // The driver multiplies OpenGL's `units` of the polygon offset by two before the driver writes
+    // POLYGON_OFFSET_UNITS. OpenGL's smallest resolvable difference is therefore two steps of a 24-bit depth. NV92
+    // passes piglit's `gl-1.4-polygon-offset`, which measures the difference.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
         0x13 => (libm::exp2(-16.), false),
@@ -499,13 +499,14 @@ pub(super) struct Reads {
     umask: u8,
     /// Bit n: input n is read at the centroid of the covered samples.
     centroids: u64,
-    /// Whether the position is read at the centroid, and whether the position is read at the sample.
+    /// The first value states whether the position is read at the centroid. The second value states whether the
+    /// position is read at the sample.
     position: (bool, bool),
 }
 
 impl Reads {
-    /// Returns the inputs that the state of the methods selects. `centroids` has the words of v[] that the program
-    /// reads at the centroid.
+    /// Returns the inputs that the words of the methods in `state` select. `centroids` has the words of v[] that the
+    /// program reads at the centroid.
     pub(super) fn new(
         (state, unknown): (&State, &mut Unknown),
         topology: Topology,
@@ -610,7 +611,7 @@ impl Reads {
             .zip(&self.slots)
             .position(|(input, slots)| matches!(input, Input::Sprite { .. }) && *slots == of_slot);
         known.unwrap_or_else(|| {
-            // If the coordinate t is 0 at the lower left corner of the point, t is 1 at the top of the point.
+            // If bit 4 is 0, the coordinate t is 0 at the lower left corner of the point and 1 at the top of the point.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
             let index = self.inputs.len();
             self.inputs.push(Input::Sprite { otherwise: otherwise.map(|_| index), top_is_one });
@@ -619,7 +620,8 @@ impl Reads {
         })
     }
 
-    /// Sets `all` to vertices with the slots in `slots`. Each slot is a word of the result map.
+    /// Fills `all` with the vertices whose slots are in `slots`. Each slot of a vertex has one word of the vertex's
+    /// outputs, in the order of the result map.
     pub(super) fn vertices(&self, state: &State, slots: &Slots, all: &mut Vec<Vertex>) {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
@@ -660,8 +662,9 @@ impl Reads {
 pub(super) struct FragmentResults {
     control: FpControl,
     count: usize,
-    /// Whether the program outputs a mask of samples, and whether this mask is used.
+    /// Whether the program outputs a sample mask.
     sample_mask: bool,
+    /// Whether the program's sample mask is used.
     masks_samples: bool,
     /// Whether each colour is clamped to [0, 1].
     clamps: [bool; 8],
@@ -677,9 +680,9 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            // The clamp flag of a target matters only for floats and signed fractions. A target of non-negative
-            // fractions clamps colours even if the flag is not set. A target of integers never clamps colours. NV92
-            // passes piglit's `gl_rgba8_snorm-drawpixels`.
+            // The clamp flag of a target matters only for floats and SNORM. A UNORM target clamps colours even if the
+            // flag is not set. A target of integers never clamps colours. NV92 passes piglit's
+            // `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps

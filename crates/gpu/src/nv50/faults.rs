@@ -35,7 +35,7 @@ pub(super) enum DriverFault {
     SeveralPrograms,
     /// Instructions that load arguments have no type and a wrong offset.
     Form,
-    /// Half registers have the numbers of 32-bit registers.
+    /// The compiler emits the number of a 32-bit register for a half register.
     Half,
     /// The compiler wrongly expects the chip to take shift counts modulo 32.
     Shift,
@@ -136,7 +136,7 @@ impl DriverFault {
 pub(super) struct Signature {
     /// Size of the parameters in bytes, including the word that the driver adds.
     pub(super) parameters: usize,
-    /// Size of a block in threads. A program of OpenGL always has the same size of blocks.
+    /// Size of a block in threads. All launches of an OpenGL program have the same block size.
     pub(super) block: [u32; 3],
     pub(super) registers: u32,
     pub(super) shared_bytes: u32,
@@ -205,10 +205,10 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Checks whether the driver intends to launch a program other than the program at `place`. This is the case if the
-    /// driver has announced another program, but has not uploaded that program. If `handled` is set, stores at `place`
-    /// the program that the driver intends to launch. The driver's OpenGL part announces a program only if the program
-    /// changes. The driver's OpenCL part announces a program before each launch.
+    /// Checks whether the driver intends to launch a program other than the program at `place`. The driver intends to
+    /// launch another program if the driver has announced this program, but has not uploaded this program. If `handled`
+    /// is set, stores at `place` the program that the driver intends to launch. The driver's OpenGL part announces a
+    /// program only if the program changes. The driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // If the code at `place` has changed since the last launch, the driver has uploaded the program.

@@ -29,8 +29,8 @@ impl Feedback {
     }
 
     /// Splits runs of vertices into primitives, and writes the slots of the vertices of each primitive. The vertices of
-    /// a primitive are written in the order of a list topology. In this order, the provoking vertex is the first or the
-    /// last vertex.
+    /// each primitive have the order that they have in a list topology. In a list topology, the provoking vertex is the
+    /// first or the last vertex of a primitive.
     pub(super) fn write(
         &mut self,
         state: &State,
@@ -101,8 +101,8 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: if an application draws the written vertices as a list, each primitive has the flat
-    /// colour that the primitive had in the original draw.
+    /// The expected order follows from EXT_transform_feedback. An application may draw the written vertices as a list.
+    /// Each primitive then has the same flat colour as in the original draw.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;

@@ -1,5 +1,6 @@
-//! Geometry programs, which convert primitives to runs of vertices. For each vertex of the primitive, `a[]` has a word
-//! with the address of the vertex's words in `p[]`. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
+//! Geometry programs, which convert primitives to runs of vertices. `p[]` contains the words of all vertices. For each
+//! vertex of the primitive, a word of `a[]` contains the address at which the vertex's words begin in `p[]`. Source:
+//! Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
 
 use std::sync::Arc;
 

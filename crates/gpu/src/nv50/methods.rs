@@ -551,7 +551,7 @@ word! {
         export_sample_mask: bool [0:0],
         force_per_sample: bool [1:1],
     }
-    /// Use of alpha if pixels have several samples.
+    /// How the chip uses alpha of a pixel with several samples.
     pub(super) struct MultisampleCtrl(u32) = "MULTISAMPLE_CTRL" {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],

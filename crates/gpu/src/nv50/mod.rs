@@ -9,7 +9,7 @@
 //! | `draw`, `multisample` | translation of methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
 //! | `twod`, `copy` | the 2D object and the copy object |
-//! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that affect it |
+//! | `compute`, `multiprocessor`, `faults` | the compute object, performance counters, and faults of the compute driver |
 //! | `surface`, `format` | layouts of surfaces, and formats of their elements |
 //!
 //! A program that traps ends its draw. As on the chip, later commands are still executed, including fences. An address
@@ -130,7 +130,7 @@ const COMPUTE_SUBCHANNEL: usize = 6;
 /// Maximum number of words of the compute object's start-up. The driver's start-up has 177 words.
 const MOST_START_UP: usize = 1024;
 
-/// Maximum number of vertices, and of runs, whose memory is kept for the next draw.
+/// Maximum number of vertices, and maximum number of runs, in the memory that the next draw reuses.
 const KEPT: usize = 1 << 12;
 
 /// A chip of the Tesla family.
@@ -157,8 +157,9 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// Sources of the vertices of the last draw, and batch of these vertices. If the words of all methods are
-    /// unchanged, the next draw reuses the sources. The next draw always reuses the memory of the batch.
+    /// `known_fetch` contains the sources of the last draw's vertices, and `known_batch` contains these vertices. If
+    /// the words of all methods are unchanged, the next draw reuses the sources. The next draw always reuses the memory
+    /// of the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -242,9 +243,9 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up commands of the compute object, if faults are handled. The driver has written these
-    /// commands to the push buffer after the start-up commands of the 3D object, but has not submitted these commands.
-    /// A zero word ends the commands.
+    /// Executes the start-up commands of the compute object, if the chip handles faults of the driver. The driver has
+    /// written these commands to the push buffer after the start-up commands of the 3D object, but has not submitted
+    /// these commands. A zero word ends the commands.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -605,9 +606,9 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // Only transform feedback increases the counter of generated primitives. NV92 fails piglit's `primgen-query` if
-        // feedback is off. NV92 passes `generatemipmap prims_generated`, because the counter does not count the
-        // primitives of blits: [`Erratum::GeneratedCounter`].
+        // The erratum [`Erratum::GeneratedCounter`]: only transform feedback increases the counter of generated
+        // primitives. Two results of NV92 show this erratum. If feedback is off, piglit's `primgen-query` fails. The
+        // test `generatemipmap prims_generated`, in which the counter must not count the primitives of blits, passes.
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -677,8 +678,8 @@ impl Nv50 {
             }
         };
         // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
-        // is therefore not reused. The state of a draw to slices is not reused either, because the surfaces of this
-        // draw are in borrowed memory.
+        // is therefore not reused. The state of a draw is also not reused if `slices` stores the slices of a target at
+        // the end of memory. The reason is that this memory is restored after the draw.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -759,7 +760,7 @@ struct WindowRuns {
 
 /// Splits runs into groups of primitives with the same layer and viewport. Two slots of each vertex contain the numbers
 /// of the layer and the viewport. Primitives of one layer stay in order. Inferred: the provoking vertex determines
-/// layer and viewport, which OpenGL 4.1 permits.
+/// layer and viewport. OpenGL 4.1 permits this choice.
 fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;

@@ -20,11 +20,12 @@ pub(super) struct Counters {
     /// emitted.
     pub(super) geometry_launches: u64,
     pub(super) geometry_primitives: u64,
-    /// Number of primitives before and after clipping.
+    /// Number of primitives that clipping received (`clip_in`), and number of primitives that clipping output
+    /// (`clip_out`).
     pub(super) clip_in: u64,
     pub(super) clip_out: u64,
-    /// Number of pixels that fragment programs output. Inferred: pixels that fail the depth or stencil test do not
-    /// count, because these tests precede the program.
+    /// Number of pixels that fragment programs output. Inferred: this number does not include pixels that fail the
+    /// depth or stencil test, because these tests precede the program.
     pub(super) pixels: u64,
     /// Number of primitives that transform feedback received.
     pub(super) generated: u64,

@@ -64,8 +64,8 @@ pub(super) const GEOMETRY: Unit = Unit {
     textures: 1,
 };
 
-/// The compute stage. The compute stage uses the code window and the bindings of the fragment stage. The compute object
-/// has its own methods for the start of the program and for the number of registers.
+/// The compute stage. The compute stage uses the code window and the bindings of the fragment stage. Separate methods
+/// of the compute object set the start of the program and the number of registers.
 pub(super) const COMPUTE: Unit = Unit {
     stage: Stage::Compute,
     name: "compute program",
@@ -438,7 +438,8 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// Returns the number of lanes of a launch, and the inputs. Each input is stored with the number of its word.
+/// Returns the number of lanes of a launch, and the inputs. Each input consists of the number of a word, and of the
+/// values of this word for all lanes.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {
@@ -520,7 +521,7 @@ impl Found {
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
-        // Whether all reachable instructions are known, and the targets of branches.
+        // `complete` states whether all reachable instructions are known. `targets` contains the targets of branches.
         let (mut complete, mut targets) = (true, Vec::new());
         while at < WINDOW {
             let words = [word(at), word(at + 4)];

@@ -219,7 +219,7 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
             let bits = format::texture(number).filter(|_| is_known);
             let bits = bits.ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                // In a format with depth as a float, the components of 8 and 24 bits are not floats.
+                // If a format stores depth as a float, the other components, of 8 and 24 bits, are not floats.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
                 number => number,
             };
@@ -233,7 +233,7 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
 /// Maximum number of texels of a level that must be decoded.
 const MOST: usize = 1 << 26;
 
-/// Maximum number of texels of a level whose texels the sampler reads directly from the bytes of the level. The
+/// Maximum number of texels of a level, if the sampler reads the texels directly from the bytes of the level. The
 /// driver's largest buffer has 2^27 texels.
 const MOST_IN_PLACE: usize = 1 << 29;
 
@@ -373,8 +373,9 @@ fn image(
         return Err("textures that exceed the limit of texels".to_owned());
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
-        // A level with depth has no layers. Either the tiles of the level have several slices, or the level has one
-        // slice.
+        // A level with depth has no layers, so the distance of layers is 0. This distance is also not needed for
+        // slices. If the level has several slices, its tiles have several slices, and `Stored::level` then computes the
+        // positions of slices from the tiles.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
         let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;
@@ -482,7 +483,7 @@ mod tests {
     /// NV92 passes piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
     #[test]
     fn alpha_beside_luminance_is_not_on_the_curve() {
-        // A linear texture with one texel. Its sources are R, R, R and G.
+        // A linear texture with one texel. The components of the texel are selected from R, R, R and G.
         let sources = 2 << 18 | 2 << 21 | 2 << 24 | 3 << 27;
         let words = [0x18 | 0o2222 << 6 | sources, 0, 0x9005_4400, 64, 1, 0x0001_0001, 0, 0];
         let mut memory = vec![128; 64];

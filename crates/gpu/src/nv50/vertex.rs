@@ -195,8 +195,8 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     /// The sources were created for these two numbers: [`State::changes`], and the number of changes of the current
-    /// attribute values. Later draws may reuse the sources until one of the two numbers changes. `None` if an
-    /// unsupported feature was reported. Later draws must then not reuse the sources.
+    /// attribute values. Later draws may reuse the sources until one of the two numbers changes. If an unsupported
+    /// feature was reported, the value is `None`, and later draws must not reuse the sources.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     /// Number of sources up to the last source that is not [`Source::None`].

@@ -83,7 +83,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    // If vertices bypass the vertex unit, VAP_VTE_CNTL may still have its reset value.
+    // If vertices bypass the vertex unit, VAP_VTE_CNTL may still have its reset value. The field VTX_XY_FMT and the
+    // fields of the viewport are then ignored.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
         true => state.float(reg::SE_VPORT_XSCALE, number),
@@ -115,7 +116,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    // No register contains the number of rows of a surface. The scissor limits the rows that are drawn.
+    // No register contains the number of rows of a surface, so the lower edge of the scissor determines this number.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
     let (depth, tests) = depth(state, rows)?;
     let (mut targets, outputs) = targets(state, rows)?;
@@ -154,23 +155,23 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 }
 
 /// Returns the guard band, and the limits outside of which primitives are dropped. The guard band is the maximum ratio
-/// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to these two registers and
-/// to the two registers of the limits. The driver does not set a scissor at the edges of the viewport. Clipping at the
-/// guard band therefore limits the drawn area.
+/// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to both registers of the
+/// guard band, and does not set a scissor at the edges of the viewport. Clipping at the guard band therefore limits the
+/// drawn area to the viewport.
 ///
-/// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. As on R600, a primitive is dropped if all its vertices
-/// are beyond the limit on the same side. If both limits are at least as large as the guard band, the limits have no
-/// effect, and this function returns `None` for the limits.
+/// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. The driver also writes 1 to these registers. As on
+/// R600, a primitive is dropped if all its vertices are beyond the limit on the same side. If both limits are at least
+/// as large as the guard band, the limits have no effect, and this function returns `None` for the limits.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;
     ([x, y], drops.then_some([x_discards, y_discards]))
 }
 
-/// Returns the pixels inside of the scissor and of the clip rectangles. If n is the bit set of the clip rectangles that
-/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. A rule is supported only if the rule
-/// selects some of the rectangles and draws the pixels that are inside of all selected rectangles. Other rules are
-/// reported.
+/// Returns the pixels inside of the scissor and of the clip rectangles. For each pixel, the four clip rectangles form a
+/// number n of four bits: bit i of n is set if rectangle i contains the pixel. Bit n of SC_CLIP_RULE states whether the
+/// pixel is drawn. A rule is supported only if the rule selects some of the rectangles and draws the pixels that are
+/// inside of all selected rectangles. Other rules are reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -402,7 +403,8 @@ pub(super) struct Outputs {
     /// For each target, the number of the program's output, and the channels of this output that are stored as C0 to
     /// C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target whose signed fractions are blended as unsigned fractions, the width of a component in bits.
+    /// For each target, the width of a component in bits if blending treats the target's signed fractions as unsigned
+    /// fractions. Otherwise, `None`.
     signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0, or `None` if the alpha test is off.
     alpha: Option<Alpha>,
@@ -426,10 +428,10 @@ struct Alpha {
 /// The reference value of an alpha test.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
-    /// A half-precision float. Alpha is converted to a half before the comparison.
+    /// A half-precision float. Alpha is converted to half precision before the comparison.
     Float(f32),
-    /// An eight-bit value. The test compares this value with bits 31 to 24 of the first word of a pixel, in the format
-    /// in which the fragment unit outputs the pixel. If components have eight bits, bits 31 to 24 are alpha. See
+    /// An eight-bit value. The test compares this value with bits 31 to 24 of a pixel's first word. The pixel has the
+    /// format in which the fragment unit outputs the pixel. If components have eight bits, bits 31 to 24 are alpha. See
     /// [`upper_byte`].
     Byte(u8, OutputFormat),
 }
@@ -446,8 +448,8 @@ enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the format of US_OUT_FMT. Also returns which of C0 to C3 has bits 31 to 24 of a pixel's first word. If
-    /// components have ten bits, this component is alpha.
+    /// Returns the format of US_OUT_FMT. Also returns the number of the component (0 to 3 for C0 to C3) that is stored
+    /// in bits 31 to 24 of a pixel's first word. If components have ten bits, the returned component is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -463,10 +465,10 @@ impl OutputFormat {
 
 /// Returns the upper eight bits of a component in a format.
 ///
-/// If components have more than eight bits, the alpha test of eight bits reads the component in bits 31 to 24, even if
-/// this component is not alpha. The evidence is `fbo-alphatest-formats` on an RV530. The test fails for all signed and
-/// floating-point formats, and for R, RG, RGB and RGBA of 16 bits. The test passes for LA of 16 bits, whose second
-/// component is alpha.
+/// The eight-bit alpha test reads the component in bits 31 to 24 of a pixel's first word. If components have more than
+/// eight bits, this component may be a component other than alpha. The evidence is `fbo-alphatest-formats` on an RV530.
+/// The test fails for all signed and floating-point formats, and for R, RG, RGB and RGBA of 16 bits. The test passes
+/// for LA of 16 bits, whose second component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -878,7 +880,8 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn copied(&self) -> Option<CopiedTexels> {
         let Outputs { targets, signed, alpha, clear, depth, covers } = self.outputs;
-        // In a captured draw, the program always runs.
+        // Texels are copied only if the outputs need no test and no conversion. If the draw is captured, texels are not
+        // copied, because a capture needs a run of the program.
         let is_signed = signed.iter().any(Option::is_some);
         let uses_alpha = alpha.is_some() || covers.is_some();
         let plain = !self.recording.is_on() && !is_signed && !uses_alpha && clear.is_none() && !depth;
@@ -1011,8 +1014,8 @@ mod tests {
         assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
-    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. Mesa does not replace DST_ALPHA, so the chip reads the
-    /// stored byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
+    /// For R8, L8, I8 and A8, Mesa sets C1 of the blend constant. Mesa does not replace DST_ALPHA, so the chip reads
+    /// the stored byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
     #[test]
     fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
         let mut state = State::default();

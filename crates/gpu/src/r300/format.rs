@@ -18,9 +18,10 @@ pub(super) struct Color {
 }
 
 impl Color {
-    /// Returns whether the element is a single byte. Blending then also reads the stored byte as alpha, and uses the
-    /// constant of C1. Mesa sets this constant for R8, L8, I8 and A8 (`r300_set_blend_color`). RV530 passes
-    /// `fbo-blending-formats` for these formats, and fails for R8_SNORM, for which Mesa does not set the constant.
+    /// Returns whether the element is a single byte. For such an element, blending also reads the stored byte as alpha,
+    /// and uses C1 of the blend constant instead of C0 and C2. Mesa sets C1 of the constant for R8, L8, I8 and A8
+    /// (`r300_set_blend_color`). RV530 passes `fbo-blending-formats` for these formats, and fails for R8_SNORM, for
+    /// which Mesa does not set C1.
     pub(super) fn is_byte(&self) -> bool {
         self.format.bytes == 1
     }
@@ -39,7 +40,8 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
         // For formats with two components of 16 or 32 bits, Mesa found by trial that bits 1 and 2 enable red, and that
         // bits 0 and 3 enable the second component (`grrg_cmask`, `arra_cmask`). For these formats, this function uses
-        // bits 2 and 0, as for UV88, whose components are C2 and C0.
+        // bit 2 for red and bit 0 for the second component. The format UV88 has the same bits, because its components
+        // are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
             [Some(0), None, Some(1), None] => [2, 1, 0, 3],
@@ -55,7 +57,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
         17 => return made([16, 16, 0, 0], Number::Float, FIRST_TWO),
         18 => return made([16; 4], Number::Float, ALL),
         19 => return made([32, 0, 0, 0], Number::Float, FIRST),
-        // Two singles store C0 and C2.
+        // Two 32-bit floats contain C0 and C2.
         20 => return made([32, 32, 0, 0], Number::Float, [Some(0), None, Some(1), None]),
         21 => return made([32; 4], Number::Float, ALL),
         // C4_8, C4_10, and C4_10 with gamma: COLORFORMAT determines the components.
@@ -175,7 +177,7 @@ mod tests {
         for out_fmt in [4, 17] {
             assert_eq!(bits(0x6, out_fmt).map(|bits| [bits[0], bits[1]]), Some([2, 0]));
         }
-        // Two singles store C0 and C2.
+        // Two 32-bit floats contain C0 and C2.
         assert_eq!(bits(0xa, 20).map(|bits| [bits[0], bits[2]]), Some([2, 0]));
         for (color_format, out_fmt) in [(0x6, 0), (0xd, 0), (0xd, 3), (0x9, 0), (0xa, 18)] {
             assert_eq!(bits(color_format, out_fmt), Some([0, 1, 2, 3]));

@@ -57,7 +57,7 @@ use vertex::{Layout, Stream, Vectors};
 /// Maximum number of instructions of a group. A group that executes more instructions counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Maximum number of vertices whose memory is kept for the next draw.
+/// Maximum number of vertices in the memory that the next draw reuses.
 const SHADED: usize = 1 << 12;
 
 /// Values of PRIM_WALK: the source of a draw's vertices.

@@ -247,7 +247,7 @@ word! {
     pub(super) struct LineStippleConfig(u32) = "GA_LINE_STIPPLE_CONFIG" {
         /// Restart of the pattern. 0: never. 1: at each line. 2: at each packet.
         line_reset: u8 [1:0],
-        /// Upper 30 bits of a single.
+        /// Upper 30 bits of a 32-bit float.
         stipple_scale: u32 [31:2],
     }
     /// Drawing mode of polygons.

@@ -46,8 +46,8 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     /// The errata of the chip that are on.
     pub(super) errata: Errata,
-    /// Number of changes to state on which draws depend. Changes of constants, of planes, and of registers that each
-    /// draw reads again do not count.
+    /// Number of changes to state on which draws depend. Three kinds of changes are not counted: changes of constants,
+    /// changes of planes, and changes of registers that each draw reads again.
     changes: u64,
     /// Caches of programs from earlier draws.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
@@ -86,8 +86,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads these registers again, or because writes to these
-/// registers store words in memories.
+/// Registers whose changes [`State::changes`] does not count. Each draw reads some of these registers again. The other
+/// registers are ports, and each write to a port stores a word in a memory.
 const READ_ANEW: [u32; 10] = [
     reg::GA_US_VECTOR_INDEX,
     reg::GA_US_VECTOR_DATA,
@@ -117,7 +117,7 @@ fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
 
 impl State {
     /// Returns a number that increases with each change to state on which draws depend. Changes of constants, planes,
-    /// vertices and texels do not count.
+    /// vertices and texels do not increase the number.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -239,7 +239,8 @@ mod tests {
         assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
-        // A change of the constants' offset does not count, but a change of the number of constants does.
+        // If the offset of the constants changes, the number of changes stays the same. If the number of constants
+        // changes, the number of changes increases.
         assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
         assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
         for (port, data, constants, code) in [

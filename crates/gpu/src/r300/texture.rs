@@ -27,10 +27,10 @@ const SLACK: usize = 1 << 20;
 /// Code of an anisotropic filter. An anisotropic filter filters linearly at each of its positions.
 const ANISOTROPIC: u8 = 3;
 
-/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This
-/// difference is not documented. Mesa adds one step to every bias to correct glean's pointSprite
-/// (`r300_create_sampler_state`). With this correction, the chip does not use the next level if the level of detail is
-/// a whole number. The evidence is that RV530 and RV515 pass `compressedteximage` in all formats.
+/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than OpenGL's level of detail. The
+/// difference is not documented. Mesa adds one step to every bias (`r300_create_sampler_state`), and thereby corrects
+/// glean's pointSprite. With Mesa's additional step, the chip does not use the next level if the level of detail is a
+/// whole number. The evidence is that RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
 /// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.
@@ -136,7 +136,7 @@ impl Layout {
                 (TexelElement::SignedAfter(Block::Two { signed: false }), select)
             }
             Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
-            // Component 0 is depth, which is the second component of the element.
+            // Component 0 of the texture is depth. In an element, the stencil comes first, and depth is component 1.
             Texel::Depth => {
                 let depth = select.map(|select| match select {
                     Select::Component(0) => Select::Component(1),
@@ -182,7 +182,8 @@ impl TextureUnit {
         images.get(key.clone(), range.clone(), memory, make)
     }
 
-    /// Returns whether the cache has this image for the unit, and the image's bytes in memory have not changed.
+    /// Returns whether two conditions hold: the cache has this image for the unit, and the image's bytes in memory have
+    /// not changed.
     pub(super) fn has(&self, image: &Arc<Image>, images: &mut Images, memory: Vram<'_>) -> bool {
         images.find(&self.key, &self.range, memory).is_some_and(|found| Arc::ptr_eq(&found, image))
     }
@@ -249,7 +250,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         reg::TX_FORMAT1_0,
         reg::TX_FORMAT2_0,
         reg::TX_OFFSET_0,
-        // Of the filter fields, only DXTC_SWIZZLE changes texels.
+        // TX_FILTER1_0 contains DXTC_SWIZZLE, the only field of a filter that changes texels.
         reg::TX_FILTER1_0,
     ]
     .map(|address| state.nth(address, unit));
@@ -280,7 +281,8 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
                 [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
-                // Inferred: for four halves, and for two or more singles, the driver writes fractions of eight bits.
+                // Inferred: if a format has four components of 16 bits, or two or more components of 32 bits, the
+                // driver writes the border colour as fractions of eight bits.
                 _ => {
                     let numbers = numbers.map(|number| match number {
                         Number::Float => Number::Unorm,
@@ -294,8 +296,8 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
             let depth = f64::from(word >> 8) / 16_777_215.;
             [(depth as f32).to_bits(), 0, 0, 0]
         }
-        // The border colour has four bits, at the position of y. Source: Mesa, `r300_get_border_color`, which rounds
-        // the colour to four bits.
+        // The border colour has four bits, in bits 4 to 7 of the register. Source: Mesa, `r300_get_border_color`, which
+        // rounds the colour to four bits.
         Texel::Block(Block::One { signed }) => {
             let number = if signed { Number::Snorm } else { Number::Unorm };
             [Format::new([4; 4], number).read(&word.to_le_bytes())[1], 0, 0, 0]
@@ -316,8 +318,8 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
     // Inferred from Mesa's option `r500_anisotropy`, which requests a better filter. The option maps the numbers 1 to
-    // 16 to codes up to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO. A step of ANISO is a quarter
-    // of a position.
+    // 16 to codes up to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO, and the filter has up to 1 +
+    // ANISO / 4 positions.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -330,8 +332,8 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         border,
         min_lod: f32::from(filter0.max_mip_level),
         lod_bias: (filter1.lod_bias as f32 - LOD_BEHIND) / 32.,
-        // The driver makes a linear magnification filter anisotropic even if the minification filter is not linear.
-        // Magnification does not use anisotropy.
+        // Only minification uses anisotropy, so only the minification filter is tested. The driver also selects the
+        // anisotropic filter for linear magnification, even if the minification filter is not linear.
         anisotropy: if filter0.min_filter == ANISOTROPIC { most } else { 0 },
         ..Sampler::default()
     }

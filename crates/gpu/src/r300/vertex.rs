@@ -159,7 +159,7 @@ impl Element {
         (values, used)
     }
 
-    /// Converts an integer of `bits` bits to the bits of a single.
+    /// Converts an integer of `bits` bits to the bits of a 32-bit float.
     fn number(&self, raw: u32, bits: u32) -> u32 {
         let signed = f64::from((raw << (32 - bits)) as i32 >> (32 - bits));
         let most = f64::from((1u32 << bits) - 1);
@@ -184,7 +184,7 @@ pub(super) struct Layout {
     format: OutputVtxFmt0,
     /// Three bits for each set of coordinates: the number of components of the set.
     sets: u32,
-    /// Whether vertices bypass the vertex unit. Each vector of such a vertex has a fixed index.
+    /// Whether vertices bypass the vertex unit. If so, each kind of vector has a fixed index.
     bypass: bool,
     clip: ClipCntl,
 }

@@ -25,7 +25,8 @@ pub(super) struct TexelRead {
     pub(super) axes: [(u8, u8); 2],
     /// Register and component of the level, or `None` if level 0 is read.
     pub(super) level: Option<(u8, u8)>,
-    /// The sampler, and whether coordinates run from 0 to 1. `None` if the coordinates are the texel's column and row.
+    /// The sampler, and whether coordinates run from 0 to 1. If the coordinates are the texel's column and row, the
+    /// value is `None`.
     pub(super) sampler: Option<(u8, bool)>,
 }
 

@@ -28,12 +28,12 @@ use crate::Fault;
 use crate::capture::{FragmentRecording, Recording};
 use crate::sampling::STENCIL_OPS;
 
-/// ARRAY_BASE of the position. The other exports of kind POS have the ARRAY_BASE values after this value.
+/// ARRAY_BASE of the position. For the other exports of kind POS, ARRAY_BASE is larger.
 const POSITION: u16 = 60;
 /// ARRAY_BASE of the depth and stencil that a pixel program computes.
 const COMPUTED_Z: u16 = 61;
-/// Upper limit of the guard band, which is the maximum ratio of x and y to w. With this limit, window coordinates stay
-/// within 2^22 for a viewport of 8192 pixels.
+/// Upper limit of the guard band. The guard band is the maximum ratio of x and y to w. With the limit, window
+/// coordinates stay within 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 /// Maximum number of attributes of a vertex.
 const MOST_PARAMS: usize = 32;
@@ -230,7 +230,7 @@ fn multisample(
         return found;
     }
     let shared = [0, 1].map(|number| state.nth(reg::PA_SC_AA_SAMPLE_LOCS_MCTX, number));
-    // The first R600 has separate words of sample positions for each number of samples.
+    // On the first R600, each number of samples has separate registers for the sample positions.
     let own = match count {
         2 => [0, 0],
         4 => [1, 1],
@@ -254,8 +254,8 @@ fn multisample(
         found.at_sample |= u64::from(input.sel_sample) << number;
     }
     if inputs.baryc_sample_cntl == 0 {
-        // This value is CENTROIDS_ONLY. The driver sets this value unless a program reads the position. RV770 fails
-        // `interpolation N non-centroid-deriv`, which computes differences between partially covered pixels.
+        // The value 0 is CENTROIDS_ONLY. The driver sets CENTROIDS_ONLY unless a program reads the position. RV770
+        // fails `interpolation N non-centroid-deriv`, which computes differences between partially covered pixels.
         found.at_centroid = !0;
     }
     found.position = (inputs.position_centroid, inputs.position_sample);
@@ -315,7 +315,7 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
         _ => linear,
     });
     let cut = !clip.clip_disable && topology != Topology::Rectangles && viewport.divides;
-    // Ratios of x and y to w.
+    // Returns the maximum ratios of x and y to w, from two registers.
     let adjust = |x, y| [x, y].map(|register| state.float(register, 0));
     let cut = cut.then(|| Clip {
         near: (!clip.zclip_near_disable).then_some(clip.dx_clip_space_def),
@@ -690,7 +690,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        // In a captured draw, the program always runs.
+        // If the draw is captured, the texels are not copied, because a capture needs a run of the program.
         (!self.recording.is_on()).then_some(())?;
         let own = [
             self.control.position_ena.then_some(self.control.position_addr),

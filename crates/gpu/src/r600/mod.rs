@@ -136,7 +136,7 @@ pub struct R600 {
 /// Memory of a draw, which the next draw reuses. Allocations would take a tenth of the time of a small draw.
 #[derive(Debug, Default)]
 struct DrawMemory {
-    /// Initial values of each vertex's first register, and runs of vertices.
+    /// `values` contains the initial value of each vertex's first register. `runs` contains the runs of vertices.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
     /// Results of the vertex program, and the vertices that are created from these results.
@@ -144,7 +144,7 @@ struct DrawMemory {
     vertices: Vec<Vertex>,
 }
 
-/// Maximum number of vertices whose memory is kept for the next draw.
+/// Maximum number of vertices in the memory that the next draw reuses.
 const SHADED: usize = 1 << 16;
 
 /// State of a draw except for constants, vertices and texels. The next draw can reuse this state if no register has

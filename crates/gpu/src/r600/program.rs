@@ -16,8 +16,8 @@ use super::copied::{TexelRead, texel_read};
 
 use crate::kept::Kept;
 
-/// Returns the words from the start of a program to the end of the program's buffer, without most of the zeros at the
-/// end.
+/// Returns the words from the start of a program to the end of the program's buffer. If the buffer ends with zeros, the
+/// result contains only those zeros that may belong to the program.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
@@ -129,8 +129,8 @@ impl ComponentsRead {
 pub(super) struct ResourcesRead {
     /// For each constant buffer, the number of dwords up to the last dword that the program may read.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers, each with the elements that the program reads. `None` if a number other than the index or
-    /// instance of a vertex may select an element.
+    /// Vertex buffers, each with the elements that the program reads. The list of elements is `None` if a number other
+    /// than the index or instance of a vertex may select an element.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
     /// Numbers of textures, and numbers of samplers.
     pub(super) textures: Vec<u8>,

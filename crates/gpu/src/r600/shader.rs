@@ -201,8 +201,8 @@ impl Shader {
 
     /// Reads constants and vertices from memory again, so that the shader can be reused. Returns `false` if the
     /// program, a texture or the layout of a vertex buffer has changed. The caller must then create a new shader. The
-    /// caller must also create a new shader if any other register on which the shader depends has changed, except for
-    /// the registers of constant buffers.
+    /// caller must also create a new shader if any other register on which the shader depends has changed. The only
+    /// exceptions are the registers of constant buffers, because this function reads them again.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
@@ -461,9 +461,9 @@ fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Op
     Some(texture::find(&mut state.images, &resource, memory))
 }
 
-/// If the program reads an image whose bytes in memory have changed, drops the lowered programs that refer to such
-/// images. If nothing else refers to such an image, the image is later updated by reading only the changed parts of its
-/// bytes.
+/// Drops lowered programs that refer to images whose bytes in memory have changed. The function does nothing if no
+/// image that the program reads has changed. After the call, the cache can update a changed image if nothing else
+/// refers to the image. For the update, the cache reads only the changed parts of the image's bytes.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);

@@ -77,8 +77,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes do not count, because each draw reads these registers again. These registers contain the
-/// addresses and sizes of constant buffers.
+/// Registers whose changes [`State::changes`] does not count, because each draw reads these registers again. The
+/// registers contain the addresses and sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,
@@ -97,7 +97,7 @@ fn is_read_anew(address: u32) -> bool {
 
 impl State {
     /// Returns a number that increases with each change of a register or a buffer on which draws depend. Changes of
-    /// constant buffers do not count.
+    /// constant buffers do not increase the number.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }

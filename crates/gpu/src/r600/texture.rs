@@ -274,8 +274,8 @@ impl Place {
 /// Returns the sampler with these words. `border` contains the border colour registers of the sampler.
 ///
 /// If TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, filters cross the edges of a cube's faces for all values of CLAMP_X and
-/// CLAMP_Y. Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets
-/// SQ_TEX_WRAP since 2023, because the clamp modes have an effect on another chip of the families.
+/// CLAMP_Y. Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Since 2023, Mesa
+/// sets SQ_TEX_WRAP, because on a different chip of the R600 and R700 families the clamp modes have an effect.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];

@@ -64,12 +64,12 @@ pub(super) struct Read {
 pub(super) enum Reach {
     /// The whole text.
     Whole,
-    /// The longest expression at the start of other text. A binary operator has space on both of its sides or on
-    /// neither side, so `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
+    /// The longest expression at the start of the text. Text that is not part of the expression may follow. A binary
+    /// operator has space on both of its sides or on neither side, so `N -2` is two operands. Comparisons, `&&` and
+    /// `||` end the expression.
     Within,
-    /// Like [`Reach::Within`], but an operator with this precedence is before the expression. The assembler does not
-    /// compute that earlier operator. The expression contains only operators that bind more strongly than the earlier
-    /// operator.
+    /// Like [`Reach::Within`], but an operator that is not part of the expression is directly before the expression.
+    /// The number is the precedence of this operator. The expression contains only operators with a higher precedence.
     Behind(u8),
 }
 

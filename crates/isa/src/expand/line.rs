@@ -209,7 +209,7 @@ pub(super) fn resolved(
             continue;
         }
         let before = text[..at].bytes().next_back();
-        // The text from this position on continues a longer word: a component, a register or a label.
+        // Whether this position is in the middle of a longer word, such as a component, a register or a label.
         let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
         let word = word_len(rest);
         let starts_name = word > 0 && !byte.is_ascii_digit();
@@ -241,8 +241,8 @@ pub(super) fn resolved(
         // Parentheses without an operator inside are part of the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // If an expression contains arguments of a macro, the assembler computes the expression, as if the
-            // expression contained names. The exception is a range of R700 after a colon, such as `0-15`.
+            // If an argument of a macro has replaced a part of an expression, the assembler computes the expression
+            // even if the expression contains no names. The exception is a range of R700 after a colon, such as `0-15`.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -287,8 +287,8 @@ fn is_binary(text: &str, at: usize) -> bool {
     operand && spaced == behind
 }
 
-/// Returns the reach of an expression at an offset. The reach depends on the operator before the offset, which may bind
-/// more strongly than the operators of the expression.
+/// Returns the reach of an expression at an offset. The reach depends on the operator before the expression. This
+/// operator may bind more strongly than the operators of the expression.
 fn reach(text: &str, at: usize) -> Reach {
     let before = text[..at].trim_end();
     let operator = before.bytes().next_back().and_then(precedence);

@@ -122,7 +122,8 @@ pub fn beside(of: &str, name: &str) -> String {
     }
 }
 
-/// Returns the part of a text that is between quotation marks. Returns `None` if the text has other parts.
+/// Returns the text between the quotation marks, if the whole of `text` is in quotation marks. Otherwise, returns
+/// `None`.
 fn quoted(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix('"')?.strip_suffix('"')?;
     (!inside.is_empty() && !inside.contains('"')).then_some(inside)
@@ -163,13 +164,13 @@ struct Piece {
 /// Origin of lines: the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Description of the context in messages: `in the macro m,`. In a message, the line in which the context is used
-    /// comes after the description. The description is empty for the source.
+    /// Description of the context, such as `in the macro m,`. In a message, the line number after the description is
+    /// the line that includes the file, or that uses the macro or repetition. The description is empty for the source.
     what: String,
     /// Index of the file that contains the context's lines. The source has index 0.
     file: usize,
-    /// The enclosing context, and a part of the enclosing context's file. This part includes the file of this context,
-    /// or uses the macro or repetition of this context.
+    /// The enclosing context, and a part of the enclosing context's file. This part is the text that includes the file
+    /// of this context, or that uses the macro or repetition of this context.
     parent: Option<(usize, Part)>,
 }
 
@@ -388,8 +389,8 @@ impl Expander<'_> {
         usize::try_from(EXPANSION.get().saturating_sub(self.used)).unwrap_or(usize::MAX)
     }
 
-    /// Counts `bytes` bytes and one line, and returns whether the total is within the limit. When the total first
-    /// exceeds the limit, the function reports an error. After that, no more lines are read.
+    /// Adds `bytes` bytes and one line to the total, and returns whether the total is within the limit. If this call is
+    /// the first that exceeds the limit, the function reports an error. After an error, no more lines are read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use super::{Entry, Fault};
 use crate::state::State;
 
-/// The result of [`enter`] after a fault. Results of code have 32 bits.
+/// The result of [`enter`] after a fault. This result cannot be a result of generated code, because results of
+/// generated code have only 32 bits.
 const FAULT: u64 = 1 << 32;
 
 /// State from which a call continues after a fault. [`enter`] and the handler write this state.
@@ -141,8 +142,8 @@ impl Drop for Watched {
     }
 }
 
-/// Returns whether an address is in generated code. While a thread runs code, that code stays in the list. So the
-/// result is right for code that this thread runs.
+/// Returns whether an address is in generated code. For the code that the current thread runs, the result is right,
+/// because this code stays in the list during the run.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
         let end = slot.end.load(Ordering::Acquire);

@@ -73,10 +73,11 @@ pub(super) struct Cursor<'a> {
     waiting: u16,
     /// Whether operations may write all lanes of the chunks that the group uses.
     whole: bool,
-    /// The active lanes as stored in [`Set::ACTIVE`] (`active`), the number of active lanes (`members`), and whether
-    /// all lanes are active (`full`, 0 or 1).
+    /// The active lanes, as stored in [`Set::ACTIVE`].
     active: Mask,
+    /// Number of active lanes.
     members: u64,
+    /// 1 if all lanes are active, otherwise 0.
     full: usize,
     /// Number of the next block, or [`NONE`] if the number is not known.
     pub(super) number: u32,

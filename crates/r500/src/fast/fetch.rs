@@ -87,7 +87,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     }
 }
 
-/// Executes a fetch by `Plan::read_flat`, if the plan and the destinations of the fetch allow `Plan::read_flat`.
+/// If the plan and the destinations of a fetch allow `Plan::read_flat`, executes the fetch by `Plan::read_flat`.
 /// Returns the lanes for which the fetch is still to be executed.
 #[inline(always)]
 fn flat<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) -> u64 {
@@ -196,8 +196,9 @@ fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32;
     moved
 }
 
-/// Returns the differences between the coordinates of the neighbouring pixel and the coordinates of this pixel. The sum
-/// and the difference are rounded as in the reference interpreter.
+/// Returns the differences between the coordinates of the neighbouring pixel and the coordinates of this pixel. The
+/// coordinates of the neighbouring pixel are sums of coordinates and derivatives. These sums and the differences are
+/// rounded as in the reference interpreter.
 fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut steps = one_step_on(coordinates, derivatives);
     for (steps, coordinates) in steps.iter_mut().zip(coordinates) {

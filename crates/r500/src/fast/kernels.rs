@@ -243,8 +243,9 @@ const fn upward(powers: u32) -> [u32; 2] {
     [low, SIGN - low]
 }
 
-/// Returns the exponents that the scaling in [`Mad`] would move out of range. The result consists of the first of these
-/// exponents and the number of exponents, as bits of a float.
+/// Returns the exponents that the scaling in [`Mad`] would move out of range. The first element is the lowest of these
+/// exponents. The second element is the number of these exponents. Both elements are shifted to the position of the
+/// exponent field in a float.
 pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => [0, 0],
@@ -325,8 +326,8 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::frc`]. The difference A - floor(A) is either exact or close to 1. So scaling the difference does not
-    /// round a second time.
+    /// [`lane::frc`]. The difference A - floor(A) is either exact, or rounded to a number between 0.5 and 1. Scaling
+    /// such a number is exact. So the result is rounded only once.
     Frc(1), |operation, src| {
         let a = f32::from_bits(flushed(src[0]));
         let fraction = normalised((a - a.floor()) * operation.scale);
@@ -372,10 +373,10 @@ impl Kernel for Rsq {
 /// Computes results of [`Rsq`] in singles, and returns the scaled results. Returns `None` if one of the results may be
 /// wrong.
 ///
-/// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction, whose
-/// error is below 2^-43 of the result. The function checks an interval around the result. Each end of the interval
-/// differs from the result by four times this error. The result is right if both ends of the interval round to the same
-/// single.
+/// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction. The
+/// error of this correction is below 2^-43 of the result. The function checks an interval around the result. Each end
+/// of the interval differs from the result by 2^-41 of the result: four times the bound of the correction's error. The
+/// result is right if both ends of the interval round to the same single.
 #[inline(always)]
 fn near_roots<W: Wide>(wide: W, numbers: &Words, scale: f32) -> Option<Words> {
     const SLACK: f32 = 1.0 / (1u64 << 41) as f32;
@@ -578,10 +579,11 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
 /// sums may be wrong. For a DP3 of 64 lanes, singles take 88 ns, and doubles take 171 ns.
 ///
 /// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of
-/// these rounding errors is less than 2^-21 of the total magnitude of the terms. The error of this sum is less than
-/// 2^-43 of the total magnitude. The function checks an interval around the result. Each end of the interval differs
-/// from the result by twice this error. The result is right if both ends of the interval round to the same single. If
-/// the product of a zero and an infinity or a NaN should be zero, this function nevertheless computes a NaN.
+/// these rounding errors is less than 2^-21 of the total magnitude of the terms. The sum of the rounding errors itself
+/// has an error of less than 2^-43 of the total magnitude. The function checks an interval around the result. Each end
+/// of the interval differs from the result by 2^-42 of the total magnitude: twice the bound of that error. The result
+/// is right if both ends of the interval round to the same single. If the product of a zero and an infinity or a NaN
+/// should be zero, this function nevertheless computes a NaN.
 #[inline(always)]
 fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     wide: W,

@@ -214,11 +214,12 @@ pub(super) struct Channel {
     /// Sign bits to flip. Sums have one word for the product (first element) and one for the addend (third element).
     /// Other operations have one word per source.
     pub(super) flip: [u32; 3],
-    /// OMOD of a sum, as an enum value (`omod`) and as a factor (`scale`).
+    /// OMOD of a sum, as an enum value.
     pub(super) omod: Omod,
+    /// OMOD of a sum, as a factor.
     pub(super) scale: f32,
-    /// Exponents that OMOD moves out of range: the first of these exponents and the number of exponents, as bits of a
-    /// float.
+    /// Exponents that OMOD moves out of range: the lowest of these exponents, and the number of these exponents. Both
+    /// elements are shifted to the position of the exponent field in a float.
     pub(super) beyond: [u32; 2],
 }
 
@@ -243,9 +244,9 @@ pub(super) struct Operation {
     pub(super) channels: [Channel; 4],
     /// The lanes to which the operation writes.
     pub(super) set: Set,
-    /// OMOD, as an enum value (`omod`) and as a factor (`scale`). The factor is 1 if OMOD is disabled. For sums, each
-    /// channel has its own OMOD.
+    /// OMOD, as an enum value. For sums, each channel has its own OMOD.
     pub(super) omod: Omod,
+    /// OMOD, as a factor. If OMOD is disabled, the factor is 1.
     pub(super) scale: f32,
     /// Whether the result is clamped to 0..1.
     pub(super) clamp: bool,

@@ -172,7 +172,8 @@ fn loaded<W: Wide>(
     Some(())
 }
 
-/// Reads the elements with these numbers for a set of lanes, and passes each lane and its value to `put`.
+/// For each lane in `lanes`, reads the element that `numbers` states for the lane. Passes the lane and the value of the
+/// element to `put`.
 #[inline(always)]
 fn read(
     format: Format,

@@ -141,8 +141,8 @@ impl Fast {
         self.set_uniforms(group);
     }
 
-    /// Returns a prepared group without lanes, and run counts of zero. Reuses the memory of an earlier launch of the
-    /// program, if available. A reused group still has the issue counts of the earlier launch.
+    /// Returns a prepared group without lanes, and run counts of zero. If the memory of an earlier launch of the
+    /// program is available, reuses this memory. A reused group still has the issue counts of the earlier launch.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {

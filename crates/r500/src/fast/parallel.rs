@@ -277,8 +277,8 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         ran_of(BREAKS, (group_width, together), lanes, watchdog, None)
     }
 
-    /// In this program, operations with templates precede and follow operations without templates. This happens both
-    /// within one instruction and across instructions.
+    /// This program has operations with templates before and after operations without templates, both within one
+    /// instruction and across instructions.
     const STRAIGHT: &str = "
 .state US_PIXSIZE 0x3
 ALU temp[1].rg = MAD src0.rg0, src0.rg0, src0.110 : src0=temp[0]

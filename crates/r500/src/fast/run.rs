@@ -108,8 +108,9 @@ impl Fast {
     ) -> Stop {
         let before = group.statistics.instructions;
         let budget = end.min(group.watchdog).saturating_sub(before);
-        // A run count of compiled code stands for one group or for all groups that fit in a row. So with any other
-        // number of groups, compiled code does not run.
+        // Compiled code counts a run only once for all groups that run together. The later multiplication by the number
+        // of groups assumes one group or as many groups as fit in a row. So with any other number of groups, compiled
+        // code does not run.
         let counts = company.is_none() || group.lanes == Mask::first(self.most_lanes());
         let mut runner = self.compiled.as_deref().filter(|_| counts).map(Runner::new);
         let mut cursor = Cursor::new(self, group, runs, company, budget);

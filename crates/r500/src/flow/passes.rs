@@ -71,7 +71,8 @@ impl Step {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
         let of_loop = match in_loop {
-            // No bit has to be zero, because [`Flow::rounds`] allows iterations only in a loop of the right kind.
+            // At the end of an iteration, none of the bits matters, because [`Flow::rounds`] allows iterations only in
+            // a loop of the right kind.
             Some(InLoop { end: true, .. }) => return 0,
             Some(InLoop { al: Some(true), .. }) => NO_LOOP,
             Some(InLoop { al: Some(false), .. }) => NO_REP,
@@ -81,9 +82,9 @@ impl Step {
         of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns the next slot of the group after the instruction at `pc`. Assumes that no lane is off and that all lanes
-    /// vote `jump`. Returns `None` if the instruction is not a branch, or if the instruction changes more than the
-    /// program counter in this case.
+    /// Returns the slot at which the group continues after the instruction at `pc`. Assumes that no lane is off and
+    /// that all lanes vote `jump`. Returns `None` if the instruction is not a branch, or if the instruction changes
+    /// more than the program counter.
     pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
         if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
             return None;
@@ -100,8 +101,8 @@ impl Step {
     /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run the
     /// second side. `ends` has the last slot of each side and the flow instruction in that slot.
     ///
-    /// Returns `None` if other lanes run one of the sides. Also returns `None` if the instructions change anything
-    /// except the program counter while no lane is off.
+    /// Assumes that no lane is off at the branch. Returns `None` if the lanes that run a side are not exactly the lanes
+    /// described above. Also returns `None` if the instructions change anything except the program counter.
     pub(crate) fn meets(&self, pc: u16, ends: &[(u16, &Step)]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
@@ -134,10 +135,10 @@ impl Step {
         slot
     }
 
-    /// Returns the slot at which lanes that vote to jump at the branch at `pc` continue. The lanes that vote to stay
-    /// leave a loop inside this branch. These lanes run the instructions `ends`: a BREAK and the end of the branch.
-    /// Returns `None` if the instructions change anything except the program counter and the lanes in the loop while no
-    /// lane is off.
+    /// Returns the slot at which the lanes that vote to jump continue after the branch at `pc`. The lanes that vote to
+    /// stay run the instructions `ends`: a BREAK, at which these lanes leave a loop, and the end of the branch. Assumes
+    /// that no lane is off at the branch. Returns `None` if the instructions change anything except the program counter
+    /// and the lanes in the loop.
     pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let al = ends[0].in_loop?.al?.then_some(0);

@@ -50,8 +50,8 @@ impl Flow {
     /// Merges groups that were [split off](Flow::part). The flow state of these groups must [match](Flow::is_where)
     /// this flow state.
     pub(crate) fn join(&mut self, mut other: Flow) {
-        // If no branch has switched off a lane, the lane's counter may have any value. The addition requires that this
-        // value is 0.
+        // The addition of counters requires that one of the two counters of each lane is 0. If no branch has switched
+        // off a lane, the lane's counter may have any value, so this code clears the counter.
         self.counters.clear(!self.branch);
         other.counters.clear(!other.branch);
         self.counters.add(&other.counters);

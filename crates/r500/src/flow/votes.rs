@@ -16,7 +16,8 @@ pub(super) struct Votes {
 }
 
 impl Votes {
-    /// Returns whether a group with these lanes jumps, before iteration counts override the votes.
+    /// Returns whether a group that consists of `lanes` jumps according to the votes. An iteration count can override
+    /// this result later.
     #[inline(always)]
     pub(super) fn jump(&self, fc: &FcInst, lanes: Mask) -> bool {
         let Votes { voters, want, inhibiting } = *self;
@@ -37,7 +38,7 @@ impl Flow {
     #[inline(always)]
     pub(super) fn votes(&self, fc: &FcInst, want: Mask) -> Votes {
         let waking = if fc.b_else { self.branch & self.counters.zero() } else { Mask::NONE };
-        // Lanes that the instruction's own B_ELSE switches off vote to jump.
+        // The instruction's own B_ELSE may switch off lanes. These lanes vote to jump.
         let off_by_else = if fc.b_else { self.active } else { Mask::NONE };
         let mut voters = self.active | waking;
         if let (Role::End { .. }, Some(frame)) = (fc.op.role(), self.loops.last()) {

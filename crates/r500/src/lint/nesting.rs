@@ -4,7 +4,7 @@
 //! The state of a path is the number of branch levels, the open loops and the open calls. In a structured program, all
 //! paths that reach an instruction through the same calls have the same state. If two paths have different states, the
 //! check reports a finding and continues with the state of the first path. Inside a loop, the state also tracks whether
-//! lanes are active. The reason is that a nested loop that is skipped without active lanes may close the outer loop.
+//! lanes are active. If no lane is active and a nested loop is skipped, the skip may close the outer loop.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,8 +33,8 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Number of open branches and open calls that increment branch counters. The counter of a lane has this value if
-    /// the lane was switched off before all these branches and calls.
+    /// Number of open levels. Open branches add levels, and so do open calls that increment branch counters. If a lane
+    /// was switched off before all these branches and calls, the lane's counter has this value.
     levels: u32,
     loops: Vec<Loop>,
     /// Whether all lanes of the innermost loop may be off on this path, because each of these lanes has left the loop

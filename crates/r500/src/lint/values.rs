@@ -124,7 +124,8 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
 
 /// Returns whether lanes can be active on an edge of this kind. Lanes cannot be active in two cases. If all lanes
 /// break, no lane is active in the next slot. If the count of a loop is not 0 and no lane votes to skip the loop, no
-/// active lane follows the edge that skips the loop. In both cases, other edges also lead to the same instructions.
+/// active lane follows the edge that skips the loop. The checks omit such an edge, because other edges also lead to the
+/// instructions after this edge.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -180,7 +181,7 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
                     "no instruction since the last FC or the start has written the ALU result",
                 );
             }
-            // A relative address may read any register.
+            // A read of a relative address may read any register.
             _ => {}
         }
     }
@@ -253,7 +254,7 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
         for write in uses.writes.iter().filter(|write| write.file == uses::TEMP) {
             match write.number {
                 Some(number) => written.put(number, !moves || undefined.is_empty()),
-                // A relative address may write any register.
+                // A write to a relative address may write any register.
                 None => written = Components::ALL,
             }
         }

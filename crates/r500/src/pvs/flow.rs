@@ -330,8 +330,8 @@ mod tests {
         Descriptor { op: FlowOp::JSR, act, count_or_target: to, last, back, ..Descriptor::default() }
     }
 
-    /// Runs a program with these descriptors from slot 0 to `last`. Returns the executed slots, each with the value of
-    /// aL in that slot.
+    /// Runs a program with the descriptors `descriptors` from slot 0 to slot `last`. Returns the executed slots, each
+    /// with the value of aL in that slot.
     fn way(descriptors: &[Descriptor], last: u16, mode: Mode) -> Result<Vec<(u16, i32)>, Undefined> {
         let mut all = [Descriptor::default(); DESCRIPTORS];
         all[..descriptors.len()].copy_from_slice(descriptors);

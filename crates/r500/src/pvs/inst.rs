@@ -14,8 +14,7 @@ pub const SLOTS: usize = 1024;
 pub const TEMPORARIES: usize = 128;
 /// Number of alternate temporaries of a vertex. (docs/r500-vertex.md, D3)
 pub const ALT_TEMPORARIES: usize = 20;
-/// Number of input vectors. The field with the location of a stream has five bits, so the field can address this many
-/// vectors.
+/// Number of input vectors. The field with the location of a stream has five bits, so the field can address 32 vectors.
 pub const INPUTS: usize = 32;
 /// Number of output vectors. The rasteriser reads up to 15 output vectors.
 pub const OUTPUTS: usize = 32;

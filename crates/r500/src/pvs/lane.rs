@@ -19,8 +19,8 @@ pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 /// The range of A0. (docs/r500-vertex.md, Q12)
 pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
 
-/// Returns a zero of the same sign for a denormal, and any other value unchanged. The result is the same as that of
-/// `reconverge_simt::float::flush`. This function uses integer operations, because the compiler does not vectorise the
+/// Returns a zero of the same sign for a denormal, and any other value unchanged. `reconverge_simt::float::flush`
+/// returns the same result. This function uses integer operations, because the compiler does not vectorise the
 /// classification of floats in `reconverge_simt::float::flush`.
 #[inline(always)]
 fn flush(x: f32) -> f32 {
@@ -122,7 +122,7 @@ pub fn multiply_clamp(a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> f32 {
     }
 }
 
-/// Computes floor(a). The destination may be A0 or a register of another file.
+/// Computes floor(a) as a float. If the destination is A0, [`address`] converts this float to an integer.
 #[inline(always)]
 pub fn to_fixed(a: f32) -> f32 {
     result(floor(a))
@@ -239,9 +239,8 @@ pub fn recip_dx(a: f32) -> f32 {
 
 /// Computes 1 / a, rounded toward zero. (docs/r500-vertex.md, Q16)
 pub fn recip_ieee(a: f32) -> f32 {
-    // If a single cannot represent the true reciprocal, the distance from the reciprocal to every single is larger than
-    // the error of this double. So comparing the double with the nearest single shows whether that single was rounded
-    // away from zero.
+    // If no single equals the true reciprocal, every single is farther from the reciprocal than the double `exact` is.
+    // So a comparison of `exact` with `nearest` shows whether `nearest` was rounded away from zero.
     let exact = 1.0 / f64::from(a);
     let nearest = exact as f32;
     let beyond = f64::from(nearest).abs() > exact.abs() && nearest.is_finite();
@@ -263,9 +262,9 @@ pub fn recip_sqrt_ieee(a: f32) -> f32 {
     rounded(1.0 / libm::sqrt(f64::from(a.abs())))
 }
 
-/// Computes base^exponent. The function checks three special cases in this order. If the base is 0, the result is 0, or
-/// infinity if the exponent is negative. If the exponent is 0, the result is 1. If the base is negative, the result is
-/// the negated power of the base's absolute value.
+/// Computes base^exponent. The function checks three special cases in this order. If the base is 0, the result is
+/// infinity for a negative exponent, and 0 for any other exponent. If the exponent is 0, the result is 1. If the base
+/// is negative, the result is the negated power of the base's absolute value.
 pub fn power(base: f32, exponent: f32) -> f32 {
     if base == 0.0 {
         return if exponent < 0.0 { f32::INFINITY } else { 0.0 };
@@ -411,9 +410,8 @@ mod tests {
         assert_eq!(bits(multiply(INF, f32::NAN)), bits(NAN));
     }
 
-    /// Tests quotients of integers. Programs compute such a quotient by a multiplication by a reciprocal. RV530
-    /// computes some of these quotients wrongly, such as 76 / 38, and other quotients correctly. (docs/r500-vertex.md,
-    /// Q16)
+    /// Tests quotients of integers. To divide, programs multiply by a reciprocal. RV530 computes some quotients
+    /// wrongly, such as 76 / 38, and other quotients correctly. (docs/r500-vertex.md, Q16)
     #[test]
     fn reciprocals_are_rounded_toward_zero() {
         let quotient = |a: f32, b: f32| multiply(a, recip_dx(b));

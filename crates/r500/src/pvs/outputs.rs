@@ -98,7 +98,7 @@ impl Outcome {
     }
 }
 
-/// Records that the vertices `lanes` wrote these channels of an output.
+/// Records that the vertices `lanes` wrote the channels `channels` of an output.
 pub(crate) fn mark(written: &mut [Mask; 4], channels: u8, lanes: Mask) {
     for (channel, mask) in written.iter_mut().enumerate() {
         if channels >> channel & 1 == 1 {

@@ -83,9 +83,9 @@ impl Group {
         }
     }
 
-    /// Executes an instruction without its flow control. Both halves of a dual instruction read all operands before
-    /// either half writes, and the math half writes last. If no vertex executes the instruction, the addresses of its
-    /// operands are not computed.
+    /// Executes an instruction, but not the flow control at this instruction. Both halves of a dual instruction read
+    /// all operands before either half writes, and the math half writes last. If no vertex executes the instruction,
+    /// the addresses of its operands are not computed.
     pub(crate) fn instruction<O: Observer>(&mut self, inst: &Inst, observer: &mut O) -> Result<(), Cause> {
         let lanes = self.passing(inst);
         let mut results = [(Result4::default(), Result4::default()); 64];
@@ -127,8 +127,8 @@ impl Group {
         Ok(values)
     }
 
-    /// Returns the value of an operand. Fetches the register and selects its channels. Then takes the absolute value
-    /// and negates the value, if the operand requires this.
+    /// Returns the value of an operand. Fetches the register and selects channels of the register. Then takes the
+    /// absolute value if the operand's `abs` is set. Then negates the channels in the operand's `negate`.
     fn operand(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[f32; 4], Cause> {
         let vector = self.fetch(operand, used, lane)?;
         Ok([0, 1, 2, 3].map(|channel| {

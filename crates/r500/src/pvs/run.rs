@@ -249,7 +249,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds the operations that this worker has executed to the report of `outcome`.
+    /// Extends the report of `outcome` with the operations that this worker has executed.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
         self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));

@@ -70,8 +70,8 @@ impl Setup {
     /// word that R300 uses. (docs/r500-vertex.md, Q13)
     ///
     /// # Errors
-    /// Returns a [`SetupError`] if the program cannot be set up. A code without a meaning in an instruction is not an
-    /// error here. Such an instruction traps when the program reaches it.
+    /// Returns a [`SetupError`] if the program cannot be set up. If a field of an instruction has a code without a
+    /// meaning, this function does not return an error. The instruction traps when the program reaches the instruction.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;

@@ -59,7 +59,7 @@ pub enum Violation {
     AddressByOther(&'static str),
 }
 
-/// Returns the violations of the documents in these words, ordered by word.
+/// Returns the rules of the documents that the instruction in `words` violates, ordered by word.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     let operation = inst.operation();
@@ -173,7 +173,7 @@ mod tests {
         check([1 << 20 | 1 << 8 | 3, zeros, zeros, zeros], &[Violation::AddressByOther("VE_ADD")]);
     }
 
-    /// Mesa, t_src_conflict and its macro; docs/r500-vertex.md 4.2.
+    /// Sources: Mesa, `t_src_conflict` and the macro for three temporaries; docs/r500-vertex.md 4.2.
     #[test]
     fn files_are_read_at_few_addresses() {
         let source = |file: u32, register: u32| 0x0124_8000 | file | register << 5;
@@ -193,7 +193,8 @@ mod tests {
             count(mad, [source(2, 5), source(2, 6), source(1, 5)]),
             [Violation::TooManyReads { file: SrcType::CONSTANT, count: 2, most: 1 }]
         );
-        // Two addresses have the same register number, but one of the addresses is relative.
+        // The first two addresses have the same register number. One of these addresses is relative, so they count as
+        // different addresses.
         assert_eq!(count(mad, [source(2, 5), source(2, 5) | 16, source(1, 5)]).len(), 1);
     }
 }

@@ -372,8 +372,9 @@ pub static STATE: [StateRegister; 8] = [
     StateRegister { word: FlowCntlAddrsUw::INFO,   mmio: 0x2504, count: 16, stride: 8 },
 ];
 
-/// Returns the state register with this name, and its number n. The name is the manual's name. If the unit has several
-/// such registers, `_n` follows the manual's name.
+/// Returns the state register with the name `name`. If the unit has several registers of this kind, `name` is the
+/// manual's name followed by `_n`, and the function also returns the number n. Otherwise, `name` is the manual's name,
+/// and the number is 0.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(&STATE, name)
 }

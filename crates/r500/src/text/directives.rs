@@ -32,8 +32,8 @@ pub(crate) struct Directives {
     /// identifies some of these registers only by address. So the text gives the value of such a register as a plain
     /// number.
     pub elsewhere: &'static [&'static str],
-    /// Whether register names may end in a number. The error message for an unknown name then ignores this number when
-    /// it suggests similar names from the manual.
+    /// Whether register names may end in a number. If this field is set, the number at the end of an unknown name does
+    /// not affect the similar names that the error message suggests.
     pub numbered: bool,
     /// The directives of the unit.
     pub directives: &'static [DirectiveRow],
@@ -120,8 +120,8 @@ impl Stated {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// Returns the assembled program with these instructions. `places` holds the positions of the instructions in the
-    /// text.
+    /// Returns the assembled program with the instructions `instructions`. `places` holds the positions of the
+    /// instructions in the text.
     pub(crate) fn assembled<const N: usize>(
         self,
         instructions: impl Iterator<Item = [u32; N]>,

@@ -87,8 +87,8 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// The addresses that can have a label. The lowest of these addresses is `first`. Each record has one such address. The
-/// address after the last record is also such an address.
+/// The addresses that can have a label: the address of each record, and the address after the last record. `first` is
+/// the lowest of these addresses, and `count` is the number of records.
 struct Labels {
     first: u32,
     count: u32,

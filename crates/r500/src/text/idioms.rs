@@ -32,7 +32,7 @@ pub struct Idiom {
     pub operation: &'static str,
     /// The operands of the underlying operation.
     pub parts: [Part; 3],
-    /// Whether OMOD is disabled in the form (`*off`).
+    /// Whether the underlying operation has OMOD disabled (`*off`).
     pub off: bool,
     /// Description of the value.
     pub meaning: &'static str,

@@ -24,7 +24,8 @@ pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
 /// Maximum number of errors. After this number of errors, the parser skips the remaining text.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// Calls a function that parses one line, once for each line. Returns the errors of all lines.
+/// Calls the function `read` for each line. `read` parses one line. Returns the errors of all lines, up to
+/// [`MOST_ERRORS`] errors.
 pub(crate) fn each_line<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
     mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,
@@ -231,7 +232,7 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         let field = if dot { cursor.word() } else { "" };
-        // Usually, there is no space around the dot. The text then need not be copied.
+        // Usually, there is no space around the dot. In this case, the code uses the text without a copy.
         let whole = &text[..text.len() - cursor.rest().len()];
         let name = match whole.len() == word.len() + usize::from(dot) + field.len() {
             true => Cow::Borrowed(whole),

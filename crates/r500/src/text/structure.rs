@@ -18,8 +18,8 @@ pub(super) struct Open {
 }
 
 /// Returns the target of each structured instruction, as the index of a record. Also fills in the fields that
-/// surrounding constructs determine. Such fields are the form of an `if` that has an else, the number of levels that a
-/// break closes, and the operation BREAKREP of a break inside a `rep`.
+/// surrounding constructs determine. Three examples are the fields of an `if` that has an else, the number of levels
+/// that a break closes, and the operation BREAKREP of a break inside a `rep`.
 pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
     // If an earlier error has removed the line of an if, the endif of this if may seem unmatched.

@@ -108,7 +108,7 @@ struct Names {
     /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the hash function of the standard library,
     /// because that function took 5 % of the time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
-    /// For each word, its fields, each with the name of the field in braces.
+    /// For each word, the fields of the word. Each field has the name that the text uses inside braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
 
@@ -144,8 +144,8 @@ pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()
 }
 
-/// Returns the fields of a word, each with the name that the field has in braces. For all words except the common word,
-/// this name includes the name of the word.
+/// Returns the fields of a word. Each field has the name that the text uses inside braces. For all words except the
+/// common word, this name includes the name of the word.
 pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
     &Names::of(kind).in_braces[word]
 }

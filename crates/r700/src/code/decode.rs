@@ -392,7 +392,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns all fields of a control-flow instruction except its number. The instruction is neither an ALU clause nor an
+/// Returns all fields of a control-flow instruction except CF_INST. The instruction is neither an ALU clause nor an
 /// export.
 pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
     Control {
@@ -421,8 +421,8 @@ pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
 /// Second word of a fetch that writes no register because every DST_SEL is MASK.
 const NOWHERE: u32 = 0xfff << 9;
 
-/// Returns a fetch instruction with its registers and its DST_SEL fields. The words of all kinds of fetches store these
-/// fields in the same bits.
+/// Returns a fetch instruction with its registers and its DST_SEL fields. These fields are in the same bits for all
+/// kinds of fetches.
 fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) -> Read<Fetch> {
     let high = TexDword1::unpack_lenient(word1)?;
     Ok(Fetch {

@@ -32,7 +32,7 @@ pub(super) trait Curve {
     }
 }
 
-/// Rounds both ends of the interval around the series' value to singles.
+/// Returns both ends of the interval around the value of the series, each rounded to a single.
 #[inline(always)]
 fn ends<C: Curve>(a: u32) -> [u32; 2] {
     const WIDTH: f64 = 1.0 / (1u64 << 46) as f64;

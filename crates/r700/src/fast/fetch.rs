@@ -107,8 +107,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a fetch instruction on these lanes. If the instruction traps or accesses memory out of bounds, this
-    /// function has no effect and returns `false`. The reference interpreter must then run the instruction.
+    /// Runs a fetch instruction for the lanes `lanes`. If the instruction traps or accesses memory out of bounds, this
+    /// function has no effect and returns `false`. In this case, the reference interpreter must run the instruction.
     #[inline(always)]
     fn fetching<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> bool {
         let lanes = if fetching.whole_quad { wave.whole_quads(lanes) } else { lanes };
@@ -151,7 +151,7 @@ impl Runner<'_> {
         Mask(left)
     }
 
-    /// Runs a texture instruction on these lanes. Returns `None` if a register does not exist.
+    /// Runs a texture instruction for the lanes `lanes`. Returns `None` if a register does not exist.
     #[inline(always)]
     fn texture<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> Option<()> {
         let [x, y, z, w] = self.places(wave, &fetching.src[0])?;

@@ -26,7 +26,7 @@ trait Kernel {
     /// Computes the result.
     fn lane(src: [u32; 3]) -> u32;
 
-    /// Computes the result on the fast path. If the result is a NaN, [`lane`](Kernel::lane) must recompute it.
+    /// Computes the result on the fast path. If the result is a NaN, [`lane`](Kernel::lane) must recompute the result.
     ///
     /// Determining the NaN that an operation returns takes more time than computing the sum or the product. So the code
     /// applies the NaN rules only to rows in which a NaN occurred.

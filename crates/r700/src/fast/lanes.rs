@@ -15,7 +15,7 @@ use crate::lane;
 use crate::launch::Environment;
 use crate::meaning::Meaning;
 
-/// Index of the active lanes in [`Lanes::sets`]. The active lanes run the group.
+/// Index in [`Lanes::sets`] of the active lanes. The active lanes run the group.
 pub(super) const ACTIVE: u8 = 0;
 /// Index in [`Lanes::sets`] of the active lanes whose predicate is true.
 pub(super) const TRUE: u8 = 1;
@@ -31,9 +31,9 @@ pub(super) struct Operation {
     pub(super) run: Handler,
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// SRC_ABS and SRC_NEG. For each source, this field is a mask of the bits to keep, and the next field is a mask of
-    /// the bits to flip.
+    /// SRC_ABS: for each source, a mask of the bits to keep.
     pub(super) keep: [u32; 3],
+    /// SRC_NEG: for each source, a mask of the bits to flip.
     pub(super) flip: [u32; 3],
     /// Factor by which the result is multiplied: the factor of OMOD or of a MULADD, or 1.0 if there is no factor.
     pub(super) factor: f32,
@@ -54,8 +54,9 @@ pub(super) struct Operation {
 /// Data that operations need and that do not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Rows of the registers that an index can select. The next field is the number of these registers.
+    /// Rows of the registers that an index can select.
     pub(super) registers: Layout<LANES>,
+    /// Number of the registers that an index can select.
     pub(super) indexed: u32,
     /// Constants that an index selects.
     pub(super) constants: Vec<Constants>,
@@ -89,7 +90,8 @@ pub(super) enum Bank {
 /// The position of a constant. A constant outside its bank is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uniform {
-    /// ALT_CONST: whether the constant belongs to the other stage (vertex or pixel).
+    /// ALT_CONST: whether the constant belongs to the other stage (vertex or pixel) instead of the stage of the
+    /// program.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     /// Number of the dword or entry.
@@ -114,7 +116,8 @@ impl Uniform {
 /// bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
-    /// ALT_CONST: whether the constants belong to the other stage (vertex or pixel).
+    /// ALT_CONST: whether the constants belong to the other stage (vertex or pixel) instead of the stage of the
+    /// program.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     pub(super) first: i32,
@@ -142,8 +145,9 @@ pub(super) struct Choices<'a> {
     words: &'a [u32],
     first: i32,
     step: i32,
-    /// Number of words of a constant. The next field is the index of the selected word in a constant.
+    /// Number of words of a constant.
     size: usize,
+    /// Index of the selected word in a constant.
     chan: usize,
 }
 

@@ -10,9 +10,9 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Some groups are not lowered, because such groups are rare or trap. Such a group uses global registers, MOVA_GPR_INT
-//! or doubles, or certainly traps in strict mode. The reference interpreter runs these groups. The reference
-//! interpreter also runs a group if the group indexes a register that does not exist.
+//! Groups that use global registers, MOVA_GPR_INT or doubles are rare, so they are not lowered. Groups that certainly
+//! trap in strict mode are not lowered either. The reference interpreter runs these groups. The reference interpreter
+//! also runs a group if the group indexes a register that does not exist.
 
 mod fetch;
 mod group;
@@ -94,11 +94,11 @@ pub(super) struct Clause {
     /// Whether the whole clause state must be reset at the start of the clause. The reset is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether some operand of the clause uses aL. Outside every DX9 loop, aL does not exist. In strict mode, the
-    /// reference interpreter runs such a clause outside the loops.
+    /// Whether some operand of the clause uses aL. Outside every DX9 loop, aL does not exist. If this field is set, the
+    /// reference interpreter runs the clause outside every DX9 loop in strict mode.
     pub(super) loop_index: bool,
-    /// The only run of the clause, if the clause consists of one run that the fast engine runs for the active lanes.
-    /// Otherwise `None`.
+    /// The run of the clause, if the clause has only one run and the fast engine executes this run for the active
+    /// lanes. Otherwise `None`.
     pub(super) single: Option<Groups>,
 }
 
@@ -116,7 +116,7 @@ pub(super) enum Template {
         /// Whether the opcode is DOT4_IEEE instead of DOT4.
         ieee: bool,
     },
-    /// Computes the sets of lanes with a true and with a false predicate.
+    /// Computes two sets of lanes: the lanes whose predicate is true, and the lanes whose predicate is false.
     Sets,
     /// Reads a register relative to AR.
     Indexed,
@@ -136,8 +136,9 @@ struct Made {
 /// A run: consecutive groups of a clause that run for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Index of the run's first group among the program's groups. The next field is the number of groups in the run.
+    /// Index of the run's first group among the program's groups.
     pub(super) first: u32,
+    /// Number of groups in the run.
     pub(super) count: u32,
     /// The address of the last group.
     pub(super) last_addr: u32,
@@ -188,7 +189,8 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// Templates, indexed by operation.
     pub(super) templates: Vec<Template>,
-    /// The first and the last group of each operation, indexed by operation.
+    /// For each operation, the first and the last group whose instructions the operation executes. The two groups
+    /// differ only for merged operations.
     pub(super) groups_of: Vec<[u32; 2]>,
     /// Literals and inline constants, each with its row. No operation writes these rows.
     pub(super) constants: Vec<(u32, Place)>,
@@ -197,7 +199,7 @@ pub(super) struct Lowered {
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
-    /// Number of rows that are registers. The contents of the other rows have no meaning between clauses.
+    /// Number of rows that are registers. After a clause, only these rows hold results.
     pub(super) registers: usize,
     /// Rows of AR.x to AR.w.
     pub(super) address: [Place; 4],
@@ -283,8 +285,9 @@ struct Lowering<'a> {
     level: Level,
     /// The row of PV.x.
     previous: usize,
-    /// Rows for operands of a group. The next field is the number of these rows that the group uses.
+    /// Rows for operands of a group.
     temporaries: Vec<Place>,
+    /// Number of elements of `temporaries` that the group uses.
     used: usize,
     /// Checks of the run that the lowering is building.
     checks: Vec<Check>,
@@ -336,8 +339,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the work of a control-flow instruction and its disputed rules. An instruction that only changes the flow
-    /// of lanes runs on the flow state.
+    /// Returns the work of a control-flow instruction, and the disputed rules on which the result of the instruction
+    /// depends. If the instruction does more than change the flow of lanes, the reference interpreter runs the
+    /// instruction.
     fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
         let row = control::cf(inst);
         // In strict mode, the instruction traps if this kind of program may not contain the instruction.
@@ -394,7 +398,8 @@ impl Lowering<'_> {
                     || read().any(|(op, source)| source.rel && by_mode(op))
                     || group.ops.iter().any(|op| op.dst_rel && by_mode(op));
                 if ways[number] == Way::Checked {
-                    // An indexed write may change the registers that hold the same values as PV and PS.
+                    // An indexed write may change the registers that hold the same values as PV and PS. So the group
+                    // reads PV and PS from separate rows.
                     before.register = [None; PREVIOUS];
                 }
                 self.group(clause, group, &before, wanted[number]);

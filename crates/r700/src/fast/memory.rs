@@ -333,7 +333,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the word that is the same in all of these lanes. Returns `None` if two of the lanes have different words.
+/// If a row has the same word in all lanes of `lanes`, returns this word. Otherwise returns `None`.
 #[inline(always)]
 fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];

@@ -1,5 +1,5 @@
-//! The fast engine. It works on whole rows of lanes. If a decision cannot change within a launch, the engine makes this
-//! decision only once.
+//! The fast engine. The engine works on whole rows of lanes. If a decision cannot change within a launch, the engine
+//! makes this decision only once.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -8,12 +8,12 @@
 //! | `kernels`, `curves`, `bodies` | the operations |
 //! | `nodes` | emits the computations of compiled code |
 //! | `indexed` | operands and destinations that are indexed by AR or aL |
-//! | `runner` | runs clauses in order, and the control flow between them |
+//! | `runner` | runs clauses in order, and runs the control flow between clauses |
 //! | `straight` | runs programs without control flow |
 //! | `read` | finds the registers whose initial values matter |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs memory accesses and exports |
-//! | `compiled` | runs a program as linked host code |
+//! | `compiled` | compiles a program to linked host code, and runs this code |
 //! | `run` | runs wavefronts, in compiled code if possible |
 //! | `parallel` | distributes wavefronts to threads |
 //! | `lockstep` | runs each wavefront on both engines and compares them |
@@ -22,8 +22,8 @@
 //! two engines produce the same exports, memory, counts and traps. The reference interpreter runs the instructions that
 //! the fast engine does not implement.
 
-// Three kinds of code in this module are unsafe: calls of code that was compiled for a level, unchecked accesses to
-// rows, and results that are written in place. Each unsafe block states why the block is sound.
+// Three kinds of code in this module are unsafe: calls of code that was compiled for an instruction set level,
+// unchecked accesses to rows, and results that are written in place. Each unsafe block states why the block is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -103,8 +103,8 @@ impl Fast {
         }
     }
 
-    /// Returns the same program with compiled code of the extent `extent`. If the host has no AVX2 or cannot provide
-    /// memory for code, returns the program unchanged.
+    /// Returns the same program with compiled code. `extent` selects the parts of the program that are compiled. If the
+    /// host has no AVX2 or cannot provide memory for code, returns the program unchanged.
     pub(crate) fn compiled(&self, extent: Extent) -> Fast {
         self.clone().with_passes(extent)
     }
@@ -167,7 +167,8 @@ impl Fast {
 }
 
 /// Runs a launch on this engine. The outcome of the launch replaces `outcome`. The engine notifies the observer of
-/// issues, masks and the stack, for one wavefront after another.
+/// issued instructions, and of changes of the masks and of the stack. The events of one wavefront come before the
+/// events of the next wavefront.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,

@@ -1,5 +1,5 @@
-//! Functions that emit computations of compiled code. Each function has the name of the function of [`crate::lane`]
-//! that the emitted code computes.
+//! Functions that emit computations of compiled code. The emitted code returns the same results as the functions of
+//! [`crate::lane`]. The table in `kernels` selects the functions for each operation.
 //!
 //! The host processor treats denormal operands as zeros, but does not turn denormal results into zeros.
 //! [`Rows::settle`] turns denormal results into zeros before code reads the bits of a result. If an operand is a NaN,

@@ -1,10 +1,9 @@
 //! Distributes wavefronts to the threads of the host in batches, and merges the results of the batches.
 //!
-//! If an earlier wavefront has used an export target, the target has a list with an entry for every lane of the launch.
-//! Later exports to this target are written directly to their entries in this list. All other results are small or
-//! rare. Each batch collects its other results in a separate outcome. At the end, the engine adds these outcomes to the
-//! outcome of the launch, in the order of the batches. Therefore the results do not depend on which thread runs a
-//! batch.
+//! If an earlier wavefront has exported to a target, the target has a list with an entry for every lane of the launch.
+//! Threads write later exports to this target directly to the list. All other results are small or rare. Each batch
+//! collects these other results in a separate outcome. At the end, the engine adds these outcomes to the outcome of the
+//! launch, in the order of the batches. Therefore the results do not depend on which thread runs a batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -70,7 +69,8 @@ impl Part<'_> {
     }
 }
 
-/// Runs the wavefronts at `places`. These are all wavefronts of the launch that are not yet in `outcome`.
+/// Runs the wavefronts at `places`. `places` must list all wavefronts of the launch whose results are not yet in
+/// `outcome`.
 ///
 /// # Errors
 /// If wavefronts trap, returns the trap of the wavefront with the lowest lanes.

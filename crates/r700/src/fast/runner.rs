@@ -28,7 +28,8 @@ pub(super) struct Runner<'a> {
     level: Level,
     pub(super) lanes: Lanes<'a>,
     pub(super) counts: Counts,
-    /// The memory of each site of compiled code, or `None` if compiled code cannot run in the environment.
+    /// For each place at which compiled code reads a buffer, the memory of the buffer. If compiled code cannot run in
+    /// the environment, this field is `None`.
     pub(super) memory: Option<Vec<&'a [u8]>>,
     pub(super) identity: Identity,
 }
@@ -57,7 +58,7 @@ impl Task for Export<'_, '_> {
 impl<'a> Runner<'a> {
     /// Creates a runner for wavefronts of launches in an environment. The runner adds its counts to `counts`.
     pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
-        // SAFETY: the operations that run were lowered with this layout.
+        // SAFETY: this runner runs only operations that were lowered with this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
         let lanes = Lanes {
             frame,
@@ -393,7 +394,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a clause that consists of one run, for at least one active lane.
+    /// Runs a clause for at least one active lane. The clause consists of one run of groups ([`Groups`]).
     #[inline(always)]
     fn single<O: Observer>(
         &mut self,
@@ -477,7 +478,7 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
-        // The flow state before the earliest change of which the observer has not been notified yet.
+        // The flow state before the first change that has not been reported to the observer yet.
         let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
@@ -531,7 +532,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs and counts the operations of a clause that consists of one run.
+    /// Runs and counts the operations of a clause that consists of one run of groups ([`Groups`]).
     #[inline(always)]
     pub(super) fn run_single(&mut self, clause: &Clause, run: &Groups, active: Mask) {
         self.counts.runs[clause.runs.start as usize] += 1;
@@ -564,8 +565,7 @@ impl<'a> Runner<'a> {
                 wave.statistics.divergent_branches += 1;
             }
             if clause.whole_state {
-                // The reference interpreter may run later groups of the clause. The reference interpreter reads this
-                // field.
+                // The reference interpreter may run later groups of the clause, and reads `mask_updated`.
                 wave.clause.mask_updated = true;
             }
         }
@@ -604,9 +604,9 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Executes an instruction that only changes the flow of lanes. This function calls frequent instructions directly, so
-/// that the compiler can inline them. For every other instruction, the table of instructions contains a step, and this
-/// function calls the step.
+/// Executes an instruction that only changes the flow of lanes. For frequent instructions, this function contains a
+/// direct call, so that the compiler can inline the called function. For all other instructions, this function calls
+/// the step in the table of instructions.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

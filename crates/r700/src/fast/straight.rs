@@ -32,7 +32,8 @@ pub(super) struct Straight {
     gradients: bool,
 }
 
-/// Returns the only run of an ALU clause. Returns `None` unless all active lanes execute this run and stay active.
+/// Returns the groups of an ALU clause that consists of one run of groups. Returns `None` for all other clauses. Also
+/// returns `None` if some active lane may not execute these groups or may not stay active.
 pub(super) fn plain_groups(clause: &Clause) -> Option<&Groups> {
     let plain = clause.form == AluForm::ALU && !clause.whole_quad_mode && !clause.loop_index;
     let run = clause.single.as_ref().filter(|_| plain && !clause.whole_state)?;
@@ -122,8 +123,9 @@ struct StraightWave<'a, 'b> {
     place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,
-    /// Destination of the exports. The next field is the number of lanes in this destination.
+    /// Destination of the exports.
     outcome: &'a mut Outcome,
+    /// Number of lanes in `outcome`.
     lanes: usize,
     own: Range<usize>,
 }

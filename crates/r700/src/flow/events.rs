@@ -22,14 +22,14 @@ pub(crate) enum Changes {
 }
 
 impl AluForm {
-    /// Returns the parts that [`Flow::alu_enter`] can change.
+    /// Returns the parts of the flow state that [`Flow::alu_enter`] can change.
     #[inline(always)]
     pub(crate) fn changes_at_start(self) -> Changes {
         if self == AluForm::ALU_PUSH_BEFORE { Changes::Push } else { Changes::Nothing }
     }
 
-    /// Returns the parts that [`Flow::alu_leave`] can change. If `decides` is set, the last group of the clause changes
-    /// the masks, and the result includes these changes.
+    /// Returns the parts of the flow state that [`Flow::alu_leave`] can change. If `decides` is set, the last group of
+    /// the clause changes the masks, and the result includes these changes.
     #[inline(always)]
     pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
         match self {
@@ -169,8 +169,8 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
 }
 
 impl Flow {
-    /// Copies from `of` the active lanes of the latest step that had active lanes. Only observed steps update this set.
-    /// So the sets of two engines may differ after steps without an observer.
+    /// Copies the field `ran` from `of`. This field contains the active lanes of the latest step that had active lanes.
+    /// Only observed steps update the field. So the fields of two engines may differ after steps without an observer.
     pub(crate) fn take_last_active(&mut self, of: &Flow) {
         self.ran = of.ran;
     }

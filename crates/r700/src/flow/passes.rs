@@ -1,5 +1,5 @@
-//! Functions with which compiled code reads and changes the flow state. Compiled code replaces instructions by a call
-//! of such a function. After the call, the flow state is the same as after these instructions.
+//! Functions with which compiled code reads and changes the flow state. Compiled code calls such a function instead of
+//! running some instructions one by one. The function changes the flow state as these instructions would.
 
 use super::{Entry, Flow, LoopKind};
 

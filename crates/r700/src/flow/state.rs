@@ -395,9 +395,9 @@ impl CostCounts {
 
 /// The entries of a stack. The last entry is on top.
 ///
-/// The stack also stores the number of entries of each cost. This number is updated whenever an entry is added or
-/// removed. If each push counted all entries instead, the counting would take 6 % of the time of a shader with 96
-/// nested branches.
+/// The stack also stores, for each cost, the number of entries with this cost. These numbers are updated whenever an
+/// entry is added or removed. If each push counted all entries instead, the counting would take 6 % of the time of a
+/// shader with 96 nested branches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
@@ -452,7 +452,8 @@ impl Deref for Stack {
     }
 }
 
-/// The part of a stack that is in use. (MAN p. 51. The two extra subentries come from Mesa and LLVM.)
+/// The part of a stack that is in use (MAN p. 51). If an entry is a push without WHOLE_QUAD_MODE, this part includes
+/// two extra subentries (Mesa, LLVM).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
     /// Number of whole entries.

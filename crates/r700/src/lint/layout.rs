@@ -26,8 +26,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
     let end = (lint.words.len() / 2) as u32;
     let mut clauses: Vec<(u32, Range<u32>)> = Vec::new();
     let mut reached: NumberSet = NumberSet::new();
-    // The loop visits addresses in the order in which a program reaches them. Therefore the words of a clause are known
-    // before control flow can enter the clause.
+    // The loop visits addresses in the order in which a program reaches the addresses. Therefore the words of a clause
+    // are known before control flow can enter the clause.
     let mut open: Vec<u32> = ways.entries.iter().rev().copied().collect();
     let mut unsound = NumberSet::new();
     while let Some(addr) = open.pop() {

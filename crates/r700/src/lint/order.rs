@@ -42,8 +42,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         let fetched = matches!(cf.op, CfOp::Fetch(..));
         if fetched || matches!(cf.op, CfOp::Alu(_)) {
             for number in numbers(addr, &cf.op, true) {
-                // If an ALU clause overwrites the result of a fetch, later readers need not wait for the fetch. Either
-                // the ALU clause itself has waited for the fetch, or the check reports this ALU clause.
+                // If an ALU clause overwrites the result of a fetch, later readers need not wait for the fetch, because
+                // the ALU clause must have waited. If the ALU clause has not waited, the check reports the ALU clause.
                 after[0].set(number, fetched);
                 after[1].set(number, true);
             }

@@ -100,7 +100,8 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
 struct Watch<'a> {
     code: &'a Code,
     by_loop: NumberSet,
-    /// For each instruction, the stack entries of its subroutine on the first path that reaches this instruction.
+    /// For each instruction, the stack before the instruction on the first path that reaches the instruction. Only the
+    /// entries of the instruction's subroutine are listed.
     frames: LiteMap<u32, Vec<StackEntry>>,
     merged: LiteMap<u32, String>,
     found: LiteMap<(u32, &'static str), (&'static Rule, String)>,

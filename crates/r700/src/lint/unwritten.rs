@@ -58,8 +58,7 @@ impl Components {
 /// active, or to an instruction at which the lane resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
-    /// For each ELSE to which a JUMP leads: the address at which a lane continues after it has run the first side of
-    /// the branch.
+    /// For each ELSE to which a JUMP leads: the address at which a lane continues after the first side of the branch.
     over: LiteMap<u32, u32>,
 }
 

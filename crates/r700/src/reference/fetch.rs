@@ -300,7 +300,8 @@ impl Wave {
             for (chan, value) in values.iter_mut().enumerate() {
                 let place = match high.mux_cntl {
                     DsrMux::NONE => entry(lane.index(), chan, true),
-                    // Lane k of a quad receives component k of each of the quad's four entries.
+                    // Each of the four lanes of a quad addresses an entry. Lane k receives component k of all four
+                    // entries.
                     DsrMux::FFT_PERMUTE => entry(lane.index() & !3 | chan, lane.index() & 3, true),
                     DsrMux::WORD_SELECT => entry(lane.index(), 0, false),
                 };

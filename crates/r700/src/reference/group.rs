@@ -152,7 +152,8 @@ impl Wave {
         let mut operands = [[[0; LANES]; 3]; 5];
         let mut running = [Mask::NONE; 5];
         let mut write = Writes::default();
-        // First, all instructions read their operands, with one exception that a comment below describes.
+        // First, all instructions read their operands. An instruction after an indexed write is an exception (see
+        // below).
         for (number, op) in group.ops.iter().enumerate() {
             if op.pred_sel.is_some() && !self.clause.predicate_written {
                 self.fidelity.rules.insert(Rule::PREDICATE_STARTS_TRUE);
@@ -406,7 +407,7 @@ struct Writes {
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// The PRED_SET* that sets the predicate, as an index into the group's instructions, and the lanes for which the
+    /// Index of the PRED_SET* that sets the predicate, among the group's instructions. Then the lanes for which the
     /// test of this PRED_SET* holds.
     predicate: Option<(usize, Mask)>,
 }

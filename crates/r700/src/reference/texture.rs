@@ -97,8 +97,8 @@ impl Wave {
         Ok(coordinates)
     }
 
-    /// For each lane, subtracts the value of lane 0 of its quad from the value of lane `step` of its quad. The results
-    /// are coarse gradients ([`Rule::GRADIENTS_ARE_COARSE`]).
+    /// Computes one difference per quad: the value of lane `step` minus the value of lane 0. Each lane of `lanes`
+    /// receives the difference of its quad. The results are coarse gradients ([`Rule::GRADIENTS_ARE_COARSE`]).
     fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
         self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
         let mut out = [[0; LANES]; 4];

@@ -312,8 +312,7 @@ impl<'a> Asm<'a> {
                     None => self.cf.last().map_or(0, |cf| cf.addr + 1),
                 };
                 self.name_place(LabelTarget::Control(addr));
-                // The assembler stores the instruction even if it is wrong, so that later lines are checked in the
-                // right context.
+                // The assembler stores even a wrong instruction, so that later lines are checked in the right context.
                 self.cf.push(Cf {
                     addr,
                     words: [0, 0],
@@ -610,8 +609,8 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Returns the bits of a count field. `count` is the count minus one, as the field stores it. For a fetch clause, the
-/// bits of COUNT and COUNT_3 are not adjacent.
+/// Returns the bits of a count field. `count` is the value that the field stores: the count minus one. For a fetch
+/// clause, the bits of COUNT and COUNT_3 are not adjacent.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

@@ -83,8 +83,8 @@ pub(crate) enum Home {
         launch: usize,
         /// The group: address of its first slot, number of instructions, number of literal pairs.
         group: (usize, usize, usize),
-        /// Reason why the words of the clause do not form groups from this address on, or `None` if the words form
-        /// groups. If there is a reason, the disassembler prints the slot alone.
+        /// `None` if the words of the clause form groups at this address. Otherwise, this field is the reason why the
+        /// words do not form groups, and the disassembler prints only the slot.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.
@@ -243,8 +243,8 @@ impl Dis<'_> {
         owners
     }
 
-    /// Returns the owner of each 64-bit word, and the addresses of the control-flow words. Also returns the addresses
-    /// of the control-flow words that the listing shows together with the clauses of these words.
+    /// Returns the owner of each 64-bit word, and the addresses of the control-flow words. Also returns the address of
+    /// each control-flow word that the listing shows together with its clause.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
@@ -711,8 +711,8 @@ impl Dis<'_> {
     }
 
     /// Prints the second source of an operation that reads only one source. Vendors' compilers often set the second
-    /// source to R0, with the component of the first source. The text is then `~`. For any other second source, the
-    /// text is `~` followed by the source.
+    /// source to R0, with the component of the first source. For this second source, the text is `~`. For any other
+    /// second source, the text is `~` followed by the source.
     fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
         let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
         let (selector, rel) = (raw & 0x1ff, raw >> 9 & 1 != 0);

@@ -19,7 +19,7 @@ use crate::ports::{alu_row, op2_row, op2_shift, slots};
 
 const CHANS: &str = "xyzw";
 const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
-/// Letters of a component select with eight values. Code 6 is reserved.
+/// Letters for the eight values of a field that selects a component. Value 6 is reserved.
 const SELECTS: &str = "xyzw016_";
 /// Text of each INDEX_MODE next to a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];

@@ -186,7 +186,7 @@ impl Wave {
         }
     }
 
-    /// Adds all results of this wavefront except its exports to the outcome.
+    /// Adds the results of this wavefront to the outcome, without the exports of the wavefront.
     pub(crate) fn add_others_to(&mut self, outcome: &mut Outcome) {
         let valid = self.flow.valid();
         let place = outcome.killed.len();

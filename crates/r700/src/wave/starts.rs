@@ -21,8 +21,8 @@ pub(crate) struct ReadRows {
 /// do not change when a wavefront starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts<'a> {
-    /// Rows that are set to zero before inputs and columns fill them. The first list is for wavefronts whose lanes all
-    /// run. The second list is for wavefronts in which some lanes do not run.
+    /// Rows that are set to zero before inputs and columns fill the rows. The first list is for wavefronts in which all
+    /// lanes run. The second list is for wavefronts in which some lanes do not run.
     zeroed: [Vec<usize>; 2],
     /// Each entry has the number of the first row of a register, and the four words of each lane for the register's
     /// rows.
@@ -58,8 +58,8 @@ impl<'a> Starts<'a> {
             (first(columns.gpr)..).zip(&columns.components).map(|(row, column)| (row, column.as_slice()))
         });
         let columns: Vec<_> = columns.filter(|(row, _)| matters(row)).collect();
-        // If an input has a word for every lane of the launch, the rows of this input need no zeros in wavefronts whose
-        // lanes all run.
+        // If an input has a word for every lane of the launch, and all lanes of the wavefront run, the input fills its
+        // rows completely. In this case, the rows need no zeros.
         let fills = |row: usize| {
             let by_input = |(first, values): &(usize, &[[u32; 4]])| {
                 (*first..first + 4).contains(&row) && values.len() >= launch.lanes

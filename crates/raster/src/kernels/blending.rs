@@ -4,7 +4,7 @@ use super::{Floats, LANES, Words};
 use crate::blend::{Blend, Equation, Factor, stored_bits};
 use crate::state::Target;
 
-/// Converts the written components of colours to bytes, at their positions in an element.
+/// Converts the written components of colours to bytes. Each byte is at the position of its component in an element.
 #[inline(always)]
 pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
     // One loop processes all components, so that intermediate values stay in registers.
@@ -49,7 +49,8 @@ pub(super) fn reads_second(blend: &Blend) -> bool {
 
 /// Computes [`Blend::apply`] and [`placed`] for common blends of fractions: sums whose factors are 1 or depend on
 /// source alpha. Returns `None` for other blends. One loop blends all components of a pixel, so that the components
-/// stay in registers. Colours and factors are from 0 to 1, so a factor of 0 needs no special case.
+/// stay in registers. All colours are numbers from 0 to 1. So the product of a colour and a factor of 0 is 0 without a
+/// special case.
 #[inline(always)]
 pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
     let pixels = (source, target, stored);

@@ -14,13 +14,14 @@ pub(super) struct Cells<'a> {
     words: &'a [AtomicU32],
     /// Size of an element in bytes: 1, 2, 4, 8 or 16.
     pub(super) bytes: usize,
-    /// Number of elements from one row to the next, and total number of elements in memory.
+    /// Number of elements from one row to the next.
     pitch: usize,
+    /// Total number of elements in memory.
     count: usize,
     rows: usize,
-    /// Column and row of the element of pixel (0, 0), and number of elements from one pixel to the next along each
-    /// axis.
+    /// Column and row of the element of pixel (0, 0).
     first: [usize; 2],
+    /// Number of elements from one pixel to the next along each axis.
     scale: [usize; 2],
 }
 

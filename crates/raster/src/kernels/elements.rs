@@ -10,8 +10,9 @@ pub(super) const MOST: usize = 4;
 /// Position and type of a component in an element.
 #[derive(Clone, Copy, Debug)]
 struct ElementPart {
-    /// Index of the word that contains the component, and index of the component's lowest bit in this word.
+    /// Index of the word that contains the component.
     word: usize,
+    /// Index of the component's lowest bit in this word.
     first: u32,
     width: u8,
     number: Number,

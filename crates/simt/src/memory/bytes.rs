@@ -28,7 +28,7 @@ impl Bytes {
     /// # Safety
     /// As long as the returned value exists, the range must be valid for reads and writes. During this time, this
     /// process must not use any other reference to the range. Accesses through other mappings of the same pages are
-    /// like accesses of another processor: a launch may or may not see such writes.
+    /// like accesses of another processor. A launch may or may not see writes through other mappings.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }
@@ -64,7 +64,7 @@ impl Deref for Bytes {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes are valid as long as this value exists. `From` or the caller of `borrowed` ensures that.
+        // SAFETY: `From` or the caller of `borrowed` guarantees that the bytes are valid as long as this value exists.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -72,7 +72,7 @@ impl Deref for Bytes {
 impl DerefMut for Bytes {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the bytes are valid as in `deref`, and this value is borrowed mutably.
+        // SAFETY: the bytes are valid for the reason that `deref` states, and this value is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }

@@ -35,7 +35,7 @@ use crate::pool;
 /// Size of a page in bytes.
 const PAGE: usize = 256;
 
-/// Size of a word in bytes. A page has one bit per word.
+/// Size of a word in bytes. A set of words of a page has one bit per word.
 const WORD: usize = 4;
 
 /// Number of pages in a piece. Each piece is committed by one thread. A piece has many pages, so that the cost of
@@ -505,9 +505,9 @@ pub struct Footprint {
     pieces: Vec<(usize, Range<usize>)>,
     /// The words that were read in pages, by page number.
     words: Vec<(u32, u64)>,
-    /// The chunks of all buffers in which the memory itself was read.
+    /// The chunks that the group read from the memory itself, as one set for all buffers.
     read: Vec<u64>,
-    /// The chunks of all buffers in which something was written.
+    /// The chunks that the group wrote to, as one set for all buffers.
     wrote: Vec<u64>,
 }
 
@@ -517,8 +517,8 @@ impl Footprint {
         self.pages.len()
     }
 
-    /// Adds a page to the footprint. A commit reads the ranges `pieces` of hundreds of footprints. This function
-    /// already computes the ranges, because the page is still in the processor's cache at this time.
+    /// Adds a page to the footprint. A commit needs the ranges `pieces` of hundreds of footprints. The ranges are
+    /// computed here and not in the commit, because here the page is still in the processor's cache.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {
@@ -530,8 +530,8 @@ impl Footprint {
 }
 
 impl Memory {
-    /// Writes the stores of groups to the memory, in the order of the groups. The threads of the pool of
-    /// [`pool::install`] work on different pieces of the memory.
+    /// Writes the stores of groups to the memory, in the order of the groups. Different threads write different pieces
+    /// of the memory. The threads belong to the pool of [`pool::install`].
     pub fn commit(&mut self, footprints: &[Footprint]) {
         let mut by_piece = BTreeMap::<usize, Vec<&[Page]>>::new();
         for footprint in footprints {
@@ -586,18 +586,19 @@ impl Hasher for PageHasher {
     }
 }
 
-/// Whether a group saw the memory as in launch order.
+/// Whether a group read the same values as in launch order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The group saw the memory as in launch order.
+    /// The group read the same values as in launch order.
     Right,
-    /// The group may have seen different memory, because an earlier group wrote to a chunk that the group read.
+    /// The group may have read other values than in launch order, because an earlier group wrote to a chunk that the
+    /// group read.
     Unknown,
     /// The group read a word of which an earlier group has since written at least a part.
     Stale,
 }
 
-/// Stores of earlier groups since the views were created.
+/// Stores of earlier groups that the views of later groups do not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
@@ -614,7 +615,7 @@ impl Written {
         Written { coarse, ..Written::default() }
     }
 
-    /// Returns whether the group with this footprint saw the memory as in launch order.
+    /// Returns whether the group with this footprint read the same values as in launch order.
     pub fn judge(&self, footprint: &Footprint) -> Verdict {
         let stale = |(page, words): &(u32, u64)| self.pages.get(page).is_some_and(|set| set & words != 0);
         if footprint.words.iter().any(stale) {

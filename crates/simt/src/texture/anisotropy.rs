@@ -1,14 +1,15 @@
 //! Anisotropic filters. The result is the mean of texels at several positions along the longer side of the area that a
 //! pixel covers.
 //!
-//! No document of the three machines states the arithmetic. This module takes two formulas from the example in
-//! EXT_texture_filter_anisotropic. The number of positions is N = min(ceil(Pmax / Pmin), maximum). The level of detail
-//! of every position is log2(Pmax / N).
+//! No document of the three machines states how many positions an anisotropic filter reads, and at which level of
+//! detail. This module takes two formulas from the example in EXT_texture_filter_anisotropic. The number of positions
+//! is N = min(ceil(Pmax / Pmin), maximum). The level of detail of every position is log2(Pmax / N).
 //!
 //! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and reads
 //! the middle of each part, with equal weights. In the example of the extension, the positions are closer together, at
-//! i / (N + 1). Tests suggest equal parts for Tesla: Mesa's driver uses two positions to resolve the eight samples of a
-//! pixel, which are arranged in rows of four. NV92 passes all tests of such resolves.
+//! i / (N + 1). Tests suggest equal parts for Tesla. Mesa's driver uses two positions to resolve the eight samples of a
+//! pixel, which are arranged in rows of four. With equal parts, all samples have the same weight in the result. NV92
+//! passes all tests of such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
@@ -25,7 +26,7 @@ const TOLERANCE: f64 = 1.0 / 64.0;
 pub struct Footprint {
     /// Number of positions. The value 0 also means one position.
     count: u8,
-    /// The longer side, as changes of the coordinates.
+    /// The longer side of the area that a pixel covers, as changes of the coordinates.
     pub(super) longer: [f32; 3],
     /// Binary logarithm of the number of positions, which is subtracted from the level of detail.
     pub(super) finer: f32,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Field {
     /// Offset of the four bytes that are read for the field, from the start of the element.
     byte: u8,
-    /// Number of bits below the field in these four bytes.
+    /// Number of bits below the field in the four bytes that are read for the field.
     shift: u8,
     /// Number of bits in the field.
     width: u8,
@@ -36,7 +36,7 @@ impl Field {
         self.byte.into()
     }
 
-    /// Returns the number of bits below the field in these four bytes.
+    /// Returns the number of bits below the field in the four bytes that are read for the field.
     pub(super) fn shift(self) -> u32 {
         self.shift.into()
     }
@@ -73,7 +73,7 @@ pub enum Channel {
 /// A channel that is a constant byte or one byte of the element. A byte b represents the fraction b / 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
-    /// The byte of the element that has this number.
+    /// The byte with this number in the element.
     Byte(u8),
     /// The same byte in every texel.
     Constant(u8),

@@ -16,7 +16,7 @@ pub enum Shape {
     D2,
     /// Three axes; coordinates s, t and r.
     D3,
-    /// A cube; the coordinates are a direction. It has six layers: +x -x +y -y +z -z.
+    /// A cube; the coordinates are a direction. The image has six layers: +x -x +y -y +z -z.
     Cube,
     /// Layers of one axis; coordinate s, and a separate coordinate for the layer.
     D1Array,
@@ -50,7 +50,7 @@ pub struct Level {
     pub texels: Texels,
 }
 
-/// Texels of a level. They are sorted by slice, and within a slice by row, from t = 0 on.
+/// Texels of a level, sorted by slice, and within a slice by row, from t = 0 on.
 #[derive(Clone)]
 pub enum Texels {
     /// Bits of red, green, blue and alpha.
@@ -218,8 +218,8 @@ pub enum ImageError {
         /// Number of the level.
         level: usize,
     },
-    /// The size of a level is wrong. It must be half the size of the level before this level, rounded down, but at
-    /// least 1. The number of layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
+    /// The size of a level is wrong. The size must be half the size of the previous level, rounded down, but not 0. The
+    /// number of layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
     #[error("level {level}: expected size {wanted:?} after the level before, found {found:?}")]
     Chain {
         /// Number of the level.
@@ -302,8 +302,8 @@ impl Image {
     /// Returns whether all components of a level are known to be [bounded](are_bounded).
     ///
     /// Consider a mean of bounded numbers with weights from 0 to 1, or a mean of two such means. The result is neither
-    /// infinite nor a NaN. If a weight is 0 or 1, the mean has the bits of one of the numbers. A change from -0 to +0
-    /// would be an exception, but it does not occur, because no product with a weight above 0 underflows.
+    /// infinite nor a NaN. If a weight is 0 or 1, the mean has the bits of one of the numbers. The bits of -0 could
+    /// change, but -0 does not occur: no bounded number is -0, and no product with a weight above 0 underflows.
     pub(super) fn is_bounded(&self, level: usize) -> bool {
         self.bounded[level]
     }

@@ -3,13 +3,13 @@
 //!
 //! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
 //! levels, and whether a lane can read the border. The plan also holds the filter and the level if the level of detail
-//! cannot change them. [`Plan::read`] processes eight lanes at a time, in vectors. It works on one level after another.
-//! For each level, [`Plan::read`] first computes texel coordinates, wrapping and weights (`near.rs`). It then reads and
-//! converts the texels (`stored.rs`), and mixes the converted texels. If lanes read different levels, each level is
-//! read for all eight lanes, and each lane keeps the result of the level that the lane selected. For a cube, `cube.rs`
-//! first projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a faster
-//! function for the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes levels of
-//! detail.
+//! cannot change them. [`Plan::read`] processes eight lanes at a time, in vectors, and one level after another. For
+//! each level, [`Plan::read`] first computes texel coordinates, wrapping and weights (`near.rs`). The function then
+//! reads and converts the texels (`stored.rs`), and mixes the converted texels. If lanes read different levels, each
+//! level is read for all eight lanes, and each lane keeps the result of the level that the lane selected. For a cube,
+//! `cube.rs` first projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a
+//! faster function for the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes
+//! levels of detail.
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
@@ -120,11 +120,11 @@ pub struct Plan {
     sampler: Sampler,
     /// The filter and the level for float texels, if the level of detail cannot change them.
     fixed: Option<(Filter, usize)>,
-    /// The level for integer texels. It is `None` if the level of detail can change this level.
+    /// The level for integer texels, or `None` if the level of detail can change this level.
     fixed_bits: Option<usize>,
     /// Grid of each level. Empty if the image must be read lane by lane.
     grids: Vec<Grid>,
-    /// The fast read of float texels, if a lane reads a single level and cannot read the border.
+    /// The fast read of float texels, or `None` if the image and the sampler do not allow the fast read.
     flat: Option<Flat>,
 }
 
@@ -133,15 +133,15 @@ pub struct Plan {
 struct Grid {
     /// Number of axes that are filtered and wrapped, 1 to 3.
     axes: usize,
-    /// Number of texels along each axis, or number of layers.
+    /// Width and height in texels, and number of slices, layers or faces.
     size: [i32; 3],
     /// Factor that converts coordinates to texels, for each axis.
     factor: [f32; 3],
     /// Number of the last layer. The faces of cubes are layers.
     last_layer: f32,
-    /// Offset of the first texel in bytes. `steps` contains the distances in bytes from a texel to the next texel of
-    /// its row, to the next row, and to the next layer.
+    /// Offset of the first texel in bytes.
     first: i32,
+    /// Distances in bytes from a texel to the next texel of its row, to the next row, and to the next layer.
     steps: [i32; 3],
     /// The fast conversion of elements that consist of fractions.
     fractions: Option<Fractions>,
@@ -151,7 +151,7 @@ struct Grid {
 /// are read one by one if a level has at least a quarter of this number of texels along an axis, or extends over 2^31
 /// bytes or more.
 const FAR: f32 = 4_194_304.0;
-/// Size in bytes of a texel that is not an element.
+/// Size in bytes of a texel that is stored as four words.
 const TEXEL: usize = size_of::<[u32; 4]>();
 /// Maximum size of an offset for reads of rows. The sum of such an offset and a coordinate within [`FAR`] does not
 /// overflow.
@@ -360,7 +360,7 @@ struct Eights<'a> {
     lod: &'a [Words8],
 }
 
-/// The task of reading rows for [`Plan::read`]. It returns the set of lanes that [`Plan::read_lane`] must read.
+/// The task that reads rows for [`Plan::read`]. The task returns the set of lanes that [`Plan::read_lane`] must read.
 struct ReadRows<'a> {
     plan: &'a Plan,
     image: &'a Image,
@@ -464,7 +464,7 @@ impl Convert<1> for Pass<'_> {
     }
 }
 
-/// The kind of texels. It determines how a lane chooses the level.
+/// The kind of texels, which determines how a lane chooses the level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Floats,
@@ -473,7 +473,7 @@ enum Of {
 
 /// The levels and filters that eight lanes choose.
 struct Choices<E: Eight> {
-    /// The larger of the levels that each lane reads.
+    /// For each lane, the level that the lane reads, or the larger level if the lane reads two levels.
     levels: E::Ints,
     /// Mask of the lanes that use linear filtering.
     linear: E::Ints,
@@ -588,8 +588,8 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
         }
         return far;
     }
-    // For each level and each filter, two sets of lanes. The lanes of the first set read the level as the larger of
-    // their two levels. The lanes of the second set read the level as the smaller of their two levels.
+    // For each level and each filter, two sets of lanes. For the lanes of the first set, the level is the larger of the
+    // two levels that the lane reads. For the lanes of the second set, the level is the smaller of the two levels.
     let mut readers = [[[0u64; 2]; 2]; LEVELS];
     for lane in members(lanes) {
         let chosen = &all[lane / EIGHT];
@@ -632,7 +632,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
 /// The levels and filters that eight lanes have chosen.
 #[derive(Clone, Copy)]
 struct Chosen {
-    /// The larger of the levels that each lane reads.
+    /// For each lane, the level that the lane reads, or the larger level if the lane reads two levels.
     levels: Words8,
     /// Set of the lanes that use linear filtering.
     linear: u32,
@@ -717,7 +717,7 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
         V::TAME || S::TAME && !reads_border(self.sampler, self.grid)
     }
 
-    /// Runs work with the form in which the level's texels are stored.
+    /// Runs `work` on the texels of the level, in the form in which these texels are stored.
     #[inline(always)]
     fn with_stored<E: Eight>(self, wide: E, work: impl WithStored<V, C>) -> (u64, bool) {
         match (&self.level.texels, &self.grid.fractions) {
@@ -731,7 +731,7 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
     }
 }
 
-/// Work on the texels of a level, for any form in which the texels are stored.
+/// A task that processes the texels of a level, for any form in which the texels are stored.
 trait WithStored<V, const C: usize> {
     fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool);
 }

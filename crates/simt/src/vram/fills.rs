@@ -53,12 +53,13 @@ impl RowFill {
         first.min(end)..end
     }
 
-    /// Returns a fill of only these rows.
+    /// Returns a fill of only the rows `rows` of this fill.
     fn part(&self, rows: Range<usize>) -> RowFill {
         RowFill { start: self.start + rows.start * self.pitch, rows: rows.len(), ..*self }
     }
 
-    /// Returns the fills of the rows before and after these rows.
+    /// Returns two fills: a fill of the rows before `rows`, and a fill of the rows after `rows`. A fill without rows is
+    /// omitted.
     fn others(&self, rows: &Range<usize>) -> impl Iterator<Item = RowFill> {
         let parts = [0..rows.start, rows.end..self.rows];
         let fill = *self;
@@ -76,7 +77,7 @@ impl RowFill {
         self.words == other.words && self.pitch == other.pitch && apart.is_multiple_of(self.pitch.max(1))
     }
 
-    /// Stores the value in all rows of the memory.
+    /// Stores the value in all rows of the fill.
     fn store(&self, memory: Vram<'_>) {
         let (value, mask) = ((self.value & self.mask).to_le(), self.mask.to_le());
         let mut piece = [value; PIECE];
@@ -94,11 +95,12 @@ impl RowFill {
     }
 }
 
-/// The fills of a view of memory that have not been stored yet.
+/// The outstanding fills of a view of memory. An outstanding fill has not been stored yet.
 #[derive(Debug, Default)]
 pub struct Fills {
-    /// Start and end of a range that contains all fills. Both are 0 if no fill is outstanding.
+    /// Start of a range that contains all fills, or 0 if no fill is outstanding.
     start: AtomicUsize,
+    /// End of the range that contains all fills, or 0 if no fill is outstanding.
     end: AtomicUsize,
     /// Number of calls of [`Fills::pause`] since the last fill was added.
     pauses: AtomicU32,

@@ -5,13 +5,14 @@
 //! | operand | meaning |
 //! |---|---|
 //! | `cvt` or `ld` of u16 s\[0x2\] to s\[0x12\] | a word of hardware or driver, at this offset |
-//! | `mov` of s[], 32 bits | an argument; the type is bits 5 and 6 of the number of its word |
-//! | `mov` of s[], 16 bits | a small argument; the instruction that reads it next has the type |
+//! | `mov` of s[], 32 bits | an argument; bits 5 and 6 of the argument's word number are the type |
+//! | `mov` of s[], 16 bits | a small argument; the next instruction that reads the argument shows the type |
 //! | folded into another instruction, within the arguments | an argument |
-//! | all others, stores, locks, and with an address register | a variable |
+//! | all others, for example stores, locks, and operands with an address register | a variable |
 //!
 //! If the bits of an operand fit several addresses, the fix chooses an argument, unless the program stores to a
-//! variable at one of the addresses. [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports the operand.
+//! variable at one of the addresses. [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports such an
+//! operand.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -252,8 +253,8 @@ fn is_input(inst: &Inst) -> bool {
 }
 
 /// For an argument that is loaded in the form of a shader's input, returns the argument's offset divided by the
-/// argument's size. `srcAddr16` writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field
-/// for the bits above bit 6.
+/// argument's size. `srcAddr16` writes the lowest 15 bits of this quotient. Bits 5 and 6 overlap the type, and the form
+/// has no field for the bits above bit 6.
 fn input_number(code: &Code, place: usize) -> i32 {
     (code.words()[place] >> 9 & 0x7fff) as i32
 }

@@ -100,7 +100,8 @@ fn is_of_16_bits(inst: &Inst) -> bool {
 
 /// Returns whether the compiler means a 64-bit operation by a 16-bit instruction (F17). `emitSET` and `emitShift` have
 /// no form for 64 bits. Both functions write the number of the first register of each register pair to a field for a
-/// half register. Operands that are values of 16 bits come from instructions for which [`has_small_values`] is true.
+/// half register. If an operand really is a 16-bit value, the operand comes from an instruction for which
+/// [`has_small_values`] is true. So this function looks for such an instruction.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };

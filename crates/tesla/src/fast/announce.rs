@@ -14,9 +14,9 @@ pub(super) enum Key {
     Block,
     /// Both sides of a branch after the block.
     Divides,
-    /// The side on which all lanes continue after the block, if all lanes take the branch.
+    /// The side of the lanes that take the branch after the block, if all lanes take the branch.
     Jumps,
-    /// The side on which all lanes continue after the block, if no lane takes the branch.
+    /// The side of the lanes that do not take the branch after the block, if no lane takes the branch.
     Falls,
 }
 

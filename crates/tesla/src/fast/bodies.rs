@@ -1,6 +1,6 @@
 //! Operations that do not consist of a single lane function over words. These operations handle predicates, address and
-//! condition registers, and values of s[] that are the same for all lanes. A general operation executes any arithmetic
-//! instruction.
+//! condition registers, and values of s[] at an address that is the same for all lanes. A general operation executes
+//! any arithmetic instruction.
 
 use reconverge_simt::wide::{Table, Wide};
 
@@ -38,8 +38,8 @@ impl Body for Predicate {
     }
 }
 
-/// Sets a row to a value of s[] that is the same for all lanes. The value has `shift[0]` bytes at byte address
-/// `number`, and is signed if `narrow[0]` is set.
+/// Sets a row to the value of s[] at an address that is the same for all lanes. The value has `shift[0]` bytes at byte
+/// address `number`, and is signed if `narrow[0]` is set.
 pub(super) struct SharedWord;
 
 impl Body for SharedWord {

@@ -53,8 +53,8 @@ fn written_first(context: &Context) -> BTreeSet<u8> {
                 Place::R(register) if !of.conditional && !read.contains(&register) => {
                     fresh.insert(register);
                 }
-                // The write does not change the other half of the register, or does not change the register in some
-                // lanes.
+                // The register keeps part of its value: the other half, or the value in some lanes. So the register
+                // counts as read.
                 _ => read.extend(register(place)),
             }
         }

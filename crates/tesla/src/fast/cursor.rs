@@ -86,15 +86,15 @@ pub(super) enum Halt {
     Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
-/// An instruction of a block at which a chain ends.
+/// The instruction at which a chain ends, as a block and the number of the instruction in the block.
 pub(super) struct Position {
     pub(super) block: u32,
     /// Number of the instruction in the block.
     pub(super) first: u32,
     /// The lanes that arrived at the join of the instruction, if the join has been executed.
     pub(super) joined: Option<Mask>,
-    /// Whether the warp has executed the block from this instruction up to the load or store at the block's end. Some
-    /// lane cannot execute that load or store.
+    /// Whether the warp has executed the block from this instruction up to the load or store at the block's end, but
+    /// some lane cannot execute that load or store.
     pub(super) refused: bool,
 }
 
@@ -252,11 +252,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.announced = self.budget;
     }
 
-    /// Executes a `bar` with arrival and wait, which is at the end of `block`. After the `bar`, the warp continues at
-    /// `node`. For each warp that waits after this function, `waiting` holds the active lanes and the node at which the
-    /// warp continues. If this warp does not have to wait, returns `node`. If `waiting` has an entry for the next warp
-    /// and that warp can run, switches to that warp and returns its node. Otherwise the caller must [enter the next
-    /// block](Self::enter_next).
+    /// Executes the `bar` at the end of `block`. The `bar` both arrives and waits. After the `bar`, the warp continues
+    /// at `node`. For each warp that waits after this function, `waiting` holds the active lanes and the node at which
+    /// the warp continues. If this warp does not have to wait, returns `node`. If `waiting` has an entry for the next
+    /// warp and the next warp can run, switches to the next warp and returns the node of that entry. Otherwise, returns
+    /// `None`, and the caller must [enter the next block](Self::enter_next).
     pub(super) fn wait_at_barrier(
         &mut self,
         block: &Block,
@@ -284,7 +284,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         // The barrier has released the next warp.
         let remaining = self.may_pass()?;
         self.switch(next, remaining);
-        // The warp's row of active lanes has not changed since the warp began to wait.
+        // The row of active lanes stays as it is, because the row has not changed since the warp began to wait.
         self.lanes.sets[ACTIVE] = active;
         (self.active, self.arrived) = (active, Mask(active.into()));
         self.counted = self.budget;
@@ -446,8 +446,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         });
     }
 
-    /// Runs the code after a `joinat`: a branch, its sides and their join. Afterwards, the flow state is the same as
-    /// before the `joinat`.
+    /// Runs the code after a `joinat`: a branch, its sides and their join. The flow state does not change.
     #[inline(always)]
     pub(super) fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = conditional;

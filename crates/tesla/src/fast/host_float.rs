@@ -38,7 +38,7 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     let mut exceptions = 0;
     for lane in 0..WARP {
         let magnitude = sum[lane] & MAGNITUDE;
-        // For a zero, which is not an exception, all bits of this value are ones.
+        // For a zero, all bits of `above_one` are ones. A zero is not an exception.
         let above_one = magnitude.wrapping_sub(1);
         exceptions |= above_one.wrapping_sub(LEAST - 1) & !above_one | INFINITY.wrapping_sub(magnitude);
     }
@@ -66,7 +66,8 @@ pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
 }
 
 /// Returns products rounded to nearest. Denormal sources and denormal results become zeros. Returns `None` if a product
-/// is ±2^-126. A product that rounds to a smaller magnitude than 2^-126 is a denormal in every rounding mode.
+/// is ±2^-126. If rounding to nearest returns a magnitude below 2^-126, the product is a denormal in every rounding
+/// mode.
 #[inline(always)]
 pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -250,7 +251,7 @@ mod tests {
         let level = Level::best();
         for (number, x) in values.iter().enumerate() {
             for (step, y) in values.iter().enumerate() {
-                // One of the addends nearly cancels the product.
+                // In every third step, the addend `z` nearly cancels the product.
                 let near = (f32::from_bits(*x) * f32::from_bits(*y)).to_bits() ^ 1 << 31;
                 let z = if step % 3 == 0 { near } else { values[(7 * number + step) % values.len()] };
                 let row = [[*x; WARP], [*y; WARP], [z; WARP]];

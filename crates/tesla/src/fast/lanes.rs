@@ -227,7 +227,7 @@ pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 pub(super) trait Kernel {
     /// The operation. [`Lanewise`] applies the modifiers of the sources before this operation.
     const OP: Arith;
-    /// The modes of the launch that the results depend on.
+    /// The modes of the launch in which the kernel computes its results.
     const MODES: Modes = Modes::NONE;
 
     /// Returns the result and flags of one lane. If the caller does not use the flags, the compiler removes their

@@ -23,8 +23,8 @@ use crate::reference::Reference;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Runs block `number` to its end on both engines. `made` receives an extent, and creates an engine with host code of
-/// this extent. Returns the block, and its reads and writes of global memory.
+/// Runs block `number` to its end on both engines. `made` creates an engine with host code for the parts of the program
+/// that an extent selects. Returns the block, and its reads and writes of global memory.
 ///
 /// # Errors
 /// Both engines trapped, or the engines differ.

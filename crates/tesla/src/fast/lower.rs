@@ -85,7 +85,7 @@ pub(super) struct Test {
 pub(super) enum Template {
     /// No template. Compiled code calls the handler of the operation.
     None,
-    /// Arithmetic. The operation has the modifiers of the sources.
+    /// Arithmetic. The operands of the operation contain the modifiers of the sources.
     Arith {
         op: Arith,
         /// Whether the operation writes a `$c`.
@@ -150,8 +150,8 @@ pub(super) struct Block {
     /// Whether all active lanes end after the block.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// The number of the next block in the code (`fall`), and the number of the target block of a branch (`jump`). The
-    /// number is [`NONE`] if there is no such block, or if that block begins with a join.
+    /// `fall` is the number of the next block in the code, and `jump` is the number of the target block of a branch.
+    /// Each number is [`NONE`] if the block does not exist, or if the block begins with a join.
     pub(super) fall: u32,
     pub(super) jump: u32,
 }

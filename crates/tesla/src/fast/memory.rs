@@ -1,9 +1,9 @@
 //! Loads, stores and atomic operations of a warp, lane by lane.
 //!
-//! This module executes the loads and stores for which [`super::words`] has no fast path: accesses to bytes in several
-//! buffers, to a view of memory that must be notified of each access, to c[] past its end, and to inputs of stages.
-//! Tests compare the fast paths with the functions of this module. For an atomic operation, this module looks up the
-//! bytes of all lanes once, and then executes the operation lane by lane.
+//! This module executes the loads and stores for which [`super::words`] has no fast path. These loads and stores access
+//! bytes in several buffers, a view of memory that must be notified of each access, c[] past its end, or inputs of
+//! stages. Tests compare the fast paths with the functions of this module. For an atomic operation, this module looks
+//! up the bytes of all lanes once, and then executes the operation lane by lane.
 //!
 //! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any change
 //! that the transfer has made. Loads do not write a register before all lanes have their values. If a store fails at

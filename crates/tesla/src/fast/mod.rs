@@ -1,20 +1,20 @@
 //! The fast engine. This engine executes an instruction for all lanes of a warp at once, as operations on rows of 32
-//! values. For each program, the engine makes all decisions that do not depend on a run only once.
+//! values. If a decision does not depend on a run, the engine makes the decision only once per program.
 //!
 //! | read | for |
 //! |---|---|
 //! | `lower` | from instructions to blocks of operations |
-//! | `lanes` | operations, and how one body is compiled for each level of vector instructions |
+//! | `lanes` | the state and the operands of operations, and the compilation of a body for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
 //! | `host_float` | f32 sums and products by the host's operation, if no lane is an exception |
 //! | `sfu` | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 without branches |
-//! | `words`, `memory` | loads and stores of a warp: the most common, and all |
+//! | `words`, `memory` | loads and stores of a warp: `words` executes the common access patterns, and `memory` executes all other patterns |
 //! | `stage` | inputs and outputs of graphics stages |
 //! | `texture` | texture reads and quad operations of a warp |
 //! | `cleared` | the registers that the start of a warp sets to zero |
 //! | `run` | blocks in order, and the control flow between them |
 //! | `parallel` | blocks of a grid on several threads |
-//! | `straight` | warps of fragment programs without control flow |
+//! | `straight` | warps of fragment and vertex programs without control flow |
 //! | `lockstep` | both engines side by side |
 //!
 //! The engine shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter, and returns
@@ -74,8 +74,8 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// Returns the linked code of the program, and the state for running the code in a launch. The memory of the launch
-    /// has this layout. Returns `None` if the program is not compiled.
+    /// Returns the linked code of the program, and the state for running the code in a launch. `layout` is the identity
+    /// of the layout of the launch's memory. Returns `None` if the program is not compiled.
     fn runner(&self, launch: &Context, layout: Option<Identity>) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(|compiled| Runner::new(compiled, launch.identity, layout))
     }
@@ -104,7 +104,7 @@ impl Fast {
         Fast::lowered(grid, level, extent.cuts_blocks()).with_linked_code(grid.context(), extent)
     }
 
-    /// Returns the same program with host code of this extent. The extent must not split blocks.
+    /// Returns the same program with host code for the parts that `extent` selects. `extent` must not cut blocks.
     pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
         self.clone().with_linked_code(grid.context(), extent)
     }

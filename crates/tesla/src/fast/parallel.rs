@@ -44,8 +44,8 @@ const IN_ORDER: usize = 32;
 /// engine stops the block if the block also exceeds [`LONGER`].
 const PATIENCE: u64 = 1 << 18;
 
-/// Maximum number of instructions of a block that runs ahead, as a multiple of the number of instructions of the
-/// longest block that has ended. The limit applies after [`PATIENCE`] instructions.
+/// A block that runs ahead may issue up to this number of times as many instructions as the longest block that has
+/// ended. The limit applies after [`PATIENCE`] instructions.
 const LONGER: u64 = 64;
 
 /// The result of running some blocks ahead, in order.
@@ -147,7 +147,8 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    // At this point, no blocks remain in `rest`, unless a request to stop all runs has ended the loop.
+    // At this point, `rest` is empty unless a request to stop all runs has ended the loop. After such a request, this
+    // call only creates the results that a graphics launch needs.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 

@@ -46,7 +46,8 @@ impl Executor for Fast {
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
         let mut block = self.spare.take()?;
-        // The next launch may provide different input words.
+        // The next launch may provide different input words, so this code removes the input words of the previous
+        // launch.
         block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
@@ -90,7 +91,8 @@ impl Fast {
     }
 }
 
-/// Runs a warp for up to `most` instructions, until the warp ends or waits at a barrier.
+/// The run of a warp, as a task. The warp runs for up to `most` instructions, until the warp ends or waits at a
+/// barrier.
 struct Run<'a, 't, 'r, G, O> {
     lowered: &'a Lowered,
     runner: Option<&'a mut Runner<'r>>,
@@ -143,8 +145,8 @@ enum Stop {
     Trap(Trap<Cause>),
 }
 
-/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, up to `most`. After a
-/// switch to another warp, `tried` and `most` are the counts for that warp.
+/// Runs blocks until another component must continue. Adds the number of instructions that the warp attempts to
+/// `tried`, which does not exceed `most`. After a switch to another warp, `tried` and `most` belong to the new warp.
 #[inline(always)]
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,

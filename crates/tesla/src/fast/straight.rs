@@ -60,7 +60,7 @@ pub(super) struct Straight {
 
 #[derive(Clone, Copy, Debug)]
 enum WarpStep {
-    /// Sets a row to word `word` of v[] at a position.
+    /// Sets a row to input word `word`. If the word is an interpolant, the word is evaluated at `position`.
     Input {
         word: u16,
         position: Position,
@@ -90,8 +90,8 @@ struct RegisterHistory {
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
-    /// For each register whose value is kept in a row until a step restores the register, the number of the row. The
-    /// value of such a register is the same for all warps.
+    /// By register, the number of the row that keeps the value of the register. Later, a step restores the register
+    /// from the row. The value is the same for all warps.
     away: BTreeMap<u8, usize>,
 }
 
@@ -196,7 +196,7 @@ impl Straight {
         Some(straight)
     }
 
-    /// For each register that is the same for all warps, adds the values of `warps` warps to the column of the
+    /// For each register that is the same for all warps, appends the values of `warps` warps to the column of the
     /// register.
     fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
         for (register, column) in results.iter_mut().enumerate() {
@@ -212,7 +212,7 @@ impl Straight {
         self.kept
     }
 
-    /// Adds a step that restores a register from its row, if the value of the register is kept in that row.
+    /// If a row keeps the value of a register, adds a step that restores the register from this row.
     fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
             self.each.push(WarpStep::Restore { number, register });
@@ -251,7 +251,7 @@ impl Straight {
     }
 }
 
-/// The source of an input word at a position, for the lanes of a launch.
+/// The data from which the lanes of a launch get an input word.
 #[derive(Clone, Copy, Debug)]
 enum InputSource<'a> {
     /// One word for each lane. Lanes after the last word read 0.
@@ -381,8 +381,8 @@ impl Task for Warps<'_> {
                 WarpStep::Discard(_) | WarpStep::Restore { .. } => {}
             }
         }
-        // `ran` counts the warps that have run, and their lanes. `behind` counts the warps whose values are still
-        // missing in the columns of registers that no step of a warp writes.
+        // `ran` counts the warps that have run, and their lanes. If no step of a warp writes a register, the column of
+        // the register is filled later. `behind` counts the warps whose values are still missing in these columns.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
             let lanes_that_run = grid.straight_lanes(number).filter(|_| !stop::asked());

@@ -47,7 +47,7 @@ pub(super) struct Transfer {
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Loads memory to rows. Inputs in a[] and v[] are read at a position.
+    /// Loads memory to rows. Inputs in a[] and v[] are evaluated at `position`.
     Load { position: Position },
     /// Stores rows to memory. If the source is a half register, its row is shifted right by `shift` before the store.
     Store { shift: u8 },
@@ -202,8 +202,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // Other access patterns are in a separate function, so that the code for the patterns above does not have to
-        // keep values for these other patterns.
+        // The other access patterns are in the separate function of the task [`Each`]. In a common function, the
+        // compiler would keep values for these patterns alive in the code of `together`.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -262,7 +262,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let members = lanes.members(transfer.set);
         let start = at.wrapping_sub(4 * first as u32);
         if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
-            // The 32 words may extend past the end of the memory even if the words of the set's lanes do not.
+            // `in_a_row` accesses the words of all 32 lanes. If the word of a lane outside the set is past the end of
+            // the memory, `in_a_row` may return `None`, although the words of the set's lanes exist.
             return Self::in_a_row(wide, lanes, memory, transfer, start);
         }
         if all(&members, |lane| address(lane) ^ at) {

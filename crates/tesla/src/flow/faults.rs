@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(flow.tokens()[0].mask, Mask(0b100));
         flow.set_token_mask(0, Mask(0b010));
         assert_eq!(flow.tokens()[0].mask, Mask(0b010));
-        // A lane that has exited can be added to an entry of any other type.
+        // A lane that has exited can be added to an entry of any type except for QUADON.
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
         flow.joinat(0x30, 0x08, &mut Silent).unwrap();
         flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();

@@ -86,8 +86,8 @@ pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32
     }
 }
 
-/// Returns the condition that chips before G200 use for signed inc and dec with a negative source. No test vector
-/// covers this condition.
+/// If the source of a signed inc or dec is negative, chips before G200 use this condition to select one of two results.
+/// No test vector covers this condition.
 fn odd(next: u32, src: u32) -> bool {
     next as i32 > 0 || src as i32 > next as i32
 }

@@ -109,8 +109,7 @@ fn to_integer(
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // With such an exponent, a significand with a hidden bit represents a number of more than 64 bits. A
-        // significand without a hidden bit does not have such an exponent.
+        // If the exponent is 64 or more, the significand has a hidden bit, so the number has more than 64 bits.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {

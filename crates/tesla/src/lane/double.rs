@@ -1,8 +1,8 @@
 //! f64 arithmetic, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! The operations of this file do not flush denormals. If a source is NaN, the result is that NaN with its sign and
-//! payload, but quiet. `neg` and `abs` do not change a NaN, except in [`set`], whose result does not depend on the sign
-//! of a NaN. If an operation creates a NaN, the new NaN is [`NAN`].
+//! The operations of this file do not flush denormals. If a source is NaN, the result is the quiet form of that NaN,
+//! with the same sign and payload. `neg` and `abs` do not change a NaN, except in [`set`], whose result does not depend
+//! on the sign of a NaN. If an operation creates a NaN, the new NaN is [`NAN`].
 
 use reconverge_simt::float;
 
@@ -81,7 +81,7 @@ pub fn mul(rounding: Rounding, neg: bool, a: u64, b: u64) -> (u64, Flags) {
     match rounding {
         Rounding::Nearest if invalid_product(a, b) => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) * f64::from_bits(b)).to_bits()),
-        // The addend +0 does not change the sign of a zero product in this rounding mode.
+        // If the sum is rounded down, the addend +0 does not change the sign of a zero product.
         Rounding::Down => finish(fused(rounding, a, b, 0)),
         Rounding::Up | Rounding::Zero => finish(fused(rounding, a, b, SIGN)),
     }

@@ -55,7 +55,7 @@ pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags
     (result, flags(result))
 }
 
-/// Clamps to [0, 1]. Returns `nan` for a NaN, which must be canonical. Minus zero becomes +0.
+/// Clamps to [0, 1]. If `x` is NaN, `x` must be [`NAN`], and the function returns `nan`. Minus zero becomes +0.
 #[inline(always)]
 fn clamp(x: u32, nan: u32) -> u32 {
     let positive = if x & SIGN != 0 { 0 } else { x };
@@ -115,8 +115,8 @@ pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
 /// Returns `a * b` for flushed factors. The product is rounded to 24 bits whatever its exponent, and then flushed.
 ///
 /// The host rounds small products at the last place of denormals instead of at 24 bits, so the host's result differs
-/// from the chip's result just below 2^-126. For such products, a second product that is 2^64 times as large shows the
-/// result of rounding at 24 bits.
+/// from the chip's result just below 2^-126. This function therefore also computes the product times 2^64. Rounding
+/// this larger product at 24 bits shows whether the chip's result is below 2^-126.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -129,9 +129,9 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
             (float::narrow(exact, rounding), float::narrow(exact * f64::from(scale), rounding))
         }
     };
-    // If `a * scale` overflows, the product is large or exactly zero. Then `scaled` is infinite or NaN, and therefore
-    // not small. If `scaled` is not small, the host has also rounded the product up to 2^-126, because the host rounds
-    // small products to fewer bits.
+    // If `a * scale` overflows, the product is large or exactly zero. `scaled` is then infinite or NaN, so the code
+    // below returns `product`. If `scaled` is at least `smallest`, the host has also rounded `product` to at least
+    // 2^-126, because the host rounds small products to fewer bits.
     let sign = (a.to_bits() ^ b.to_bits()) & SIGN;
     if scaled.abs() < smallest { f32::from_bits(sign) } else { product }
 }

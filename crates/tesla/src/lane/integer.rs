@@ -108,7 +108,7 @@ pub fn mad(
     add(op, Width::B32, sat, product.of(a, b), c, carry_in)
 }
 
-/// |a - b| + c: the difference at the given width, the sum in 32 bits always. (5.5)
+/// Computes sad: |a - b| + c. The difference has the given width, and the sum always has 32 bits. (5.5)
 #[inline(always)]
 pub fn sad(width: Width, signed: bool, a: u32, b: u32, c: u32) -> (u32, Flags) {
     let (a, b) = (width.extend(a, signed), width.extend(b, signed));

@@ -40,8 +40,8 @@ pub fn plane(base: f32, dx: f32, dy: f32, at: [f32; 2]) -> f32 {
     (base + dx * at[0]) + dy * at[1]
 }
 
-/// Returns the interpolant at a position and the flags. In the "mul" forms, the interpolant is multiplied by `factor`,
-/// whose modifiers are already applied.
+/// Returns the value of the interpolant at a position, and the flags. In the "mul" forms, the interpolant is multiplied
+/// by `factor`, whose modifiers are already applied.
 ///
 /// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of the result, and interp of the
 /// attribute with the result of rcp as factor. The plane for the last interp is the plane of attribute / w. A flat
@@ -64,7 +64,7 @@ pub fn interp(
     }
 }
 
-/// Computes [`interp`] without a factor for each lane, at the position of the lane. The compiler vectorizes the loop.
+/// For each lane, computes [`interp`] without a factor, at the position of the lane. The compiler vectorizes the loop.
 #[inline(always)]
 pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]) -> [u32; N] {
     let mut row = [0; N];
@@ -74,8 +74,8 @@ pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]
     row
 }
 
-/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. No source shows a difference between this
-/// step and mul, so this file assumes that the two are equal.
+/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. The documents show no difference between
+/// this step and the instruction mul, so this file assumes that both are equal.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)

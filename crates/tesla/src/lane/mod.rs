@@ -3,7 +3,7 @@
 //!
 //! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
 //! modifiers as plain values and is inlined. So if a caller passes constant modifiers, the compiled call contains only
-//! the arithmetic of this one instruction. Frequent functions have no branches, so a loop over lanes becomes vector
+//! the arithmetic of a single instruction. Frequent functions have no branches, so a loop over lanes becomes vector
 //! code. Flags are computed from the final result, and cost nothing if the caller ignores them.
 //!
 //! | file | subject | chapter of the machine's description |
@@ -158,7 +158,7 @@ impl Modifiers {
     }
 }
 
-/// The outcomes of a comparison for which `set` is true: L = 1, E = 2, G = 4, U (unordered) = 8.
+/// A comparison, as the set of outcomes for which the comparison is true: L = 1, E = 2, G = 4, U (unordered) = 8.
 ///
 /// The values of this type are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers
 /// use L, E and G. (2.3)

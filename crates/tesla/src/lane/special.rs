@@ -112,8 +112,8 @@ pub fn lg2(x: u32) -> u32 {
         Source::Number { exponent, significand } => {
             let fraction = significand & FRACTION;
             let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
-            // The number has 36 bits after the point. For 1.0, the number is exactly zero before the function adds the
-            // exponent.
+            // The logarithm of the significand has 36 bits after the point. For the source 1.0, this logarithm is
+            // exactly zero.
             let of_significand = match fraction {
                 0 if exponent == 127 => 0,
                 _ => (interpolate(&LG2[index as usize], 12, rest, rest, 1) + 0x3345) >> 2,
@@ -186,8 +186,8 @@ pub fn sin(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
 }
 
-/// Returns cos of a result of [`presin`]. The result is the sine of a position one quadrant later, computed without the
-/// sign of the source.
+/// Returns cos of a result of [`presin`]. The function ignores the sign of the source, adds one quadrant to the
+/// position, and computes the sine.
 pub fn cos(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
 }

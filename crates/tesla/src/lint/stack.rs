@@ -402,8 +402,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];
-    // The loop ends, because a cycle adds nothing to its own depth. A depth can only grow once for each token of a
-    // chain.
+    // The depth of a token does not include the other tokens of its cycle. So no depth depends on itself, and the loop
+    // ends.
     loop {
         let mut changed = false;
         for (number, token) in paths.tokens().iter().enumerate() {

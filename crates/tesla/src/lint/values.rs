@@ -120,8 +120,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     };
     let written = before(subject, inputs, &|_, inst, places| {
         let Accesses { reads, writes, .. } = accesses(inst, stage);
-        // The copy of an unwritten location is also unwritten. Only an instruction that computes with the value breaks
-        // the rule.
+        // The copy of an unwritten location is also unwritten. Only an instruction that computes with the unwritten
+        // value breaks the rule.
         if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
             return places;
         }
@@ -141,15 +141,15 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     }
 }
 
-/// Returns whether an instruction only copies a register to another register. Compilers also copy undefined values at
-/// positions where paths meet.
+/// Returns whether an instruction only copies a register to another register. A copy of an undefined value is allowed,
+/// because compilers copy undefined values at positions where paths meet.
 fn is_copy(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(Arith::Mov { .. }))
         && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))
         && matches!(inst.dst, Dst::R32(_) | Dst::R16(_))
 }
 
-/// Returns a location as programs spell it.
+/// Returns the name of a location in assembly text.
 fn name(place: Place) -> String {
     match place {
         Place::R(register) => format!("$r{register}"),
@@ -173,8 +173,9 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(pc),
-            // If all sources differ between lanes, the sources may differ in the same way, for example an index and its
-            // bound that are both computed from the thread's number. So the result counts as equal in all lanes.
+            // If all sources differ between the lanes, their differences may cancel. For example, an index and its
+            // bound may both be computed from the thread's number. So this analysis assumes that the result is equal in
+            // all lanes.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {

@@ -5,7 +5,8 @@
 //!
 //! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Comments write w0\[n\] and w1\[n\] for bit n of the
 //! first and the second word. If a field holds an operand other than the operand in the field's name, the part's name
-//! ends in the number of the operand that the field holds. For example, `LSRC3W_2` is the field SRC3 as second source.
+//! ends in the number of the operand that the field holds. For example, `LSRC3W_2` is the part for a second source in
+//! the field SRC3.
 
 use reconverge_isa::row::{Part, Style};
 
@@ -35,8 +36,8 @@ macro_rules! choice {
     };
 }
 
-/// A case that is limited to some chips and stages. This definition is a macro, not a function. The data that a literal
-/// refers to becomes static, but the data that an argument of a function refers to does not become static.
+/// A case that is limited to some chips and stages. This definition is a macro, not a function. If a struct literal
+/// borrows data, the data becomes static. If an argument of a function borrows data, the data does not become static.
 macro_rules! case_in {
     ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {
         Case { mask: $mask, fixed: $fixed, scope: $scope, parts: $parts }

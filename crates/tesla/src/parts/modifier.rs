@@ -191,8 +191,8 @@ pub(crate) const QLANE: P = choice!("source lane", [
     )]),
 ]);
 
-/// The secondary opcode of opcode 7. Each value from 1 to 7 of this field selects a u24 multiplication. In the text,
-/// this part distinguishes these values.
+/// The secondary opcode of opcode 7. Each value from 1 to 7 of this field selects a u24 multiplication. The text has a
+/// different word for each value.
 pub(crate) const MUL_U24_ALIAS: P = word!(
     "secondary opcode",
     at(61, 3),

@@ -1,5 +1,5 @@
-//! Sources that other bits select as a register or as memory. The first case whose bits match applies. (3.3, Appendix
-//! C)
+//! Sources of instructions. Other bits of the instruction determine whether a source is a register or memory. Each
+//! source has a list of cases, and the first case whose bits match applies. (3.3, Appendix C)
 
 use reconverge_isa::row::{Case, Cases, Number, Part, Scope, Words, at};
 
@@ -17,7 +17,7 @@ pub(super) const BOTH: u64 = W0_23 | W0_24;
 pub(super) const W1_21: u64 = 1 << 53;
 
 /// The cases of source 1, in order: the cases before s[], the cases of s[] if `$first` is set, and the cases after s[].
-/// The two bits from `$type` on hold the access of s[]. `$select` are the other bits that select a case.
+/// The two bits from `$type` on hold the access of s[]. `$select` is a mask of further bits that select a case.
 macro_rules! source1 {
     ($shared:ident, $first:expr, $type:literal, $select:expr, [$($before:expr),* $(,)?], [$($after:expr),*]) => {{
         const SELECT: u64 = $select | INCREMENT | 3 << $type;

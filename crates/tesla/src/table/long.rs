@@ -1,8 +1,8 @@
 //! Rows of two-word instructions with predicate, `$c` output, exit and join. (2.1, Appendix A)
 //!
-//! A row consists of its name, the start of its assembly text, the fixed bits of the instruction and their mask, the
-//! section that describes the instruction, the parts of the assembly text, and the meaning of the instruction. Rows are
-//! in the order of the machine's description.
+//! A row consists of its name, the start of its assembly text, the fixed bits of the instruction, the mask of the fixed
+//! bits, the section that describes the instruction, the parts of the assembly text, and the meaning of the
+//! instruction. Rows are in the order of the machine's description.
 
 use reconverge_isa::row::Part;
 
@@ -15,7 +15,8 @@ use crate::parts::*;
 
 use super::{Row, atom, atom32, bits16, bits24, i2i, mad, predicated as long, red, red32, tex, wide_integer};
 
-/// A row for a product and a sum. The arguments include the part for saturation and the parts of the factors.
+/// A row for a multiplication with an addition. `sat` is the part of the text for saturation, and `factor` stands for
+/// the parts of the text for the factors.
 macro_rules! imad {
     ($id:literal, $fixed:expr, $mask:literal, [$($sat:expr)?], [$($factor:expr),*], $meaning:expr) => {
         long($id, "add|sub|subr|addc", $fixed, [0xf000_0003, $mask], "5.4", &[
@@ -25,8 +26,8 @@ macro_rules! imad {
     };
 }
 
-/// A row for a conversion. The arguments include its bits in the second word, and its assembly text after the modifiers
-/// of the source.
+/// A row for a conversion. `fixed` has the fixed bits of the second word, and `mask` is the mask of these bits. `part`
+/// stands for the parts of the text after the modifiers of the source.
 macro_rules! cvt {
     ($id:literal, $fixed:literal, $mask:literal, $section:literal, [$($part:expr),*], $meaning:expr) => {
         long($id, "cvt", [0xa000_0001, $fixed], [0xf000_0003, $mask], $section, &[

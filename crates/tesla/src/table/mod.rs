@@ -32,8 +32,8 @@ const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
 
 /// All rows, with an index for decoding.
 ///
-/// Immediate forms come before long forms. In an immediate form, the lowest bits of the second word are 3, and rows of
-/// long forms do not exclude this value.
+/// Immediate forms come before long forms. In an immediate form, the lowest bits of the second word are 3. Rows of long
+/// forms also match words with these bits, and the decoder takes the first row that matches.
 pub static TABLE: LazyLock<Table<Draft>> = LazyLock::new(|| {
     Table::new(&[short::SHORT_ROWS, immediate::IMMEDIATE_ROWS, long::LONG_ROWS, control::CONTROL_ROWS], KEY)
 });

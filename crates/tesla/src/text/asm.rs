@@ -26,7 +26,7 @@ pub struct Assembled {
     pub modules: Vec<Module>,
     /// A program for each `.kernel`. If the text has no `.kernel`, the list has one program without a name.
     pub programs: Vec<Program>,
-    /// For each program, the address of each instruction and its position in the text, in the order of the text.
+    /// For each program, the address and the position in the text of each instruction, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
     /// Warnings about text that is valid but probably a mistake.
     pub warnings: Vec<Diagnostic>,
@@ -166,13 +166,13 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The name of the chip that the text states outside modules, in the spelling of the text. `own_chip` holds the
-    /// same chip as a value.
+    /// The name of the chip that the text states outside modules, in the spelling of the text. `own_chip` is the chip
+    /// with this name.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
     modules: Vec<Module>,
-    /// Whether directives belong to the last module. This is the case between `.module` and `.kernel`.
+    /// Whether directives belong to the last module. The flag is set between `.module` and `.kernel`.
     in_module: bool,
     /// Whether a `.kernel` directive opened the last program.
     opened: bool,

@@ -19,7 +19,8 @@ pub struct Listing {
     /// Whether to print the address before each instruction, `/*0010*/`, and the words of the instruction as a comment
     /// after the instruction.
     pub hex: bool,
-    /// Whether to indent the code between `joinat` or `breakaddr` and its target, and to add comments to loops.
+    /// Whether to indent the code from a `joinat` or `breakaddr` to the target of this instruction, and to add comments
+    /// to loops.
     pub structure: bool,
     /// Whether to print labels for the targets of branches. Otherwise, targets are numbers.
     pub labels: bool,
@@ -97,7 +98,7 @@ pub struct Member<'a> {
     pub about: Option<About<'a>>,
 }
 
-/// Prints modules and their programs: the parts that programs share once, then each program.
+/// Prints modules and their programs. The programs of a module follow the directives of the module.
 ///
 /// `chip` is the chip for which the words are decoded. If `chip` is `None` or equals the chip of a module, the listing
 /// contains the module's name for the chip.

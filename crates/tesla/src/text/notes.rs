@@ -79,9 +79,9 @@ impl<'a> Notes<'a> {
         decode([first, second], self.chip, self.stage).ok()
     }
 
-    /// Returns the index of the first word at which `$r0` may have been written. Usually, this is the word after the
-    /// start of the first instruction that writes `$r0`. If a later instruction jumps back to an earlier word, the
-    /// result is the target of that jump.
+    /// Returns the index of the first word at which `$r0` may have been written. In most cases, the result is the word
+    /// after the start of the first instruction that writes `$r0`. If a later instruction jumps back to an earlier
+    /// word, the result is the target of that jump.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;
@@ -223,7 +223,7 @@ fn within(name: &str, offset: u32) -> String {
     if offset == 0 { name.to_owned() } else { format!("{name} + {offset:#x}") }
 }
 
-/// Returns a value in the notation of the type with which an operation reads the value.
+/// Formats a value that an operation reads. `access` is the type of the read, and determines the notation.
 fn value_text(value: u32, access: Access, floats: bool) -> String {
     match access {
         Access::B32 | Access::B64 | Access::B128 => {
@@ -236,7 +236,8 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
     }
 }
 
-/// Returns a word in the notation of a float or of a negative number, if the word probably is such a number.
+/// Formats a word as a float or as a negative number. Returns `None` if the word probably is neither a float nor a
+/// negative number.
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();

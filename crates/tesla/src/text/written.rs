@@ -1,8 +1,8 @@
 //! Converts notation that people use but listings do not contain: commas, floats, negative numbers, names of parameters
 //! and built-in variables.
 //!
-//! If no row of the instruction table can read a line, the line is converted to the form of listings and read again. So
-//! reading a line in the form of listings takes no extra time.
+//! If no row of the instruction table can read a line, the line is converted to the form of listings and read again. A
+//! line that is already in the form of listings is not converted. So reading such a line takes no extra time.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
@@ -22,8 +22,8 @@ pub(super) struct Names<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) text: String,
-    /// For each piece of the text, in ascending order, the start of the piece and the span of the original line that
-    /// the piece replaces.
+    /// The pieces of the text, in ascending order. Each entry has the start of the piece in the text, and the span of
+    /// the original line that the piece replaces.
     pieces: Vec<(usize, Span)>,
 }
 
@@ -63,7 +63,7 @@ impl Written {
     }
 }
 
-/// The kind of numbers with which an instruction computes, derived from the text of the instruction.
+/// The type of the numbers of an instruction. The text of the instruction determines the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     /// The text contains `f32`.
@@ -109,12 +109,13 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
     float.is_finite().then(|| float.to_bits() | u32::from(negative) << 31)
 }
 
-/// The types that may be omitted before a built-in variable: the type of the operand and the type of the access. The
-/// text before the variable determines which of these entries is right.
+/// The types that the assembler inserts before a built-in variable if the text omits the types. An entry has no type,
+/// the type of the access, or the type of the operand and the type of the access. The text before the variable
+/// determines which entry is right.
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
-/// Converts a line to the form of listings, with `access` before its built-in variables. Returns `None` if the line
-/// contains only the notation of listings.
+/// Converts a line to the form of listings, and inserts `access` before built-in variables. Returns `None` if the line
+/// is already in the form of listings.
 ///
 /// # Errors
 /// A name is unknown, or a number is invalid for the operation. The positions in the error are byte offsets in the

@@ -22,7 +22,7 @@ fn selects(random: &mut Random) -> &'static str {
     random.one_of(&["xyzw", "x001", "wzyx", "_yx1", "xxx_"])
 }
 
-/// Returns the layout of the elements of a memory read and their conversion to numbers.
+/// Returns the attributes of a memory read that define the layout of the elements and their conversion to numbers.
 fn format(random: &mut Random) -> String {
     let formats =
         ["8_8_8_8", "16_16_FLOAT", "32", "32_32_FLOAT", "32_32_32_32", "32_32_32_32_FLOAT", "2_10_10_10"];

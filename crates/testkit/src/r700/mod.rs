@@ -1,4 +1,4 @@
-//! Random programs of R700, and launches of them.
+//! Random programs of R700, and launches of these programs.
 
 pub mod indexed;
 pub mod memory;
@@ -26,7 +26,7 @@ pub fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Returns a register, a constant of the file, an inline constant, PV or PS.
+/// Returns a register, a constant of the constant file, an inline constant, PV or PS.
 fn source(random: &mut Random) -> (u16, u8) {
     let chan = random.below(4) as u8;
     let sel = match random.below(10) {
@@ -136,7 +136,7 @@ pub fn any_slots(random: &mut Random) -> Vec<u32> {
     slots
 }
 
-/// Returns a program with one clause of some groups. After the clause, the program exports all four registers.
+/// Returns a program with one ALU clause of random groups. After the clause, the program exports all four registers.
 pub fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -153,10 +153,12 @@ pub fn program(random: &mut Random) -> Program {
     Program::from_words(with_exports(random, slots.as_flattened()))
 }
 
-/// Returns a program with one clause of these ALU words. After the clause, the program exports all four registers.
+/// Returns a program whose only ALU clause has the words `alu`. After the clause, the program exports all four
+/// registers.
 pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     let form = [8, 8, 9, 10][random.below(4) as usize];
-    // The program consists of a push, the clause and four exports. A pop after the clause needs the push.
+    // The program consists of a push, the clause and four exports. Some forms of the clause pop the entry that the push
+    // has added.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
         // The instruction is an EXPORT. For the last register, the instruction is an EXPORT_DONE with END_OF_PROGRAM.
@@ -167,7 +169,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Opcodes whose functions do not use tables. Computations in loops use these opcodes.
+/// Opcodes that do not compute transcendental functions. The clauses of [`conditional`] use these opcodes.
 const PLAIN2: [Op2; 40] = [
     Op2::ADD,
     Op2::MUL,
@@ -235,7 +237,7 @@ const DECIDING: [Op2; 10] = [
     Op2::PRED_SETGE_UINT,
 ];
 
-/// Returns a group whose opcodes are from these lists. If `decides` is set, the group is one PRED_SET* with
+/// Returns a group with opcodes of `PLAIN2` and `PLAIN3`. If `decides` is set, the group is one PRED_SET* with
 /// UPDATE_EXEC_MASK.
 fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32; 2]> {
     let chosen: Vec<u8> = (0..4).filter(|_| !decides && random.once_in(2)).collect();
@@ -285,7 +287,7 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
 }
 
 /// Returns a program with a conditional and exports at the end. In some cases, the conditional is inside a loop that
-/// lanes leave. The clauses contain only opcodes whose functions do not use tables.
+/// lanes leave. The clauses do not compute transcendental functions.
 pub fn conditional(random: &mut Random) -> Program {
     let looped = random.once_in(2);
     let otherwise = random.once_in(2);

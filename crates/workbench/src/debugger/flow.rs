@@ -84,7 +84,7 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
         return Err(format!("`{}` cannot change here", words.join(" ")));
     }
     // If the change leaves the group without active lanes, the debugger makes another group current. `Stepping::word`
-    // would then read the state of this other group.
+    // would then read the state of the new current group.
     let stays = debugger.stepping().current() == Some(group);
     let held = if stays { debugger.stepping().word(&word) } else { value };
     let name = words[..words.len() - 1].join(" ");

@@ -508,8 +508,8 @@ impl Debugger {
         None
     }
 
-    /// If a manual change has left the group that runs next without active lanes, ends this group. No instruction runs,
-    /// so the step number does not change.
+    /// If the group that runs next has no active lanes after a manual change, ends this group. No instruction runs, so
+    /// the step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
         {
@@ -594,8 +594,8 @@ impl Debugger {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes `count` instructions of the selected group. Instructions of other groups also run if these instructions
-    /// come earlier in the order of issue.
+    /// Executes `count` instructions of the selected group. If another group runs before the selected group, the
+    /// debugger also executes the instructions of the other group.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {

@@ -134,8 +134,8 @@ pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> St
     }
 }
 
-/// Parses a register. If `@` follows the register, also parses the lane after `@`. `@any` has the same meaning as no
-/// lane.
+/// Parses a register. If `@` follows the register, also parses the lane after `@`. Returns no lane if the word does not
+/// contain `@`, or if the text after `@` is `any`.
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));

@@ -121,7 +121,7 @@ impl Drop for FrameReader {
     /// Closes the socket.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
-        // The reader's thread waits for a connection. This new connection ends the wait of the thread.
+        // The reader's thread waits for a connection. `connect` opens a connection, so that the wait ends.
         let woken = UnixStream::connect(&self.path);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();

@@ -141,7 +141,8 @@ pub(super) struct Seen {
     pub(super) picture: [u32; 2],
     /// Left, right and middle button.
     pub(super) buttons: [bool; 3],
-    /// Steps of the wheels, to the right and up.
+    /// Number of steps by which the wheels were turned. The first number counts steps to the right, and the second
+    /// number counts steps up.
     pub(super) steps: [f32; 2],
 }
 
@@ -218,8 +219,8 @@ mod tests {
         let picture = [640, 480];
         assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
         assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
-        // In the first window, the picture has twice its size. In the second window, there are bars on the left and on
-        // the right of the picture.
+        // In the window of 1280x960 pixels, the picture is enlarged by a factor of 2. In the window of 1000x480 pixels,
+        // there are bars on the left and on the right of the picture.
         assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
         assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
         assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
@@ -270,7 +271,7 @@ mod tests {
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
-        // The key is released only because the window loses the focus.
+        // The user does not release the key. The device sends the release because the window loses the focus.
         device.set_active(false);
         assert!(!device.pressed.is_empty());
         device.set_active(true);

@@ -5,8 +5,8 @@
 //! the operations.
 //!
 //! The code reads denormal operands as zeros, but the results of the code may be denormals. A result stays
-//! non-canonical until another operation uses the bits of the result. Only then does [`Rows::settle`] replace denormals
-//! by zeros and NaNs by the machine's NaN. So the final values are the values that profile R defines.
+//! non-canonical until another operation uses the bits of the result. Before such a use, [`Rows::settle`] replaces
+//! denormals by zeros and NaNs by the machine's NaN. So the final values are the values that profile R defines.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 

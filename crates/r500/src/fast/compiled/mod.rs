@@ -45,23 +45,27 @@ const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 struct Loop {
     /// The block with which an iteration begins.
     head: u32,
-    /// Whether the loop uses aL (`al`), and the number that an iteration adds to aL (`step`).
+    /// Whether the loop uses aL.
     al: bool,
+    /// The number that an iteration adds to aL.
     step: i8,
 }
 
 /// The position of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// The block in which the node begins, and the position of the node's first instruction in that block.
+    /// The block in which the node begins.
     block: u32,
+    /// The position of the node's first instruction in the block.
     first: u16,
     /// The innermost loop around the node.
     in_loop: Option<Loop>,
-    /// The blocks with a flow instruction at which lanes may leave a loop, and whether those lanes vote to jump.
+    /// The blocks with a flow instruction at which lanes may leave a loop. The second element states whether these
+    /// lanes vote to jump.
     leaves: Vec<(u32, bool)>,
-    /// The last block of the node, and whether compiled code has counted the flow instruction of that block.
+    /// The last block of the node.
     ends: u32,
+    /// Whether compiled code has counted the flow instruction of the last block.
     is_counted: bool,
 }
 

@@ -108,14 +108,16 @@ enum Flow {
 /// A BREAK, or a branch that contains only a BREAK.
 #[derive(Clone, Debug)]
 struct Leave {
-    /// The ALU result of the lanes that leave the loop, and whether these lanes vote to jump.
+    /// The ALU result of the lanes that leave the loop.
     wish: bool,
+    /// Whether the lanes that leave the loop vote to jump.
     jump: bool,
     /// The blocks that run if some lanes leave the loop and other lanes stay. A plain BREAK has no such blocks. A
     /// branch has two: the block of the BREAK and the block of the branch's end.
     blocks: Vec<u32>,
-    /// The block at which the remaining lanes continue, and the number of jumps from this branch to that block.
+    /// The block at which the remaining lanes continue.
     next: u32,
+    /// The number of jumps from this branch to the block `next`.
     jumps: u32,
 }
 
@@ -126,8 +128,9 @@ struct Sides {
     blocks: Vec<u32>,
     /// The ALU result of the lanes that run the first side.
     wish: bool,
-    /// The block after the sides, and the number of jumps from the branch and its sides to that block.
+    /// The block after the sides.
     join: u32,
+    /// The number of jumps from the branch and its sides to the block `join`.
     jumps: u32,
 }
 
@@ -159,9 +162,9 @@ struct At {
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// `slots` has the slots of the instructions after the latest BREAK at which lanes may leave the loop. `before` is
-    /// the number of the node's instructions that precede these slots.
+    /// The slots of the instructions after the latest BREAK at which lanes may leave the loop.
     slots: Vec<Range<usize>>,
+    /// The number of the node's instructions that precede the instructions in `slots`.
     before: u32,
     call: Option<Range<u32>>,
     /// Whether compiled code checks the instruction budget at the entry of the node.
@@ -175,10 +178,11 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// For each block, whether the block is compiled (`chosen`), the number of jumps to the block (`targets`), and
-    /// whether the block is part of a node that begins at another block (`absorbed`).
+    /// Whether each block is compiled.
     chosen: Vec<bool>,
+    /// The number of jumps to each block.
     targets: Vec<u32>,
+    /// Whether each block is part of a node that begins at another block.
     absorbed: Vec<bool>,
     /// The innermost loop around each block.
     loops: Vec<Option<Loop>>,
@@ -189,9 +193,9 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Vec<Vec<Range<usize>>>,
     open: Option<Open>,
-    /// The latest node at which compiled code checks the instruction budget, and the number of instructions that this
-    /// check covers so far.
+    /// The latest node at which compiled code checks the instruction budget.
     checked: u32,
+    /// The number of instructions that the latest check of the budget covers so far.
     covered: u32,
 }
 
@@ -216,7 +220,8 @@ impl<'a> Tracer<'a> {
         self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
     }
 
-    /// Returns twice the number of dispatches that compiled code saves for an operation with a template.
+    /// Returns the number of dispatches that compiled code saves for an operation with a template, in units of half a
+    /// dispatch.
     fn gain(&self, operation: usize) -> i32 {
         match self.lowered.templates[operation] {
             Template::Channels(_, count) => 2 * count as i32,
@@ -503,8 +508,9 @@ impl<'a> Tracer<'a> {
 
     /// Traces an instruction, with calls for the operations that have no template.
     fn operate(&mut self, mut at: At, operations: Range<u32>) {
-        // The node that sets the ALU result also executes the flow instruction that reads the ALU result. Because the
-        // conditions of this node may prevent the node from running, the node must not begin inside an instruction.
+        // The node that sets the ALU result also executes the flow instruction that reads the ALU result. A node with a
+        // flow instruction runs only if the conditions of the flow instruction hold. But a node that begins inside an
+        // instruction must always run. So the node that sets the ALU result must not begin inside an instruction.
         let judges = self.judges(operations.clone());
         if operations.is_empty() || judges {
             self.at(at, |open| open.call.is_some() || judges && open.is_inside);

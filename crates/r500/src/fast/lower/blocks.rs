@@ -24,8 +24,9 @@ pub(in crate::fast) enum Last {
 /// Instructions that run as a unit.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
-    /// Index of the first operation of the block (`start`), and the end of the range of the block's operations.
+    /// Index of the first operation of the block.
     pub(in crate::fast) start: u32,
+    /// End of the range of the block's operations.
     pub(in crate::fast) end: u32,
     /// Slot of the first instruction.
     pub(in crate::fast) first: u16,
@@ -33,9 +34,9 @@ pub(in crate::fast) struct Block {
     pub(in crate::fast) size: u16,
     /// The values of aL for which no relative address traps, or `None` if no address is relative.
     pub(in crate::fast) al: Option<RangeInclusive<i32>>,
-    /// End of the operations that may bail out, if the block has such operations. The block then has only one
-    /// instruction. If an operation bails out, nothing has changed, and the reference interpreter executes the
-    /// instruction.
+    /// If the block has operations that may bail out, the end of the range of these operations. A block with such
+    /// operations has only one instruction. If an operation bails out, nothing has changed, and the reference
+    /// interpreter executes the instruction.
     pub(in crate::fast) split: Option<u32>,
     /// Whether the block contains a TEXKILL.
     pub(in crate::fast) kills: bool,
@@ -44,9 +45,9 @@ pub(in crate::fast) struct Block {
     /// Whether the program ends after the block.
     pub(in crate::fast) ends: bool,
     pub(in crate::fast) last: Last,
-    /// The block that begins at the next slot (`fall`), and the block that begins at the target of the flow instruction
-    /// (`jump`). [`NONE`] if no such block exists.
+    /// The block that begins at the next slot, or [`NONE`] if no such block exists.
     pub(in crate::fast) fall: u32,
+    /// The block that begins at the target of the flow instruction, or [`NONE`] if no such block exists.
     pub(in crate::fast) jump: u32,
 }
 
@@ -218,8 +219,7 @@ impl<'a> Lowering<'a> {
         true
     }
 
-    /// Returns whether aL has a value for which none of the instruction's addresses traps. Restricts aL to these
-    /// values.
+    /// Restricts aL to the values for which no address of the instruction traps. Returns whether such a value exists.
     fn addresses_are_known(&mut self, common: &CmnInst, alu: &Alu) -> bool {
         let [rgb, alpha] = used_sources(alu);
         let sources = alu.rgb_sources.src.iter().zip(rgb).chain(alu.alpha_sources.src.iter().zip(alpha));

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `blocks` | divides a program into blocks, which flow instructions end |
+//! | `blocks` | divides a program into blocks; a flow instruction ends a block |
 //! | `schedule` | lowers one arithmetic instruction to vector operations |
 //! | `fetch` | lowers texture fetches |
 //! | `operands` | finds the rows and constants that an instruction reads |

@@ -19,9 +19,10 @@ pub(super) enum Place {
     Constant(usize),
     /// A constant outside the program's constants, which reads as zero.
     Zero,
-    /// The constant whose number is this number plus aL.
+    /// The constant whose number is the value of this variant plus aL.
     LoopConstant(i32),
-    /// The constant whose number is this number plus a component of A0.
+    /// The constant whose number is the first value plus a component of A0. The second value is the number of the
+    /// component.
     A0Constant(i32, usize),
 }
 

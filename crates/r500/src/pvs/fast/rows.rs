@@ -255,8 +255,9 @@ fn replicate<const N: usize>(value: &mut Vector<N>) {
     rest.fill(*x);
 }
 
-/// Computes one channel of an operation that works channel by channel. This function contains the code of frequent
-/// operations, because the compiler does not vectorise calls of `function`.
+/// Computes one channel of an operation that works channel by channel. `function` is the function of the operation for
+/// one vertex. The compiler does not vectorise calls of `function`. So frequent operations do not use `function`, but
+/// have their own code here.
 #[inline(always)]
 fn channel<const N: usize>(
     op: Op,

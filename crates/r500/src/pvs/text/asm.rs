@@ -39,7 +39,8 @@ struct Record {
     at: usize,
     /// For each operand, whether the text states the operand.
     given: [bool; 3],
-    /// Whether the text omits the third operand. The math half of a dual instruction must then follow.
+    /// Whether the text omits the third operand. If this field is set, the next line must be the math half of a dual
+    /// instruction.
     unfinished: bool,
     /// The braces on the first line of the instruction. The assembler parses the braces after the second line, because
     /// only then does the assembler know whether the instruction is dual.
@@ -440,7 +441,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     Ok(Operand { file, register, mode, select, abs, negate })
 }
 
-/// Parses the text in braces, such as `{WORD=operand WORD.FIELD=value WORD|=bits}`. Braces set fields that the other
+/// Parses the text in braces, such as `{WORD=operand WORD.FIELD=value WORD|=bits}`. Braces set fields that the ordinary
 /// syntax cannot express.
 fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<()> {
     let mut cursor = Cursor::new(&braces.text, braces.at);

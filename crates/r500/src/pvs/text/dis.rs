@@ -112,8 +112,8 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// Writes braces with the fields that the preceding text does not express. The preceding text does not express a field
-/// if the assembler would assign a value other than the value in `words` to the field.
+/// Writes braces with the fields that the preceding text does not express. If the assembler would give a field another
+/// value than `words` has, the preceding text does not express this field.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();

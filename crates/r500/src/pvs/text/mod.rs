@@ -1,9 +1,9 @@
 //! Text of vertex programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words as text, and [`assemble`] turns this text into the same words. If the ordinary
-//! syntax cannot express some bits, the disassembler writes these bits in braces. So no bit is lost. Examples are
-//! reserved bits, and ignored operands whose bits differ from those that compilers write. docs/r500-vertex.md describes
-//! the text.
+//! [`disassemble`] prints any words as text, and [`assemble`] turns this text into the same words. The ordinary syntax
+//! cannot express some bits. Examples of such bits are reserved bits, and bits of ignored operands that differ from the
+//! bits that compilers write. The disassembler writes these bits in braces, so no bit is lost. docs/r500-vertex.md
+//! describes the text.
 //!
 //! ```
 //! use reconverge_r500::pvs::text::{Listing, assemble, disassemble};

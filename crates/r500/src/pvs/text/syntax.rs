@@ -50,7 +50,7 @@ pub(super) fn operations() -> impl Iterator<Item = &'static str> + Clone {
 /// previous operand, but selects zeros. If there is no previous operand, the word is 0. (docs/r500-vertex.md, 4.1)
 pub(super) const fn ignored(before: Option<u32>) -> u32 {
     match before {
-        // The word keeps REG_TYPE, OFFSET and the addressing mode with its component.
+        // The word keeps REG_TYPE, OFFSET, the addressing mode and the component of A0.
         Some(word) => word & 0xe000_1ff3 | 0x0124_8000,
         None => 0,
     }

@@ -42,9 +42,9 @@ struct Elements<'a> {
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The predicate of each lane. The next field contains, for each PRED_SEL, the lanes that run instructions with
-    /// this PRED_SEL. `None` means all lanes.
+    /// The predicate of each lane. `None` means that the predicate is true for all lanes.
     predicate: Option<Value>,
+    /// The sets [`TRUE`] and [`FALSE`]. `None` means all active lanes.
     chosen: [Option<Value>; 2],
     /// The lanes that UPDATE_EXECUTE_MASK disables.
     skip: Option<Value>,

@@ -52,7 +52,7 @@ type Parts = Vec<Vec<Counted>>;
 /// The row that holds the mask of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
 
-/// The row that holds, for each lane, the offset in bytes of the lane's word in a row.
+/// The row that holds, for each lane, the position of the lane's word inside a row, in bytes.
 const PLACES_ROW: Row = Row::Own(PLACES);
 const PLACES: u32 = MASK + 1;
 
@@ -87,9 +87,9 @@ enum End {
 pub(super) struct Own {
     /// The address at which the node begins.
     pc: u32,
-    /// Whether this node contains a clause that must be inside a loop. After this node, compiled code may continue with
-    /// another node without a change of the flow state. If the other node contains such a clause, this field is also
-    /// `true`.
+    /// Whether the node can run only inside a loop. This field is `true` if the node contains a clause that must be
+    /// inside a loop. This field is also `true` if compiled code can continue with another node that can run only
+    /// inside a loop, without a change of the flow state.
     in_loop: bool,
     /// Addresses of the node's ALU_BREAKs. The lanes that an ALU_BREAK disables leave the node.
     leaves: Vec<u32>,

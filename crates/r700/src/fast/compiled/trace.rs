@@ -31,7 +31,7 @@ const MOST_INSTRUCTIONS: u32 = 400;
 const MOST_WORDS: u32 = 48;
 
 /// Traces a program. Returns the nodes of the program, and the vertex buffer of each site. Also returns the
-/// instructions of each part whose executions the nodes count, and whether nodes index registers.
+/// instructions of each part, and whether nodes index registers. A node counts how often each of its parts runs.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>, bool) {
     // To find out whether an operation has a template, the tracer emits the operation once into a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
@@ -147,7 +147,8 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     (targets, loops)
 }
 
-/// Part of one side of a conditional.
+/// A part of one side of a conditional. A conditional has one side for lanes whose condition is true. A conditional
+/// with an ELSE also has a side for lanes whose condition is false.
 enum Part {
     /// An ALU clause, or a clause of vertex fetches. The value is the number of the control-flow instruction.
     Clause(u32),
@@ -159,7 +160,7 @@ struct Conditional {
     /// Number of the ALU_PUSH_BEFORE. The JUMP of the conditional is the instruction after the ALU_PUSH_BEFORE.
     push: u32,
     taken: Vec<Part>,
-    /// Number of the ELSE, and the parts of the else side.
+    /// Number of the ELSE, and the parts of the side after the ELSE. `None` if the conditional has no ELSE.
     other: Option<(u32, Vec<Part>)>,
     pop: Option<Pop>,
     /// Number of the instruction after the conditional.
@@ -169,8 +170,8 @@ struct Conditional {
 /// The POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// Whether the jump over the last side leads to this POP. If the jump leads to this POP, the POP is issued even if
-    /// no lane runs the last side.
+    /// Whether the jump over the last side of the conditional leads to this POP. If this field is set, the POP is
+    /// issued even if no lane runs the last side.
     always: bool,
 }
 
@@ -213,15 +214,15 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
-    /// For each clause of several runs, one run that consists of all these runs, or `None` if compiled code cannot run
-    /// the clause as one run.
+    /// For each clause that consists of several runs, one run that joins these runs. The entry is `None` if compiled
+    /// code cannot run the clause as one run.
     merged: &'a [Option<Groups>],
     /// The site of each fetch instruction that has a template.
     sites: Vec<Option<u32>>,
     extent: Extent,
-    /// For each instruction, whether the instruction is compiled. The next field lists, for each instruction, the
-    /// instructions whose ADDR names this instruction.
+    /// For each instruction, whether the instruction is compiled.
     chosen: Vec<bool>,
+    /// For each instruction, the instructions whose ADDR names this instruction.
     targets: Vec<Vec<u32>>,
     /// For each instruction, whether the instruction is part of a loop.
     loops: Vec<bool>,
@@ -234,9 +235,9 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Parts,
     own: Open,
-    /// The latest node that checks the instruction budget. The next field is the number of instructions since the start
-    /// of this node.
+    /// The latest node that checks the instruction budget.
     checked: u32,
+    /// Number of instructions since the start of the node `checked`.
     before: u32,
 }
 
@@ -325,9 +326,9 @@ impl<'a> Tracer<'a> {
                 || self.clause(number).is_some_and(|(_, run)| self.compiles(run)))
     }
 
-    /// Returns whether beginning a node with an instruction is worthwhile. If a node contains only a short clause,
-    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if the loop around
-    /// the node has other nodes.
+    /// Returns whether a node that begins with an instruction is worthwhile. If a node contains only a short clause,
+    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if a LOOP_END or a
+    /// JUMP follows the clause, or if the loop around the node has other nodes.
     fn pays(&self, number: u32) -> bool {
         if !self.begins(number) {
             return false;
@@ -405,7 +406,8 @@ impl<'a> Tracer<'a> {
             let next = conditional.as_ref().map_or(number + 1, |conditional| conditional.next);
             let indexes = self.merged[number as usize..next as usize].iter().any(Option::is_some);
             if indexes && self.linker.next_node() != self.checked {
-                // If compiled code refuses a node, the fast engine runs from the node's first instruction.
+                // If a register that an index selects does not exist, compiled code refuses the whole node, and the
+                // fast engine runs from the node's first instruction. So an indexed access begins a new node.
                 self.divide(number);
             }
             if let Some(conditional) = conditional {
@@ -467,8 +469,9 @@ impl<'a> Tracer<'a> {
         self.linker.check_at(self.checked);
     }
 
-    /// Closes the open node. Returns the number of instructions after the last clause at which lanes leave the node,
-    /// the number of the part with these instructions, and the node's data.
+    /// Closes the open node. Returns two numbers and the node's data. The first number counts the instructions after
+    /// the last clause at which lanes leave the node. The second number is the number of the part that consists of
+    /// these instructions.
     fn close(&mut self, end: End) -> ([u32; 2], Own) {
         let pc = self.own.pc;
         let Open { in_loop, leaves, last: Together { size, counted }, .. } =
@@ -477,8 +480,8 @@ impl<'a> Tracer<'a> {
         ([size, part], Own { pc, in_loop, leaves, end })
     }
 
-    /// Adds a part that consists of these instructions. Compiled code counts how often the part runs. Returns the
-    /// number of the part.
+    /// Adds a part that consists of the instructions `counted`. Compiled code counts how often the part runs. Returns
+    /// the number of the part.
     fn part(&mut self, counted: Vec<Counted>) -> u32 {
         self.parts.push(counted);
         self.linker.part()
@@ -533,9 +536,10 @@ impl<'a> Tracer<'a> {
         Some(Conditional { push, taken, other: Some((end, not)), pop, next })
     }
 
-    /// Returns the POP after the last side of a conditional, if the conditional has a POP. Also returns the instruction
-    /// after the conditional. `end` is the instruction after the last side. `over` is the jump over the last side. If
-    /// `over` leads neither to the POP nor to the instruction after the conditional, returns `None`.
+    /// Returns the POP at the end of a conditional, if the conditional has a POP. Also returns the number of the
+    /// instruction after the conditional. `end` is the number of the instruction after the last side of the
+    /// conditional. `over` is the jump over this side. Returns `None` if `over` leads neither to the POP nor to the
+    /// instruction after the conditional.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -547,8 +551,8 @@ impl<'a> Tracer<'a> {
             .then_some((Some(Pop { number: end, always }), end + 1))
     }
 
-    /// Returns three facts about the side that begins at `start`: its parts, the instruction after these parts, and
-    /// whether the last part pops the entry of the conditional.
+    /// Returns the parts of the side that begins at `start`, and the number of the instruction after these parts. Also
+    /// returns whether the last part pops the stack entry of the conditional.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
         loop {
@@ -668,9 +672,9 @@ impl<'a> Tracer<'a> {
     fn execute(&mut self, number: u32, run: &'a Groups) {
         let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
         if !self.is_all_templates(run) && ends {
-            // If compiled code calls an operation, the operation must not run for lanes that have left the node. If the
-            // node accesses memory at addresses of lanes, and a lane is outside this memory, compiled code would run
-            // the call instead of the whole node. So a new node begins with this operation.
+            // Compiled code must not call an operation for lanes that have left the node. If a node accesses memory at
+            // addresses of lanes, compiled code runs the call of the node only if a lane is outside the memory. In that
+            // case, the call replaces the code of the node. So a new node begins with this clause.
             self.divide(number);
         }
         self.operate(run.operations.clone());

@@ -42,8 +42,9 @@ pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
     /// The number that the fetch adds to the index of the element.
     pub(in crate::fast) base: u32,
-    /// Distance between elements in bytes. The next field is the offset of the fetched data in an element, in bytes.
+    /// Distance between elements in bytes.
     pub(in crate::fast) stride: usize,
+    /// Position of the fetched data inside an element, in bytes.
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
     /// The value of components outside the buffer.
@@ -69,9 +70,9 @@ pub(in crate::fast) struct Fetches {
     pub(in crate::fast) control: Control,
     /// Whether WAIT_ACK can wait for the clause.
     pub(in crate::fast) acknowledged: bool,
-    /// First instruction of the clause, as an index into the program's fetch instructions. The next field is the number
-    /// of instructions in the clause.
+    /// First instruction of the clause, as an index into the program's fetch instructions.
     pub(in crate::fast) first: u32,
+    /// Number of instructions in the clause.
     pub(in crate::fast) count: u32,
 }
 
@@ -100,7 +101,7 @@ pub(in crate::fast) struct Fetching {
     pub(in crate::fast) rules: Vec<Rule>,
 }
 
-/// Row of an operand in an instruction outside ALU clauses.
+/// Location of an operand of an instruction outside ALU clauses.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Register {
     /// A row that is the same in the whole launch.
@@ -139,7 +140,7 @@ pub(in crate::fast) enum FetchWork {
     /// LD: reads one texel.
     Load(Box<Load>),
     /// GET_GRADIENTS_H or GET_GRADIENTS_V. The instruction subtracts the value of lane 0 of the quad from the value of
-    /// another lane of the quad. This number is the number of the other lane in the quad.
+    /// another lane of the quad. The field is the number of this other lane in the quad.
     Gradients(usize),
     /// SET_GRADIENTS_H (0) or SET_GRADIENTS_V (1).
     SetGradients(usize),
@@ -155,15 +156,16 @@ pub(in crate::fast) enum FetchWork {
     ShareRead(MemDsrDword1),
 }
 
-/// A bound texture or vertex buffer: its number, and whether ALT_CONST selects the resources of the other stage (vertex
-/// or pixel).
+/// A bound texture or vertex buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Bound {
+    /// ALT_CONST: whether the resource belongs to the other stage (vertex or pixel) instead of the stage of the
+    /// program.
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,
 }
 
-/// The data of an LD that do not change in a launch.
+/// Data of an LD instruction. The data are the same in the whole launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Load {
     pub(in crate::fast) bound: Bound,
@@ -173,7 +175,7 @@ pub(in crate::fast) struct Load {
     pub(in crate::fast) offset: [i32; 3],
 }
 
-/// The data of a SAMPLE that do not change in a launch.
+/// Data of a SAMPLE instruction. The data are the same in the whole launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Sample {
     pub(in crate::fast) bound: Bound,

@@ -16,7 +16,7 @@ use crate::meaning::{AluCode, Meaning};
 use crate::wave::PREVIOUS;
 use crate::words::Op2;
 
-/// A copy of a row is a MOV.
+/// Template of an operation that copies a row: a MOV.
 const COPY: Template = Template::Code(AluCode::Op2(Op2::MOV));
 
 /// An instruction that is being lowered to an operation.
@@ -24,7 +24,8 @@ struct Draft {
     made: Made,
     /// Rows that the instruction reads.
     reads: Vec<Place>,
-    /// Additional rows that receive the result: a register, or the row of PV or PS.
+    /// Other rows that receive the result, besides the destination of the operation: the row of a register, or the row
+    /// of PV or PS.
     others: Vec<Place>,
 }
 
@@ -225,7 +226,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the row of an operand from [`Lowering::source`]. If `held` is set and the operand is a register, an
-    /// operation first copies the register. Indexed writes of the group then do not affect the operand.
+    /// operation first copies the register to this row. The indexed writes of the group do not change the copy.
     fn held_source(
         &mut self,
         clause: &AluClause,

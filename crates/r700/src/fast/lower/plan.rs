@@ -103,7 +103,8 @@ impl Lowering<'_> {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
                 // An operation over several slots is not lowered if the operation has both an indexed operand and a
-                // predicate. In lanes that the predicate disables, the other slots do not see the indexed operand.
+                // predicate. In a lane that the predicate disables, the slot does not read its indexed operand, but the
+                // other slots use this operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -152,8 +153,8 @@ impl Lowering<'_> {
     }
 
     /// If a group reads PV and PS from separate rows, an earlier group must write PV and PS to these rows. For each
-    /// group, returns whether the group must write PV and PS to separate rows. After the entries of the groups, one
-    /// more entry describes the state at the start of the clause.
+    /// group, returns whether the group must write PV and PS to separate rows. The last entry of the result belongs to
+    /// no group. This entry states whether these rows must have valid values at the start of the clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];

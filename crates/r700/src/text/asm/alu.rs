@@ -88,7 +88,7 @@ pub(super) struct Role {
 enum Takes {
     Floats,
     Integers,
-    /// Bits of any kind, or the operand of an unknown operation.
+    /// The operand takes bits of any type, or the operation is unknown.
     Bits,
 }
 

@@ -133,7 +133,7 @@ pub(super) struct Stated {
     first: Option<Span>,
     /// For each stated register: its name, the index of its instance, and its value.
     values: Vec<(&'static str, usize, u32)>,
-    /// For registers with several instances, the number of instances (NUM_…) that the comments state.
+    /// Stated numbers of instances (NUM_…), for registers with several instances.
     counts: Vec<(&'static str, u32)>,
     /// Locations of attributes, indexed by attribute.
     attributes: Vec<u32>,

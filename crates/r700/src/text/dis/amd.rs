@@ -2,7 +2,7 @@
 //! Assembly Language Format"; decaf-emu's disassembler of Latte. decaf-emu uses the manual's names for control flow.
 //!
 //! If AMD's text cannot express some data, the disassembler also prints these data in the syntax of this project. So
-//! the assembler returns the same words.
+//! the assembler converts the whole text back to the same words.
 
 use reconverge_isa::FieldValue;
 

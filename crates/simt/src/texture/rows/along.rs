@@ -13,8 +13,9 @@ fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool 
 
 impl Plan {
     /// Reads as [`Plan::read`] does. If `sampler` has an anisotropic filter, the result of a lane is the mean over the
-    /// positions of its footprint. The plan must have been created for `sampler`. `at` contains the coordinates of the
-    /// lanes that read. `gradients` returns the changes of the coordinates for a lane.
+    /// positions of the lane's footprint. The plan must have been created for `sampler`. `lanes` is the set of lanes
+    /// that read, and `at` contains the coordinates of these lanes. `gradients` returns the changes of the coordinates
+    /// for a lane.
     #[inline(always)]
     pub fn read_along<W: Wide, const N: usize>(
         &self,
@@ -90,7 +91,7 @@ impl Plan {
     }
 }
 
-/// The footprints of lanes, with some of their fields as rows.
+/// The footprints of lanes. Some fields of the footprints are also stored as rows.
 struct Footprints<const N: usize> {
     of_lanes: [Footprint; N],
     counts: [f32; N],

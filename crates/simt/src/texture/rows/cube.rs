@@ -10,7 +10,8 @@ const SIGN: i32 = i32::MIN;
 
 /// The faces that eight directions point at.
 pub(super) struct Faces<E: Eight> {
-    /// Masks of the lanes whose largest component is x, y and z.
+    /// Three masks: the lanes whose largest component is x, the lanes whose largest component is y, and the lanes whose
+    /// largest component is z.
     along: [E::Ints; 3],
     /// Mask of the lanes in which the largest component is negative.
     below: E::Ints,
@@ -52,8 +53,8 @@ impl<E: Eight> Faces<E> {
     }
 }
 
-/// Returns the magnitudes of numbers. This and the following helpers are functions, because a closure is not always
-/// compiled for the level.
+/// Returns the magnitudes of numbers. This helper and the helpers after it are functions, because a closure is not
+/// always compiled for the level.
 #[inline(always)]
 fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))

@@ -1,11 +1,11 @@
 //! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. In most programs, most reads are of
 //! this kind.
 //!
-//! [`Plan::read_flat`] writes texels directly into the rows of a result. It does not read vectors with unusual
-//! coordinates, which [`Plan::read`] must read. The filter, the wrap modes and the form of the texels are the same for
-//! all vectors. So the code makes no decisions per lane, and only few decisions per vector. For 32 lanes, nearest
-//! filtering takes 25 ns instead of 42 ns, and bilinear filtering takes 69 ns instead of 125 ns (rustc 1.95, AVX2, an
-//! AMD EPYC).
+//! [`Plan::read_flat`] writes texels directly into the rows of a result. If a lane of a vector has a NaN or a
+//! coordinate far away from the image, the function does not read the vector. [`Plan::read`] must read such a vector.
+//! The filter, the wrap modes and the form of the texels are the same for all vectors. So the code makes no decisions
+//! per lane, and only few decisions per vector. For 32 lanes, nearest filtering takes 25 ns instead of 42 ns, and
+//! bilinear filtering takes 69 ns instead of 125 ns (rustc 1.95, AVX2, an AMD EPYC).
 
 use std::cell::Cell;
 
@@ -103,9 +103,9 @@ impl Plan {
         self.flat.is_some()
     }
 
-    /// Reads floats and writes the rows of the results. `image` must be the image of the plan, and the level of detail
-    /// of the lanes must have no effect. Returns the lanes that [`Plan::read`] must read. The coordinates and results
-    /// of these lanes are unchanged.
+    /// Reads floats and writes the rows of the results. `image` must be the image of the plan. The level of detail of a
+    /// lane must not be able to change the result. Returns the lanes that [`Plan::read`] must read. The coordinates and
+    /// results of these lanes are unchanged.
     #[inline(always)]
     pub fn read_flat<W: Wide>(&self, wide: W, image: &Image, rows: &FlatRows<'_>) -> u64 {
         match &self.flat {
@@ -173,8 +173,8 @@ impl ReadFlat<'_> {
             }
             let x = wide.mul(wide.of_bits(wide.load(&s[number].get())), wide.floats(grid.factor[0]));
             let y = wide.mul(wide.of_bits(wide.load(&t[number].get())), wide.floats(grid.factor[1]));
-            // A NaN has the largest magnitude, so its lane counts as far away. The positions of inactive lanes are also
-            // limited to the image.
+            // A NaN has the largest magnitude, so its lane counts as far away. The code does not check inactive lanes,
+            // because wrapping limits the positions of all lanes to the image.
             let magnitudes = wide.max_ints(magnitudes(wide, x), magnitudes(wide, y));
             let near = wide.lanes(wide.greater_ints(wide.ints(FAR.to_bits() as i32), magnitudes));
             if !u64::from(near) & of_vector != 0 {

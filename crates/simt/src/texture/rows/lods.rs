@@ -372,7 +372,7 @@ mod tests {
                     1.0 + f64::from(random.next()) / f64::from(u32::MAX)
                         * if round & 1 == 0 { 1e-3 } else { -0.6 }
                 }
-                // Squares of singles, as the code above computes them.
+                // These numbers are squares of singles, as in the computation of a level of detail.
                 2 => {
                     let single = f64::from(f32::from_bits(random.next() & 0x7f7f_ffff).max(1e-40));
                     single * single

@@ -7,7 +7,7 @@ use crate::wide::{Eight, Words8};
 /// The texels near coordinates. Along each axis, side 0 is the lower texel and side 1 is the upper texel. The texel on
 /// side x along s and on side y along t has the number x + 2 y.
 pub(super) struct Near<E: Eight> {
-    /// Set of the lanes that are too far away to be read as rows.
+    /// Set of the lanes that cannot be read as rows, because a coordinate is not nearer to the origin than [`FAR`].
     pub(super) far: u32,
     places: [E::Ints; 4],
     /// For each axis and side, a mask of the lanes whose texel is outside the image.
@@ -155,7 +155,8 @@ impl<E: Eight> Along<E> {
     ) -> Along<E> {
         let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
         let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], far);
-        // `Clamp` and `MirrorOnce` clamp the coordinate itself, which also affects the weights.
+        // `Clamp` and `MirrorOnce` clamp the coordinate before texels are selected. So these modes also change the
+        // weights.
         let (size, moved) = (grid.size[axis] as f32, offset as f32);
         let stops = match wrap {
             Wrap::Clamp => Some([-moved, size - moved]),

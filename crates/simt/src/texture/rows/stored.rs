@@ -6,7 +6,8 @@
 use super::super::elements::{Channel, Elements, Field, small_float_shift};
 use crate::wide::Eight;
 
-/// The texels of a level. They are read at positions in bytes. A read returns the first `C` components of each texel.
+/// The texels of a level. A texel is identified by its position in bytes. A read returns the first `C` components of
+/// each texel.
 pub(super) trait Stored<const C: usize> {
     /// Whether all components are finite and not negative.
     const TAME: bool;
@@ -75,15 +76,14 @@ pub(super) struct Fractions {
     bytes: bool,
 }
 
-/// The conversion of one channel, which is a fraction or a constant. For a constant, the field for the fraction is 0.
-/// For a fraction, the field for the constant is 0.
+/// The conversion of one channel, which is a fraction or a constant. For a constant, `reciprocal` is 0. For a fraction,
+/// `constant` is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     shift: u32,
     /// The largest number that the field can contain.
     most: u32,
-    /// The reciprocal of `most` as a single, and the exact reciprocal minus that single. For a constant, both numbers
-    /// are 0.
+    /// The reciprocal of `most` as a single, and the exact reciprocal minus that single.
     reciprocal: [f32; 2],
     constant: f32,
 }

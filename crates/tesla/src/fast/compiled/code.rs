@@ -650,7 +650,7 @@ impl<'a> Way<'a> {
             Addition::Sub => (a, self.rows.not(b)),
             Addition::Subr => (self.rows.not(a), b),
         };
-        // Only the top bit of these values is used.
+        // Only the top bit of each of the following values is used.
         let (both, some) = (self.rows.two(Two::And, a, b), self.rows.two(Two::Or, a, b));
         let eaten = self.rows.two(Two::AndNot, sum, some);
         let carry = self.rows.two(Two::Or, both, eaten);

@@ -67,12 +67,13 @@ impl LinkedMachine for Tesla {
                 unsafe { handler(lanes, operation) };
             }
         };
-        // Lanes may have left nodes since the last call of the function `flow`.
+        // Lanes may have left nodes since the last call of the function `flow`, so this code updates the active lanes.
         lanes.sets[ACTIVE] = state.active as u32;
         execute(lanes, call.operations.start, call.operations.end);
         let Access { number: Some(number), site } = call.access else { return true };
         let access = &lowered.accesses[number as usize];
-        // A load may overwrite the register that holds the address of the load.
+        // A load may overwrite the register that holds the address of the load, so this code reads the address before
+        // the load.
         let address = site.and_then(|site| Some((site, first_address(lanes, &access.transfer)?)));
         // SAFETY: lowering created the transfer for the level of the engine.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
@@ -139,8 +140,8 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
 /// Sets the memory of a site to the buffer that contains an address of a segment.
 fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
     if let Some((start, bytes)) = memory.whole(segment, address) {
-        // SAFETY: groups may access the bytes while the memory keeps its present layout. The site is valid only while
-        // the memory keeps this layout.
+        // SAFETY: while the memory keeps its present layout, the threads of the launch may access these bytes at any
+        // time. The site is valid only while the memory keeps this layout.
         unsafe { state.set_site(site, start, bytes) };
     }
 }

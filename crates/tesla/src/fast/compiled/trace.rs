@@ -24,8 +24,8 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of conditionals and of exits of a node.
 const MOST_WORDS: u32 = 16;
 
-/// Traces a program. Returns its nodes, and the parts whose runs the nodes count. If `both` is set, compiled code
-/// executes each load and store for all lanes of a warp before the next load or store.
+/// Traces a program. Returns the nodes and the parts of the program. The nodes count how often each part runs. If
+/// `both` is set, compiled code executes each load and store for all lanes of a warp before the next load or store.
 pub(super) fn trace<'a>(
     context: &'a Context,
     lowered: &'a Lowered,
@@ -43,7 +43,7 @@ pub(super) fn trace<'a>(
     if context.code.slots().flatten().any(quads) {
         chosen.fill(false);
     }
-    // This function tests each operation once for a template, in a separate node.
+    // Each operation is compiled once, alone, to find out whether the operation has a template.
     let has_template = (lowered.operations.iter().zip(&lowered.templates))
         .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
         .collect();
@@ -173,8 +173,8 @@ impl<'a> Tracer<'a> {
                     Next::To(to(block.fall))
                 }
                 Last::Bra { guard, .. } if guard.always => Next::To(to(block.jump)),
-                // The lanes that branch to a join arrive at the join at once. Their arrival counts as one instruction.
-                // The other lanes run the next block.
+                // The lanes that branch to a join arrive at the join immediately. Their arrival counts as one
+                // instruction. The other lanes run the next block.
                 Last::Bra { target, guard }
                     if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
                 {
@@ -277,8 +277,8 @@ impl<'a> Tracer<'a> {
         };
         let (branch, joins) = (self.block(branch), self.block(joins));
         let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
-        // The first instruction of this block carries the join. Compiled code cannot stop between the join and this
-        // instruction.
+        // The first instruction of the block `joins` has the join. Compiled code cannot stop between the join and this
+        // first instruction, so at least this instruction must have templates.
         let carries =
             templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
         let size = branch.size + diamond.tried + joins.size;

@@ -1,6 +1,6 @@
 //! Operations with special code for whole rows of lanes.
 //!
-//! A kernel is an operation that is known at compile time. The compiler then reduces the list of operations in
+//! A kernel is an operation that is known at compile time. So the compiler reduces the list of operations in
 //! [`crate::meaning`] to one call of a function of [`crate::lane`] with constant arguments. Operations without a kernel
 //! are rare, and [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares kernels and lane
 //! functions, instruction by instruction.
@@ -29,9 +29,9 @@ pub(super) struct Shape {
 /// computation.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
-/// instances of a generic function into the code generation unit of its module, and an incremental build generates only
-/// changed units. With one unit for all kernels, each change of a lane function cost 43 s of code generation in a test
-/// build.
+/// instances of a generic function into the code generation unit of the module that defines the function. An
+/// incremental build generates only changed units. With one unit for all kernels, each change of a lane function cost
+/// 43 s of code generation in a test build.
 macro_rules! kernels {
     ($( $with:ident $way:tt: $($op:expr),+; )*) => {
         use reconverge_simt::{Level, handlers};
@@ -43,7 +43,8 @@ macro_rules! kernels {
 
         handlers!(fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-        /// Returns the code of an operation on whole words, or `None` for half registers and modifiers.
+        /// Returns the code of an operation on whole words. Returns `None` if some operand is a half register or some
+        /// source has a modifier.
         fn word<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } | Shape { modified: true, .. } => None,
@@ -53,7 +54,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation on words and half registers, or `None` for modifiers.
+        /// Returns the code of an operation on words and half registers. Returns `None` if some source has a modifier.
         #[allow(dead_code, reason = "the kernels of a module may have no halves")]
         fn half<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
@@ -63,7 +64,8 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation on whole words with or without modifiers, or `None` for half registers.
+        /// Returns the code of an operation on whole words with or without modifiers. Returns `None` if some operand is
+        /// a half register.
         fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } => None,
@@ -139,7 +141,8 @@ mod zero_wins;
 /// Returns the code of an operation, or `None` if the operation has no kernel. `op` itself has no modifiers: all
 /// modifiers, including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
-    // Launches with modes that change these operations are rare. The operations have no kernel for these modes.
+    // If an operation saturates in the mode SAT_NAN, the operation has no kernel, because launches in this mode are
+    // rare. In the mode MUL_ZERO_WINS, products have their own kernels.
     let (by_mode, is_product) = match *op {
         Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => (sat && modes.sat_nan, false),
         Arith::FMul { sat, .. } | Arith::FMad { sat } => (sat && modes.sat_nan, true),

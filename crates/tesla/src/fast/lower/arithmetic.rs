@@ -57,7 +57,7 @@ impl Lower<'_> {
         Some(transfer)
     }
 
-    /// Sets the rows of one source, which every lane can read.
+    /// Sets the rows of one source. Every lane must be able to read the source.
     pub(super) fn source(
         &mut self,
         operand: Operand,

@@ -101,7 +101,7 @@ impl Lower<'_> {
         Some(self.access(transfer, end..end))
     }
 
-    /// Lowers a store of a register to a word of o[] that is the same for all lanes.
+    /// Lowers a store of a register to a word of o[] at a constant address.
     fn store_output(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
         let (Operand::Mem(mem), Operand::R32(register)) = (inst.src[0], inst.src[1]) else { return None };
         if mem.space != Space::Output || !self.is_stage_word(&mem) {

@@ -107,8 +107,9 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
     ]
 };
 
-/// Attributes that editors use themselves but also send in the launch request. Editors also use all attributes whose
-/// names begin with `__`. Source: Visual Studio Code, "Launch.json attributes".
+/// Attributes that only the editor uses, although the editor also sends the attributes in the launch request.
+/// Attributes whose names begin with `__` are also for the editor. Source: Visual Studio Code, "Launch.json
+/// attributes".
 const OF_EDITORS: [&str; 10] = [
     "type",
     "request",

@@ -46,7 +46,7 @@ enum Shown {
     Register(usize, Register),
     /// The set of lanes for each lane state.
     Masks(usize),
-    /// The stack of the group, with the entries that the machine defines.
+    /// The stack of the group. The machine defines the entries of the stack.
     Stack(usize),
     /// The memory spaces.
     Memory(usize),
