@@ -192,7 +192,7 @@ impl LaunchFile {
     /// # Errors
     /// Returns an error if the machine is missing, if a field is unknown, or if a value has the wrong type.
     pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
-        // Messages do not have line numbers, because the user has not written this text.
+        // Messages do not have line numbers, because the function creates `text` from the table.
         let text = table.to_string();
         let parsed = DeTable::parse(&text);
         let parsed = parsed.map_err(|error| LaunchFileError::Toml { error, line: None })?;
@@ -511,8 +511,8 @@ mod tests {
         );
     }
 
-    /// Four invalid texts each cause a message: a JSON text that is not an object, invalid JSON, invalid TOML, and a
-    /// text without a required key. The message has one line and states the position.
+    /// An invalid text causes a message of one line, which states the position. The texts are JSON texts that are not
+    /// objects, invalid JSON, invalid TOML, and a text without a required key.
     #[test]
     fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
         for (text, message) in [

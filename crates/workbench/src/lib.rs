@@ -14,7 +14,7 @@
 //! * [`graph`] draws the control flow of a program.
 //! * [`taint`] finds inexact values that influence the control flow, an address or an output.
 //! * [`mod@lint`] lists the instructions that break a rule of the machine.
-//! * [`faults`] defines the words of a group's flow state that a fault can change.
+//! * [`faults`] defines the words of flow state. Faults and the debugger change these words.
 //! * [`trapped`] adds the context to a trap.
 //! * [`kernels`] are the divergent kernels that `bench` runs.
 //! * [`mod@array`] and [`values`] hold the numbers of inputs and outputs.
@@ -94,8 +94,8 @@
 //!
 //! ## Disassemble
 //!
-//! [`Machine::disassemble`] returns the text of a program. Assembling the text results in the same words, even if the
-//! words are not valid instructions.
+//! [`Machine::disassemble`] returns the text of a program. The assembler converts the text to the same words, even if
+//! the words are not valid instructions.
 //!
 //! ```
 //! # let source = "

@@ -145,8 +145,9 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns an error if the program cannot be loaded.
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
-    /// Returns the registers that each instruction of a program reads and writes, indexed by address. If an instruction
-    /// issues several operations in parallel, the result has one entry per operation.
+    /// For each instruction of a program, returns the registers that the instruction reads and writes. The address of
+    /// the instruction is the key. If an instruction issues several operations in parallel, the result has one entry
+    /// per operation.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
@@ -214,7 +215,8 @@ pub struct Assembled {
     pub image: Image,
     /// Warnings about legal text that is probably a mistake.
     pub warnings: Vec<Diagnostic>,
-    /// For each program, the addresses of its instructions with their byte positions in the text.
+    /// For each program, the list of its instructions. An entry has the address of an instruction, and the byte
+    /// position of the instruction in the text.
     pub lines: Vec<Vec<(u32, usize)>>,
 }
 

@@ -40,7 +40,7 @@ texels = "0..16384"
 filter = "linear"
 "#;
 
-/// The program around the measured instruction, and its launch.
+/// The program that contains the measured instruction, and the launch of this program.
 #[derive(Debug)]
 struct Frame {
     /// The text of the program before the loop's body. `{rounds}` stands for the number of iterations.
@@ -61,8 +61,8 @@ pub struct Row {
     /// Upper limit for the cost of the instruction, as a multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
-    /// The line that begins the clause with the copies of the instruction. The line is empty if the machine does not
-    /// have clauses.
+    /// The first line of the clause. The clause contains the copies of the instruction. The line is empty if the
+    /// machine does not have clauses.
     clause: &'static str,
     /// Text of the instruction. `{n}` stands for the index of the copy. `{d}` stands for the number of a register that
     /// only this copy writes. `{q}` stands for one of four register numbers.

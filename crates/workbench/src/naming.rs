@@ -28,7 +28,8 @@ pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
     classes.iter().map(names).collect()
 }
 
-/// Returns the names of the memory that each instruction of a program accesses, indexed by address.
+/// For each instruction of a program, returns the names of the memory that the instruction accesses. The address of the
+/// instruction is the key.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.

@@ -24,7 +24,8 @@ pub struct Opened {
     pub image: Image,
     /// Warnings of the assembler, if the file is a source.
     pub warnings: Vec<Diagnostic>,
-    /// For each program of a source, the addresses of its instructions with their line numbers, from 1.
+    /// For each program of a source, the list of its instructions. An entry has the address and the line number of an
+    /// instruction. Lines count from 1.
     pub lines: Vec<Vec<(u32, usize)>>,
     /// Text of the file, if the file is a source.
     pub source: Option<String>,
@@ -258,8 +259,8 @@ fn qualify(image: &mut Image) {
     }
 }
 
-/// Removes all programs that are not for the chip `asked` from the image of a log. A log may state a chip family
-/// instead of a chip. In this case, `asked` replaces the family.
+/// Keeps only the programs for the chip `asked` in `image`, which contains the programs of a log. A log may state a
+/// chip family instead of a chip. In this case, `asked` replaces the family.
 fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError> {
     for module in &mut image.modules {
         if module.chip.as_ref().is_some_and(|found| is_family_of(found, asked)) {

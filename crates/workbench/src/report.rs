@@ -27,8 +27,7 @@ use mechanism::{ReportRow, heading};
 use record::Recorder;
 use written::Written;
 
-/// Maximum number of rows that a report shows of an output. A report also shows at most this number of columns of an
-/// output, and at most this number of outputs.
+/// A report shows at most `ROWS` rows and `COLUMNS` columns of an output, and at most `OUTPUTS` outputs.
 const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
@@ -147,7 +146,7 @@ pub struct ReportOutcome {
     fidelity: Vec<ReportGrade>,
 }
 
-/// A run in the format of the page.
+/// The data of a run, in the form that the report page reads.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     title: String,

@@ -34,7 +34,7 @@ pub struct Common {
     pub chip: Option<String>,
     /// The program type, if the program's file does not state the program type.
     pub stage: Option<String>,
-    /// Number of lanes. By default, the longest input determines the number by its rows.
+    /// Number of lanes. By default, the number is the number of rows of the longest input.
     pub lanes: Option<usize>,
     /// Mode: `strict` or `lenient`.
     pub mode: Option<String>,
@@ -400,7 +400,7 @@ pub(crate) fn lanes<'a>(
 /// Returns up to four numbers for each lane. If an array has several rows, the array has one row per lane. If an array
 /// has a single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has
 /// lanes, each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of
-/// these numbers. The numbers of a file without rows are divided evenly among the lanes.
+/// these numbers. As an exception, the numbers of a file of raw numbers are divided evenly among the lanes.
 ///
 /// # Errors
 /// Returns an error if the number of values is wrong, or if elements do not have 32 bits.

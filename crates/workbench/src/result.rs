@@ -132,7 +132,8 @@ impl Differences {
 /// Name of the output that marks the killed lanes.
 pub(crate) const KILLED: &str = "killed";
 
-/// Names of the outputs that have one row per lane. In an output's name, a number may follow the name in this list.
+/// Names of the outputs that have one row per lane. The name of an output can also be one of these names with a number,
+/// such as `color0`.
 const BY_LANE: [&str; 9] = ["color", "depth", KILLED, "o", "others", "outputs", "param", "pixel", "pos"];
 
 /// Describes the position of an element in an output: `lane 5 .x`, or `element 7`.

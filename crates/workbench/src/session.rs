@@ -4,9 +4,9 @@
 //! A launch is divided into *groups*. A group consists of the lanes that share a program counter. A group is a thread
 //! on R500, a wavefront on R700, and a warp on Tesla. Groups run in a fixed order, and this order determines the
 //! results. On R500 and R700, the groups run one after another. On Tesla, blocks run one after another, and the warps
-//! of a block alternate as `reconverge_tesla::block` defines. A step of a group preserves the order, because groups
-//! that come earlier in the order run first. So any sequence of steps to the end has the same results as
-//! [`Session::run`].
+//! of a block alternate as `reconverge_tesla::block` defines. If a caller steps a group, the groups that come earlier
+//! in the order run first. So steps do not change the order, and any sequence of steps to the end has the same results
+//! as [`Session::run`].
 //!
 //! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
 //! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
@@ -214,8 +214,8 @@ pub trait Steps: Inspect + Send + Sync {
         Ok(())
     }
 
-    /// Returns the indices of the next instruction's words in the program. Returns `None` if [`Steps::set_program`]
-    /// cannot exchange the program at present.
+    /// Returns the positions of the next instruction's words. A position is an index of `Program::words`. Returns
+    /// `None` if [`Steps::set_program`] cannot exchange the program at present.
     fn next_words(&self) -> Option<Vec<usize>> {
         None
     }
@@ -242,8 +242,8 @@ pub trait Steps: Inspect + Send + Sync {
 /// Maximum number of ended groups whose final states are stored.
 const MOST_ENDED: usize = 256;
 
-/// The final states of the groups that ended most recently, with the numbers of the groups. On Tesla, the states are
-/// the states of blocks. Copies of this value share the states.
+/// The final states of the groups that ended most recently, with the numbers of the groups. On Tesla, an entry is the
+/// state of a block. Copies of this value share the states.
 #[derive(Clone)]
 pub(crate) struct EndedGroups<T>(Arc<VecDeque<(usize, Arc<T>)>>);
 
@@ -395,7 +395,7 @@ pub struct Space {
 pub enum SpaceOf {
     /// The launch has one memory. All lanes share this memory.
     Launch,
-    /// Each group has its own memory. On Tesla, each block has its own memory.
+    /// Each group has its own memory. As an exception, all warps of a Tesla block share one memory.
     Group,
     /// Each lane has its own memory.
     Lane,
@@ -406,8 +406,8 @@ pub enum SpaceOf {
 pub enum GroupState {
     /// The group has not started. Earlier groups must end first.
     Waiting,
-    /// The group has started. On Tesla, the group may also be a warp that starts as soon as the order of its block
-    /// allows.
+    /// The group has started. On Tesla, all warps of the current block have this state until they end, even warps that
+    /// have not executed an instruction.
     Running,
     /// The group has ended.
     Ended,
@@ -561,8 +561,8 @@ impl Stepping {
         CodeFault::caught(|| self.0.advance(most, watch))
     }
 
-    /// Executes instructions of a group. Groups that come earlier in the order run first, as far as necessary.
-    /// `observer` receives each event with the number of the event's group.
+    /// Executes instructions of a group. If groups that come earlier in the order must run first, also executes
+    /// instructions of these groups. `observer` receives each event with the number of the event's group.
     ///
     /// # Errors
     /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
@@ -573,8 +573,8 @@ impl Stepping {
         observer: &mut dyn FnMut(usize, Event),
     ) -> Result<Step, Error> {
         loop {
-            // A manual change can leave the group without active lanes. In this case, one more step of the group ends
-            // the group.
+            // A caller can change the state so that the group has no active lanes. In this case, one more step of the
+            // group ends the group.
             let more = |current: &usize| *current == group || self.state(group) != GroupState::Ended;
             let Some(current) = self.current().filter(more) else { return Ok(Step::Done) };
             self.0.step(&mut |event| observer(current, event))?;

@@ -51,8 +51,8 @@ fn vector_of(file: &str, number: u32) -> String {
     }
 }
 
-/// Returns the number of a register file's first channel. In vertex programs, the channels of all register files have
-/// numbers from one sequence.
+/// Returns the number of a register file's first channel. In vertex programs, one sequence of numbers covers the
+/// channels of all register files.
 fn first_of(file: &str) -> u32 {
     let before = match file {
         "at" => TEMPORARIES,

@@ -95,13 +95,11 @@ pub struct InstructionCounts {
     pub lanes: u64,
     /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
-    /// The cost of the side that runs first after a divergence at this instruction. The cost is the number of
-    /// instructions that were issued to this side. The count of a divergence ends when lanes of both sides run together
-    /// again.
+    /// Number of instructions that were issued to the side that runs first after a divergence at this instruction. For
+    /// each divergence, the count ends when lanes of both sides run together again.
     pub taken_cost: u64,
-    /// The cost of the side that waits first after a divergence at this instruction. The cost is the number of
-    /// instructions that were issued to this side. The count of a divergence ends when lanes of both sides run together
-    /// again.
+    /// Number of instructions that were issued to the side that runs later after a divergence at this instruction. For
+    /// each divergence, the count ends when lanes of both sides run together again.
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,

@@ -8,16 +8,17 @@
 //! roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the report has
 //! the worst grade, and the first instruction that read a value of this grade.
 //!
-//! * The reported grade is the grade of the value that the instruction reads. If an operation computes an output
-//!   itself, the reported grade includes the grade of the operation. Examples are an operation whose result is an
-//!   output register, and an atomic operation.
+//! * The reported grade is the grade of the value that the instruction reads. Some operations compute a value and also
+//!   output this value. Examples are an operation whose result is an output register, and an atomic operation. For such
+//!   an operation, the reported grade includes the grade of the operation.
 //! * If a branch condition is inexact, the report lists this condition. The grade of a value does not depend on the
 //!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
 //!   register files do not emit events, so [`Taint`] does not know which lanes wrote the register. After a conditional
 //!   write to such a file, the register has the worse grade of the old grade and the new grade.
-//! * An indexed read has the worst grade in its register file. A read of the lanes of a quad has the worst grade among
-//!   the lanes of the quad. A vote has the worst grade among the active lanes.
+//! * If an index selects the register that an operation reads, the read has the worst grade in the register file. If an
+//!   operation reads all lanes of a quad, the read has the worst grade among these lanes. A vote has the worst grade
+//!   among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
 //! * Memory has one grade per 32-bit word. A wide access covers one word for each register of the access. A narrow
 //!   access covers the whole word that contains the accessed bytes.
@@ -41,7 +42,7 @@ const ANNOUNCED: [&str; 4] = ["R", "temp", "$r", "$c"];
 const OF_BLOCK: [&str; 2] = ["s[]", "LDS"];
 /// Memory whose accesses do not emit events.
 const SILENT: &str = "texture";
-/// Slot number of a write if an index selects the slot at run time.
+/// If an index selects the slot of a write at run time, this value stands for the slot number.
 const SOMEWHERE: u32 = u32::MAX;
 
 /// The exactness of a value, and the operation that determined this exactness.
@@ -276,13 +277,13 @@ fn empty() -> Box<[Grade; LANES]> {
     Box::new([Grade::EXACT; LANES])
 }
 
-/// Returns whether an operation only writes outputs.
+/// Returns whether an operation writes outputs and has no other effect.
 fn only_leaves(op: &Uses) -> bool {
     op.writes.is_empty() && op.stores.is_none() && op.reads.iter().any(|read| read.role == Role::Output)
 }
 
 /// Returns whether a lane performs the memory accesses of an operation. If the operation is conditional, the lane
-/// performs the accesses only if the lane has an event of an access.
+/// performs the accesses only if an event reported an access by this lane.
 fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
     let memory = [op.loads, op.stores];
     let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);
@@ -322,8 +323,8 @@ pub const ROLES: [(Role, &str); 3] =
     [(Role::Flow, "flow control"), (Role::Address, "an address"), (Role::Output, "an output")];
 
 impl Exactness {
-    /// Returns the first read of a value with the worst grade in a role. Returns `None` if no value was read in this
-    /// role.
+    /// Determines the worst grade among the values that were read in a role, and returns the first read of a value with
+    /// this grade. Returns `None` if no value was read in this role.
     pub fn worst(&self, role: Role) -> Option<&Reached> {
         self.reached.iter().rev().find(|((of, _), _)| *of == role).map(|(_, reached)| reached)
     }

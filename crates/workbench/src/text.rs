@@ -134,10 +134,10 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     })
 }
 
-/// Disassembles a program, assembles the listing, and compares the result with the program. The words must be equal.
-/// The data of the container that a listing contains must also be equal. On R500, this data is the state and the
-/// constants. On R700, this data is the state, the registers and the stack. On Tesla, this data is the code address,
-/// the registers and the memory.
+/// Disassembles a program, assembles the listing, and compares the result with the program. The words must be equal. A
+/// listing contains a part of the container's data. This part must also be equal. On R500, this data is the state and
+/// the constants. On R700, this data is the state, the registers and the stack. On Tesla, this data is the code
+/// address, the registers and the memory.
 ///
 /// # Errors
 /// Returns a description of the first difference. Also returns an error if the machine does not have the program's
@@ -155,8 +155,8 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 }
 
 /// Converts an image to text and back, once in the default style and once with all optional parts of a listing. The
-/// programs must be equal. The shared data must also be equal. The container's data must be equal as far as the
-/// machine's texts contain this data. Tesla's texts contain all data of the container.
+/// programs must be equal. The shared data must also be equal. If the machine's texts contain a part of the container's
+/// data, this part must also be equal. Tesla's texts contain all data of the container.
 ///
 /// # Errors
 /// Returns a description of the first difference. Also returns an error if the machine does not have a program's type.

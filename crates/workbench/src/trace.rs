@@ -8,7 +8,7 @@ pub trait Sink {
     /// active lanes.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
-    /// Receives an event that is not an issue.
+    /// Receives an event that is not the issue of an instruction.
     fn event(&mut self, group: usize, event: Event);
 
     /// If this sink only writes a trace, returns the trace writer of the sink. The engine then encodes flow events
@@ -95,7 +95,7 @@ impl Sink for Pieces {
 /// The kinds of events that a run records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorded {
-    /// Issues of instructions with their active lanes, and changes of the control flow.
+    /// The issue of each instruction with the active lanes, and changes of the control flow.
     #[default]
     Flow,
     /// The events of `Flow`, and also register writes and memory accesses. To record register writes and memory

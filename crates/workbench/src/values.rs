@@ -80,8 +80,8 @@ pub trait Files {
     /// If the file cannot be read, returns a message for users. The message does not contain the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Returns an array that the caller has in memory under this name. Also returns where the type of the array is
-    /// stated.
+    /// Returns the array with this name, if the caller has such an array in memory. Also returns the place where the
+    /// type of the array is stated.
     fn array(&self, _name: &str) -> Option<(&Array, Stated)> {
         None
     }
@@ -89,7 +89,7 @@ pub trait Files {
     /// Receives the type that was chosen for numbers without a stated type.
     fn typed(&self, _place: &str, _dtype: Dtype) {}
 
-    /// Receives a note about the numbers for the user.
+    /// Receives a note for the user. The note is about the numbers.
     fn noted(&self, _text: &str) {}
 }
 
@@ -226,7 +226,7 @@ impl Values {
         if keep {
             return Ok(loaded);
         }
-        // The function reports the type only if the numbers could also be integers.
+        // Whole numbers could also be integers. Only in this case, the function reports that the type is `f32`.
         if !dtype.is_float() {
             files.typed(place, Dtype::F32);
         }
@@ -250,7 +250,7 @@ impl Values {
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
         })?;
-        // The function reports the type only if the numbers could also be floats.
+        // Whole numbers could also be floats. Only in this case, the function reports the integer type.
         if !array.dtype.is_float() {
             files.typed(place, array.dtype);
         }

@@ -352,8 +352,8 @@ impl Launch {
     }
 }
 
-/// Before the run, checks that every texture unit from which the program fetches has a texture. Returns an error for
-/// the first texture unit without a texture.
+/// Returns an error if the program fetches from a texture unit that does not have a texture. The function runs before
+/// the program starts.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -408,8 +408,8 @@ impl Ready for Pixels {
         Ok(Box::new(PixelsOutcome { outcome }))
     }
 
-    /// The lanes of the smaller launch are numbered from 0. The new numbers do not change results, because no
-    /// instruction reads the number of a lane.
+    /// In the returned launch, lanes are numbered from 0. The new numbers do not change results, because no instruction
+    /// reads the number of a lane.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.lanes {
             return None;
@@ -590,8 +590,8 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
     })
 }
 
-/// Sets a temporary of a lane. Returns `false` if the register is an output, because a manual change cannot set
-/// outputs.
+/// Sets a temporary of a lane. Returns `false` if the register is an output, because callers can change only
+/// temporaries.
 fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
     class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
 }
@@ -835,8 +835,8 @@ fn place_buffer(
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
-    // Checks that enough memory is available for reallocations of the buffers, and for the contents of the buffers as
-    // arrays.
+    // Checks that enough memory is available for four copies of the buffers. When `memory` grows, the old and the new
+    // allocation exist at the same time. The contents of the buffers also exist as arrays.
     room((memory.len() + bytes) as u64, 4)?;
     memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
     let base = memory.len();

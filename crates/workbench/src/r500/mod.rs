@@ -149,8 +149,8 @@ impl Machine for R500 {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// Programs of R500 do not have malformed parts. The text can represent every word. The engine reports an undefined
-    /// code only when the code executes.
+    /// Programs of R500 do not have malformed parts, because the text can represent every word. If a field of an
+    /// instruction has an undefined value, the engine reports this value when the instruction executes.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }

@@ -581,7 +581,7 @@ impl WaveSteps {
         }
     }
 
-    /// Returns the machine's number of a register. Returns `None` if the launch does not have the register.
+    /// Returns the hardware number of a register. Returns `None` if the launch does not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         // The clause temporaries (class T) have the highest register numbers.
@@ -779,7 +779,7 @@ pub struct WavesOutcome {
 }
 
 impl Waves {
-    /// Converts the machine's results of this launch to results with outputs.
+    /// Adds the element type of the exports to the results of a run of this launch.
     pub fn left(&self, outcome: outcome::Outcome) -> WavesOutcome {
         WavesOutcome { outcome, output_type: self.output_type }
     }

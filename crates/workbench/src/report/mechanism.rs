@@ -17,7 +17,7 @@ pub(super) struct ReportRow {
     /// Sets of lanes that belong to the row, each with a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     masks: Vec<(&'static str, [u32; 2])>,
-    /// The lanes that the item of flow state keeps inactive. Each lane is in this set of at most one row.
+    /// The lanes that the item of flow state keeps inactive. At most one row keeps a given lane inactive.
     #[serde(skip_serializing_if = "is_empty")]
     holds: [u32; 2],
 }
@@ -72,8 +72,8 @@ fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> 
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // The innermost loop that the lane has entered keeps the lane inactive. A lane that has left an outer loop does
-        // not enter an inner loop, so the innermost loop is the correct loop.
+        // The innermost loop that the lane has entered keeps the lane inactive. An outer loop cannot be the reason,
+        // because a lane that has left an outer loop does not enter an inner loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,

@@ -8,8 +8,8 @@
 //! these lanes. If each lane accesses several 32-bit words, the accesses to the first words are one request, the
 //! accesses to the second words are another request, and so on.
 //!
-//! The guide does not define which word the memory broadcasts, and which address each bank serves. Here, the memory
-//! broadcasts the word that most of the remaining lanes read, and a bank serves the address of the lowest lane.
+//! The guide does not define which word the memory broadcasts, and which address each bank serves. In this model, the
+//! memory broadcasts the word that most of the remaining lanes read, and a bank serves the address of the lowest lane.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
@@ -21,7 +21,7 @@ use super::memory::HALF_WARP;
 /// Number of banks of shared memory.
 const BANKS: u32 = 16;
 
-/// Description of how passes are counted, in one line.
+/// One line that describes how passes are counted.
 pub const RULE: &str = "half-warps, 16 banks of 32 bits, one word is broadcast (compute capability 1.x)";
 
 /// How an instruction accesses shared memory.
@@ -38,7 +38,8 @@ pub struct BankedAccess {
 /// Counts of accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BankCounts {
-    /// Number of requests. A request is the access of a half-warp in which at least one lane accesses shared memory.
+    /// Number of requests. If at least one lane of a half-warp accesses shared memory, the access of the half-warp is
+    /// one request.
     pub requests: u64,
     /// Number of passes that serve the requests. Without conflicts, the number of passes is equal to the number of
     /// requests.

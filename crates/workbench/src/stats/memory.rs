@@ -102,7 +102,8 @@ pub struct Access {
 /// Counts of memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryCounts {
-    /// Number of requests. A request is the access of a half-warp in which at least one lane accesses memory.
+    /// Number of requests. If at least one lane of a half-warp accesses memory, the access of the half-warp is one
+    /// request.
     pub requests: u64,
     /// Number of transactions that serve these requests.
     pub transactions: u64,

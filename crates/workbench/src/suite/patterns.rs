@@ -53,8 +53,8 @@ pub(super) static SPMV: Problem = problem(
     },
 );
 
-/// Returns the index of the first element of each list in the concatenation of all lists, and then the number of all
-/// elements.
+/// Concatenates lists of these lengths. For each list, returns the index of its first element in the concatenation. The
+/// last item of the result is the number of all elements.
 fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0];
     for length in lengths {
@@ -73,8 +73,8 @@ const FRONTIER: u32 = 4;
 /// One step of a breadth-first search. Each vertex of the frontier sets the level of its neighbours.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// The step of [`BFS`] in the opposite direction. Each vertex without a level searches its neighbours for a vertex of
-/// the frontier. Edges are undirected, so the result equals the result of [`BFS`].
+/// One step of the same search as [`BFS`], in the opposite direction. Each vertex without a level searches its
+/// neighbours for a vertex of the frontier. Edges are undirected, so the result equals the result of [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
 /// Returns a graph as lists of neighbours. A search from four vertices has set the levels of all vertices up to the
@@ -131,7 +131,7 @@ pub(super) static STENCIL: Problem = problem(
     |inputs| heat(&inputs.floats("cells"), 1024, 1),
 );
 
-/// The step of [`STENCIL`] on four grids. Each grid is one component of a texture.
+/// One step of [`STENCIL`] on four grids at the same time. Each grid is one component of a texture.
 pub(super) static STENCIL4: Problem = problem(
     "stencil4",
     Rule::Exact,

@@ -32,9 +32,10 @@ pub use grid::{Grid, GridOutcome};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of general registers per thread. By default, the container states this number.
+    /// Number of general registers per thread. If this field is absent, the launch uses the number that the container
+    /// states.
     pub registers: Option<u32>,
-    /// Bytes of l[] per thread. By default, the container states this number.
+    /// Bytes of l[] per thread. If this field is absent, the launch uses the number that the container states.
     pub local_bytes: Option<u32>,
     /// Number of blocks in x and y (default: 1).
     #[serde(default)]
@@ -44,9 +45,10 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory per block.
     pub shared: Option<u32>,
-    /// Bytes of shared memory per block, including the parameters. By default, the container states this number.
+    /// Bytes of shared memory per block, including the parameters. If this field is absent, the launch uses the number
+    /// that the container states.
     pub shared_bytes: Option<u32>,
-    /// Number of barriers per block. By default, the container states this number.
+    /// Number of barriers per block. If this field is absent, the launch uses the number that the container states.
     pub barriers: Option<u32>,
     /// Number of the grid (default: 0). Programs read this number from `s[0x0]`.
     #[serde(default)]
@@ -473,8 +475,8 @@ impl Launch {
 /// Returns the words of an input. Each element of the result has the number of a word, and the values of this word in
 /// all lanes. If an array has several rows, the array has one row per lane. If an array has a single row, this row
 /// applies to all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one
-/// number. Any other array without rows has up to four numbers, and each lane gets all of these numbers. The numbers of
-/// a file without rows are divided evenly among the lanes.
+/// number. Any other array without rows has up to four numbers, and each lane gets all of these numbers. As an
+/// exception, the numbers of a file of raw numbers are divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {

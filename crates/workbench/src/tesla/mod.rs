@@ -364,8 +364,8 @@ impl Machine for Tesla {
     }
 }
 
-/// Returns the highest and the lowest bit of each run of set bits. If a run crosses a 32-bit boundary, the function
-/// splits the run at the boundary.
+/// Returns the highest and the lowest bit of each sequence of consecutive 1 bits. If a sequence crosses a 32-bit
+/// boundary, the function splits the sequence at the boundary.
 fn runs(bits: u64) -> impl Iterator<Item = (u8, u8)> {
     let starts =
         (0..64u8).filter(move |bit| bits >> bit & 1 != 0 && (bit % 32 == 0 || bits >> (bit - 1) & 1 == 0));

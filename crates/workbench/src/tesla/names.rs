@@ -37,8 +37,8 @@ impl ParamType {
         }
     }
 
-    /// Returns the alignment in the parameter area in bytes. Returns `None` if the type does not determine the
-    /// alignment.
+    /// Returns the number of bytes to which a parameter of this type is aligned. Returns `None` if the type does not
+    /// determine the alignment.
     pub fn align(self, pointer_bytes: usize) -> Option<usize> {
         match self {
             // A vector of three elements has the alignment of one element.
@@ -62,7 +62,7 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Returns the name that the source has for a mangled name, in C++ notation. Returns `None` if the name is not mangled.
+/// Converts a mangled name to the name in the C++ source. Returns `None` if the name is not mangled.
 ///
 /// ```
 /// use reconverge_workbench::tesla::names::demangled;

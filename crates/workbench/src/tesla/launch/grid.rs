@@ -102,7 +102,7 @@ impl Ready for Grid {
         Ok(Box::new(GridOutcome { outcome, outputs }))
     }
 
-    /// The lanes of the smaller launch are numbered from 0.
+    /// In the returned launch, lanes are numbered from 0.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         fn part<T: Clone>(values: &mut Vec<T>, lanes: &Range<usize>) {
             *values = values.get(lanes.clone()).unwrap_or(&[]).to_vec();
@@ -117,7 +117,7 @@ impl Ready for Grid {
                 });
                 part(&mut fragment.covered, &lanes);
                 // The launch may not state the centre of a fragment. In this case, the position of the fragment depends
-                // on the fragment's number. The number would change in the smaller launch.
+                // on the fragment's number. In the returned launch, the fragment would have a different number.
                 let numbered = fragment.centres.len() < lanes.end
                     && fragment.varyings.values().any(|varying| matches!(varying, Varying::Plane { .. }));
                 if numbered {
@@ -166,7 +166,7 @@ impl Ready for Grid {
 /// A launch that is executed step by step.
 #[derive(Clone)]
 struct GridSteps {
-    /// The launch. Copies of this value share the launch, because the launch holds the initial memory.
+    /// The launch. The launch holds the initial memory, which can be large. So copies of `GridSteps` share one launch.
     grid: Arc<Grid>,
     run: Run,
     /// The final states of blocks that have ended. The last block of the launch is not in this list, but remains in
@@ -427,8 +427,8 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp. So the number of the warp is the warp's number in the launch,
-        // and not the warp's number in a block.
+        // In a graphics launch, each block is one warp, so the warp has the number 0 in the block. `number` is then the
+        // warp's number in the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }
@@ -498,7 +498,7 @@ pub struct GridOutcome {
 }
 
 impl Grid {
-    /// Converts the machine's results of this launch to results with outputs.
+    /// Adds the description of the outputs to the results of a run of this launch.
     pub fn left(&self, outcome: machine::Outcome) -> GridOutcome {
         GridOutcome { outcome, outputs: self.outputs.clone() }
     }

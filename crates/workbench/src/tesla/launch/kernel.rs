@@ -64,7 +64,7 @@ impl Placed {
 }
 
 impl Launch {
-    /// Returns the launch of a kernel with its memory, and the buffers that are outputs.
+    /// Returns the launch of a kernel, and the buffers that are outputs. The launch contains the initial memory.
     pub(super) fn kernel(&self, request: &Request<'_>) -> Result<(Compute, Outputs), Error> {
         let Request { image, program, target, files, .. } = *request;
         let setup = self.setup(request)?;
@@ -357,8 +357,8 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
 /// This maximum applies to programs that do not declare parameters.
 const MOST_UNDECLARED: u32 = 16;
 
-/// Returns the error that the launch and the container have different numbers of parameters. The container does not
-/// name its parameters.
+/// Returns the error that the launch and the container have different numbers of parameters. The caller uses this error
+/// if the container does not name its parameters.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];
     let list: Vec<String> = declared
