@@ -124,11 +124,11 @@ fn with_keywords(message: &str, of_file: bool) -> String {
         return format!("{before}{remedy}{after}");
     }
     let (in_order, number) = match of_file {
-        true => ("by [[param]] tables in their order", "give a number with value ="),
-        false => ("by params= in its order", "give a number, for instance 5"),
+        true => ("the order of the [[param]] tables", "give a number with value ="),
+        false => ("the order of params=", "give a number, for instance 5"),
     };
     message
-        .replace("by --buf and --arg in their order", in_order)
+        .replace("the order of --buf and --arg", in_order)
         .replace("give a number with --arg", number)
         .replace("with --buf inN=...,", "with buffers={\"inN\": array},")
         .replace("with --texture UNIT=FILE,", "with textures={UNIT: array},")

@@ -93,7 +93,8 @@ def test_a_stated_type_of_floats_gives_no_warning(collatz: reconverge.Program) -
 
 
 def test_messages_about_parameters_name_keywords(collatz: reconverge.Program, samples: Path) -> None:
-    with pytest.raises(reconverge.Error, match=r"found 0 parameters, given by params= in its order") as caught:
+    wanted = r"found 0 parameters; the order of params= is the order of the parameters"
+    with pytest.raises(reconverge.Error, match=wanted) as caught:
         collatz.run(block=12)
     assert "--" not in str(caught.value)
     named = reconverge.assemble(

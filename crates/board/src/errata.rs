@@ -63,7 +63,7 @@ impl Erratum {
         match self {
             Erratum::AlphaTest => ErratumRow {
                 drivers: R500,
-                rule: "the alpha test of eight bits compares bits 31 to 24 of the first word that the fragment unit outputs",
+                rule: "the 8-bit alpha test compares bits 31 to 24 of the first word that the fragment unit outputs",
                 without: "the alpha test compares alpha in every format",
                 tests: "`fbo-alphatest-formats` of all extensions",
             },
@@ -93,7 +93,8 @@ impl Erratum {
             },
             Erratum::StippleScale => ErratumRow {
                 drivers: R500,
-                rule: "the driver writes the stipple factor minus one to STIPPLE_SCALE, which counts bits of a line's pattern per pixel",
+                rule: "STIPPLE_SCALE is the number of pattern bits per pixel of a line, and the driver writes the \
+                       stipple factor minus one",
                 without: "STIPPLE_SCALE plus one is the number of pixels per bit",
                 tests: "`linestipple`, the part \"Restarting lines within a single Begin-End block\"",
             },
@@ -101,7 +102,7 @@ impl Erratum {
                 drivers: &[Driver::R600, Driver::Nv50],
                 rule: "border colours of integer and stencil textures are floats, which the chip converts to integers",
                 without: "border colours are integers, as the driver writes them",
-                tests: "`texwrap bordercolor` of integer and stencil formats (4 commands, on Tesla 8)",
+                tests: "`texwrap bordercolor` of integer and stencil formats (4 commands; 8 commands on Tesla)",
             },
             Erratum::NoBlending => ErratumRow {
                 drivers: TESLA,
@@ -123,14 +124,15 @@ impl Erratum {
             },
             Erratum::StripAdjacency => ErratumRow {
                 drivers: TESLA,
-                rule: "every other triangle of a strip with adjacency begins with its provoking vertex, if the first vertex is the provoking one",
+                rule: "if the first vertex provokes, every second triangle of a strip with adjacency begins with its \
+                       provoking vertex",
                 without: "the vertices of the triangle have the order of OpenGL 3.2, table 2.4",
                 tests: "`gl-3.2-adj-prims` with pv-first (5 commands)",
             },
             Erratum::GeneratedCounter => ErratumRow {
                 drivers: TESLA,
                 rule: "the counter of generated primitives counts only during transform feedback",
-                without: "the counter always counts, also the driver's own blits",
+                without: "the counter always counts, and it also counts the primitives of the driver's blits",
                 tests: "`primgen-query transform-feedback-disabled`, `pipeline-basic-primgen`; `generatemipmap prims_generated` passes with the erratum and fails without it",
             },
         }

@@ -15,7 +15,8 @@ fn family(driver: Driver) -> &'static str {
 
 #[test]
 fn the_page_has_all_errata() {
-    let head = "| name | chips | with it, as silicon | without it | tests of piglit that fail with it and pass without |\n\
+    let head = "| name | chips | with it, as silicon | without it | tests of piglit that fail with the erratum and \
+                pass without it |\n\
                 |---|---|---|---|---|\n";
     let rows = Erratum::ALL.map(|erratum| {
         let row = erratum.row();

@@ -201,7 +201,7 @@ impl Experiment<'_> {
         {
             let model = model.name();
             return Err(format!(
-                "model `{model}` changes several lanes of {place}, and lane = {lane} is one"
+                "model `{model}` changes several lanes of {place}, but lane = {lane} names one lane; omit lane"
             ));
         }
         let pattern = match listed {

@@ -107,7 +107,10 @@ impl CampaignFile {
             (Some(_), None) => {
                 for (key, given) in [("isa", file.isa.is_some()), ("lanes", file.lanes.is_some())] {
                     if given {
-                        return wrong(key, "only for a kernel; the launch file states it".to_owned());
+                        return wrong(
+                            key,
+                            "allowed only with `kernel`; the launch file already states it".to_owned(),
+                        );
                     }
                 }
             }

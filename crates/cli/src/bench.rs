@@ -458,7 +458,11 @@ fn summary(results: &[Measured]) {
                 measured.speedup.unwrap_or(1.0) / measured.machine_speedup.unwrap_or(1.0)
             };
             let least = of.iter().min_by(|one, other| share(one).total_cmp(&share(other)));
-            line += &format!("; {:.2} times as fast, {:.2} of the control's gain", mean(gain), mean(share));
+            line += &format!(
+                "; {:.2} times as fast, {:.2} of the gain of the control loop",
+                mean(gain),
+                mean(share)
+            );
             if let Some(least) = least {
                 line += &format!(", least {:.2} ({} {})", share(least), least.isa, least.kernel);
             }

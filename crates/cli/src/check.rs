@@ -268,7 +268,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     );
     if args.baseline.is_some() {
         say!(
-            "{unexpected} of the failures are not in the baseline; {} in it now {}",
+            "{unexpected} of the failures are not in the baseline; {} of the cases in the baseline now {}",
             summary.unexpected_passes.len(),
             if summary.unexpected_passes.len() == 1 { "passes" } else { "pass" }
         );

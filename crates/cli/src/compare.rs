@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     // The timer stops when `_limit` is dropped at the end of the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if args.form == Form::Csv {
-        bail!("--form csv: only for the counts of one launch; use --json for a comparison");
+        bail!("--form csv: not allowed with a comparison; use --json");
     }
     let a = args.launch.file().to_owned();
     let (mut a, mut b) = match (&args.compare, args.compare_engine) {

@@ -327,7 +327,7 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
-        Some((_, option)) => bail!("--{option}: only for programs; {what} states this itself"),
+        Some((_, option)) => bail!("--{option}: allowed only for a program; {what} contains this setting"),
         None => Ok(()),
     }
 }
@@ -352,7 +352,9 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     };
     match OPTIONS.iter().find(|(id, _)| given(id)) {
         Some((_, option)) => {
-            bail!("--{option}: not allowed with --experiment, because the campaign states this")
+            bail!(
+                "--{option}: not allowed with --experiment, because the campaign file contains this setting"
+            )
         }
         None => Ok(()),
     }

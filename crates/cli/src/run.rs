@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
                 let answer = json!({ "trap": trapped.message, "at": trapped.to_json(), "mismatches": [] });
                 messages::answer_json(&answer);
             } else {
-                say!("ends with the trap that the launch states: {trapped}");
+                say!("ends with the trap that the launch expects: {trapped}");
             }
             return Ok(Answer::Yes);
         }

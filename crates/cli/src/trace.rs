@@ -203,7 +203,7 @@ pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Res
         ));
     }
     if let Some(problem) = reader.problem() {
-        bail!("{}: {problem}; the part before it was read", place());
+        bail!("{}: {problem}; the records before this place were read", place());
     }
     Ok(())
 }

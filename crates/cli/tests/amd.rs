@@ -82,7 +82,7 @@ fn the_constant_file_is_set_or_missing_by_name() {
     let program = "ALU:\n 0 x: MOV R0.x, C[1].y\nEXPORT_DONE: PIXEL[0], R0.x000 END_OF_PROGRAM\n";
     std::fs::write(folder.join("a.s"), format!(".isa r700\n{program}")).unwrap();
     let (_, error) = ends(&folder, "run a.s --lanes 1", 2);
-    assert!(error.contains("C[1] of the constant file, which nothing sets"), "{error}");
+    assert!(error.contains("C[1] of the constant file, but nothing sets this file"), "{error}");
     std::fs::write(folder.join("b.s"), format!(".isa r700\n.const file 5 4.0\n{program}")).unwrap();
     let (out, _) = ends(&folder, "run b.s --lanes 1", 0);
     assert!(out.contains('4'), "{out}");

@@ -229,7 +229,7 @@ fn run_reports_the_trap_that_a_launch_states() {
     let race = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples/reduction-race.toml");
     let folder = Folder::new("by-hand-trap");
     let (out, _) = folder.run(&format!("run {}", race.display()), 0);
-    assert!(out.starts_with("ends with the trap that the launch states: "), "{out}");
+    assert!(out.starts_with("ends with the trap that the launch expects: "), "{out}");
     assert!(out.contains("race on s["), "{out}");
     let (out, _) = folder.run(&format!("run {} --json", race.display()), 0);
     assert!(out.contains("race on s[") && out.contains("\"mismatches\":[]"), "{out}");

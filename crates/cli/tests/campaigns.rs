@@ -274,10 +274,9 @@ fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     let traced = looked(&["trace", "c.toml", "--experiment", "0", "--print"]);
     assert!(traced.status.success() && !text(&traced.stdout).contains(" writes "));
     let refused = looked(&["stats", "c.toml", "--experiment", "0", "--watchdog", "3"]);
-    assert!(
-        text(&refused.stderr)
-            .contains("--watchdog: not allowed with --experiment, because the campaign states this")
-    );
+    assert!(text(&refused.stderr).contains(
+        "--watchdog: not allowed with --experiment, because the campaign file contains this setting"
+    ));
     let output = run(&folder, "--replay 9");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("experiment 9 does not exist: expected 0 to 0"));

@@ -390,8 +390,8 @@ fn parameters_are_checked_against_the_kernel() {
     folder.write("k.s", ".isa tesla\n.kernel k\n.param 0x0 8\n.param 0x8 2\n    exit nop\n");
     folder.refuses(
         "run k.s --buf a=0..4",
-        "error: k.s: k: expected 2 parameters (8 bytes at s[0x10], 2 bytes at s[0x18]), found 1 parameter, given by --buf \
-         and --arg in their order",
+        "error: k.s: k: expected 2 parameters (8 bytes at s[0x10], 2 bytes at s[0x18]), found 1 parameter; the order \
+         of --buf and --arg is the order of the parameters",
     );
     folder.refuses(
         "run k.s --buf a=0..4 --arg n=70000",
@@ -666,7 +666,9 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
         "list b.log --chip rv630",
         "error: b.log: this is a program for r700, not for rv630: omit --chip, or use --chip r700",
     );
-    folder.refuses("list a.log --format c", "error: a.log: an array with machine code is missing: found 0 integer arrays and 0 strings with contents that are read, expected an array such as `unsigned char name[] = { 0x7f, … };`");
+    folder.refuses("list a.log --format c", "error: a.log: an array with machine code is missing: expected an array \
+                                             such as `unsigned char name[] = { 0x7f, … };`, found 0 integer arrays \
+                                             and 0 strings with contents");
     for format in ["log", "listing", "dump"] {
         assert!(folder.answers(&format!("list a.log --format {format}"), 0).contains("2 programs"));
     }

@@ -237,11 +237,14 @@ fn a_word_of_an_undeclared_parameter_without_a_value_is_called_that() {
     for (given, place, count) in [("", "s[0x10]", "none"), ("--arg a=1:u32", "s[0x14]", "1 value")] {
         let (status, _, error) = ends(&folder, &format!("run first.s --block 12 {given}"));
         assert_eq!(status, 1);
-        assert!(error.contains(&format!("\n  {place} is a parameter without a value if")), "{error}");
+        assert!(error.contains(&format!("\n  {place} is a parameter without a value, unless")), "{error}");
         assert!(error.contains(&format!("the launch gives {count}; {remedy}")), "{error}");
     }
     let (_, text, _) = ends(&folder, "check l.toml");
-    assert!(text.contains("; s[0x10] is a parameter without a value if") && text.contains(remedy), "{text}");
+    assert!(
+        text.contains("; s[0x10] is a parameter without a value, unless") && text.contains(remedy),
+        "{text}"
+    );
     // The parameters are declared here, so the word is shared memory.
     let (status, _, error) = ends(&folder, "run shared.s --block 12 --arg n=1:u32");
     assert_eq!(status, 1);

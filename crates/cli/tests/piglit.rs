@@ -467,11 +467,11 @@ fn commands_of_a_profile_end_in_every_way_and_have_subtests() {
         "1 test skipped without being started: only for the platform glx",
         "3 subtests: 1 passed, 1 failed, 0 crashed, 0 timed out, 1 skipped, 0 warned",
         "PASSES   parts@2D: the baseline lists it as a failure",
-        "0 of the failing subtests are not in the baseline; 1 in it now pass",
+        "0 of the failing subtests are not in the baseline; 1 of the subtests in the baseline now pass",
         "fails here only   Timeout  hangs",
         "fails there only  Pass     gbm",
         "fails there only  Pass     parts@2D",
-        "against, 53.84 %: 5 fail here only, 1 there only",
+        "against, 53.84 %: 5 fail only on the emulated chip, 1 only on the real chip",
         "1 entry in",
     ] {
         assert!(said.contains(line), "{line}: {said}");

@@ -152,7 +152,8 @@ fn draws_of_a_trace_without_frames_are_compared() {
     let output = replay(&trace, "gt215", &[]).output().unwrap();
     assert_eq!(text(&output.stdout), "10 draws compared, all agree\n", "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("no frame is shown; pictures are taken after each of its 10 draws")
+        text(&output.stderr)
+            .contains("the trace does not contain a frame; pictures are taken after each of its 10 draws")
     );
     refuses(
         &replay(&trace, "gt215", &["--frames", "0"]).output().unwrap(),

@@ -95,7 +95,12 @@ fn sixteen_numbers_for_four_lanes_are_refused() {
     let folder = Folder::new("flat");
     folder.write("a.s", R500).write("a.bin", [0u8; 64]);
     let (_, error) = folder.ends("run a.s --input temp0=0..16 --lanes 4", 2);
-    assert!(error.contains("expected 4 (one per lane), 1 to 4 for all lanes, or 4 rows of 4"), "{error}");
+    assert!(
+        error.contains(
+            "expected 4 numbers (one per lane), 1 to 4 numbers for all lanes, or 4 rows of 4 numbers"
+        ),
+        "{error}"
+    );
     let (_, error) = folder.ends("run a.s --input temp0=3..3", 2);
     assert!(error.contains("input temp[0]: expected at least one number, found none"), "{error}");
     // A file without rows requires the number of lanes.
@@ -282,7 +287,10 @@ fn baselines_and_flakes_are_those_of_deqp_runner() {
     assert!(results.starts_with("bad.toml,Fail,0.") && line.starts_with("good.toml,Pass,0."), "{results}");
     assert!(read("junit.xml").contains(" time=\"0."), "{}", read("junit.xml"));
     let (out, _) = folder.ends("check bad.toml good.toml --baseline known.csv", 0);
-    assert!(out.contains("0 of the failures are not in the baseline; 0 in it now pass"), "{out}");
+    assert!(
+        out.contains("0 of the failures are not in the baseline; 0 of the cases in the baseline now pass"),
+        "{out}"
+    );
     // A passing entry of the baseline is listed, and the exit status is 1, as in deqp-runner.
     folder.write("old.csv", "# comment\nbad.toml,Fail\ngood.toml,Crash\nother.toml,Pass\n");
     let (out, _) = folder.ends("check bad.toml good.toml --baseline old.csv", 1);
@@ -469,7 +477,10 @@ fn options_that_a_launch_file_says_itself_are_refused() {
     let folder = Folder::new("options");
     folder.write("a.s", R500).write("a.toml", launch(GOOD));
     let (_, error) = folder.ends("run a.toml --lanes 8", 2);
-    assert!(error.contains("--lanes: only for programs; a launch file states this itself"), "{error}");
+    assert!(
+        error.contains("--lanes: allowed only for a program; a launch file contains this setting"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -134,7 +134,10 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     }
     let Some(depth_source) = found.depth_source else {
         let what = "the note with the program information (ATI DPP, type 1)";
-        return Err(Error::missing(what, "the guide makes it mandatory; the PT_NOTE segment may be missing"));
+        return Err(Error::missing(
+            what,
+            "the CTM guide requires this note; the PT_NOTE segment may be missing",
+        ));
     };
     match program.state(DEPTH_SOURCE) {
         Some(state) if state != depth_source => {

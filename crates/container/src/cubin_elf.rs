@@ -382,7 +382,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             continue;
         }
         if !name.starts_with(".nv.constant") {
-            return wrong(format!("{name}: only those of constant banks are known"));
+            return wrong(format!("{name}: only relocations of constant banks are known"));
         }
         let digits = name.trim_start_matches(".nv.constant").split('.').next().unwrap_or("");
         let bank = constant_bank(digits, target)?;
@@ -403,13 +403,14 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             };
             if home.name.starts_with(".nv.constant") {
                 return bad(format!(
-                    "puts the address of `{}` of {} into {}: a cycle, expected a symbol of global memory",
+                    "puts the address of `{}` of {} into {}: expected a symbol of global memory, because relocations \
+                     must not form a cycle",
                     symbol.name, home.name, target.name
                 ));
             }
             if !home.name.starts_with(".nv.global") {
                 return bad(format!(
-                    "names symbol `{}` of {}, expected one of .nv.global",
+                    "names symbol `{}` of {}, expected a symbol of .nv.global",
                     symbol.name, home.name
                 ));
             }

@@ -137,7 +137,7 @@ fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
                 }
             };
             for (left, of_line) in left.iter_mut().zip(sides) {
-                let expected = "no more lines than the @@ line counts";
+                let expected = "at most the number of lines that the @@ line states";
                 *left = left.checked_sub(of_line).ok_or_else(|| Error::line(number + 1, line, expected))?;
             }
             match sides[usize::from(!old)] {

@@ -202,10 +202,14 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
         match numbers(line, start, number) {
             Some(found) => lines.push(found),
             None if line.trim() == GAP && !lines.is_empty() => {
-                return Err(Error::line(number, line, "all lines, some of which are left out here"));
+                return Err(Error::line(number, line, "all lines of the dump (lines are missing here)"));
             }
             None if line.trim() == "*" => {
-                return Err(Error::line(number, line, "all lines: hexdump -v and od -v leave none out"));
+                return Err(Error::line(
+                    number,
+                    line,
+                    "all lines of the dump (hexdump -v and od -v print all lines)",
+                ));
             }
             None => {
                 let mut tokens =
@@ -243,7 +247,11 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
             || line.address.is_some() != addressed && !line.units.is_empty()
     };
     if let Some(line) = lines.iter().find(other) {
-        return Err(wrong(text, line, "numbers and an address as in the lines before"));
+        return Err(wrong(
+            text,
+            line,
+            "numbers of the same form as in the first line, with an address if the first line has one",
+        ));
     }
     let as_long = || {
         let digits = 2 * width;
@@ -312,7 +320,11 @@ fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Er
             _ => continue,
         };
         if *second_first.get_or_insert(order) != order {
-            return Err(wrong(text, line, "a number with its words in the order of those before it"));
+            return Err(wrong(
+                text,
+                line,
+                "a number whose two words have the same order as in the preceding numbers",
+            ));
         }
     }
     let swap = second_first.or(after_text).unwrap_or(false);
@@ -322,7 +334,8 @@ fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Er
     let uncertain = second_first.is_none() && after_text.is_some();
     Ok(uncertain.then(|| {
         let which = if swap { "second" } else { "first" };
-        format!("no instruction has bit 0 set in one word only: the {which} word is taken as the first")
+        format!("no instruction shows the order of its words (bit 0 set in one word only); the {which} word is taken \
+                 as the first")
     }))
 }
 
@@ -460,7 +473,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         false => Err(wrong(
             text,
             &lines[0],
-            "addresses that are all decimal numbers of words, or that follow each other",
+            "addresses that all count words in decimal, or addresses that follow each other",
         )),
     }
 }
@@ -487,7 +500,7 @@ impl Passed {
     fn note(self) -> Vec<String> {
         let Some((number, line)) = self.first else { return Vec::new() };
         let lines = counted(self.count, "line");
-        vec![format!("{lines} without words skipped, first line {number}: {line}")]
+        vec![format!("skipped {lines} without words; the first is line {number}: {line}")]
     }
 }
 
@@ -531,7 +544,7 @@ mod tests {
             ],
         );
         assert_eq!(notes.len(), 2, "{notes:?}");
-        assert!(notes[0].starts_with("3 lines without words skipped, first line 1"), "{notes:?}");
+        assert!(notes[0].starts_with("skipped 3 lines without words; the first is line 1"), "{notes:?}");
         let second = "\
             0000  00000002 a0000000     ALU 1 @4\n0004  801f4c00 00000c90         x:     MOV R0.x, 1.0\n\
             0002  c0008000 94600688     EXPORT_DONE PIXEL 0 R0.xyzw\n";
@@ -584,7 +597,7 @@ mod tests {
         let both = text.replace("0xe0000001f0000001", "0x1000420500000780");
         let error = crate::load(both.as_bytes(), &Hints::default()).unwrap().notes.join("\n");
         assert!(
-            error.contains("`first`") && error.contains("line 6") && error.contains("in the order of"),
+            error.contains("`first`") && error.contains("line 6") && error.contains("same order as"),
             "{error}"
         );
         let error = crate::load(text.replace("sm_12", "sm_20").as_bytes(), &Hints::default()).unwrap_err();

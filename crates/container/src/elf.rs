@@ -307,7 +307,7 @@ impl Total {
         match self.left.checked_sub(name.len() as u64) {
             Some(left) => self.left = left,
             None => {
-                let expected = "names that sum up to no more than four times the file";
+                let expected = "names with a total length of at most four times the size of the file";
                 return Err(Error::value(what, at, name.len() as u64, expected));
             }
         }

@@ -301,7 +301,7 @@ impl Unread {
         let more = self.count - self.errors.len();
         image.notes.extend(self.errors.iter().map(|error| format!("passed over: {error}")));
         if more > 0 {
-            image.notes.push(format!("{more} more that cannot be read were skipped"));
+            image.notes.push(format!("skipped {} that cannot be read", counted(more, "further member")));
         }
         Ok(())
     }

@@ -345,7 +345,10 @@ pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
             }
         };
         if let Some(name) = program.name.as_deref().filter(|name| Some(*name) != derived.as_deref()) {
-            return refused(format!("the name {}", quoted(name)), "the format has no names; leave it out");
+            return refused(
+                format!("the name {}", quoted(name)),
+                "the format does not store names; remove the name",
+            );
         }
         let copy = image.programs.get(number + 1).filter(|next| next.stage == Some(Stage::GsCopy));
         match header {
@@ -398,7 +401,11 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
     }
     if !missing.is_empty() {
         let what = format!("a program without the registers {}", missing.join(", "));
-        return Err(unwritable(program, what, "a header has them all; give each with .state"));
+        return Err(unwritable(
+            program,
+            what,
+            "a header contains all of these registers; set each register with .state",
+        ));
     }
     resources(program, Some(words[0]))?;
     words[layout.size as usize] = program.words.len() as u32 * 4;

@@ -365,7 +365,7 @@ fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place:
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked
     {
-        image.notes.push(format!("{name}: for {found}, not for {asked}, and was skipped"));
+        image.notes.push(format!("{name} is for {found}, not for {asked}, and was skipped"));
         return;
     }
     let first = image.modules.len();

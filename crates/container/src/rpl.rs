@@ -103,7 +103,7 @@ fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
         return Err(Error::Unsupported { at, what: "a compressed section", remedy });
     }
     if content.len() as u64 != size {
-        let expected = format!("{} (the bytes that follow it, unpacked)", content.len());
+        let expected = format!("{} (the number of bytes after decompression)", content.len());
         return Err(Error::value("the size of a compressed section", at, size, expected));
     }
     *room -= size;

@@ -317,7 +317,7 @@ fn cyclic_and_dangling_relocations_are_errors() {
     // Section 7 relocates itself.
     error(change(|elf| elf.sections[6].info = 7), "cycle");
     error(change(|elf| elf.sections[6].info = 99), "does not exist");
-    error(change(|elf| elf.sections[6].info = 1), "only those of constant banks");
+    error(change(|elf| elf.sections[6].info = 1), "only relocations of constant banks");
     error(change(|elf| elf.sections[6].data = relocation(8, 77, 2)), "there are 5");
     error(change(|elf| elf.sections[6].data = relocation(8, 3, 2)), "not defined");
     error(change(|elf| elf.sections[6].data = relocation(13, 1, 2)), "has 16 bytes");

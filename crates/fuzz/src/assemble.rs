@@ -16,7 +16,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r500",
         isa: Some(Isa::R500),
-        about: "any text assembles to a fragment program whose text restores it, or causes errors with positions",
+        about: "any text causes errors with positions, or assembles to a fragment program whose text assembles to the \
+                same program",
         counts: "texts",
         make: |random| text(random, "decode-r500"),
         seeds: || seeds("r500", Isa::R500),
@@ -25,7 +26,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r500-vertex",
         isa: Some(Isa::R500),
-        about: "any text assembles to a vertex program whose text restores it, or causes errors with positions",
+        about: "any text causes errors with positions, or assembles to a vertex program whose text assembles to the \
+                same program",
         counts: "texts",
         make: |random| text(random, "decode-r500-vertex"),
         seeds: || seeds("r500", Isa::R500),
@@ -34,7 +36,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r700",
         isa: Some(Isa::R700),
-        about: "any text assembles to an R600 or R700 program whose text restores it, or causes errors with positions",
+        about: "any text causes errors with positions, or assembles to an R600 or R700 program whose text assembles \
+                to the same program",
         counts: "texts",
         make: |random| text(random, "decode-r700"),
         seeds: || seeds("r700", Isa::R700),
@@ -43,7 +46,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-tesla",
         isa: Some(Isa::Tesla),
-        about: "any text assembles to a Tesla program whose text restores it, or causes errors with positions",
+        about: "any text causes errors with positions, or assembles to a Tesla program whose text assembles to the \
+                same program",
         counts: "texts",
         make: |random| text(random, "decode-tesla"),
         seeds: || seeds("tesla", Isa::Tesla),

@@ -45,8 +45,8 @@ const WORDS: &str =
     "arbitrary words end or trap with the same result on the reference, the fast and the compiled engine";
 const PROGRAMS: &str =
     "random programs have the same result on the reference, the fast and the compiled engine";
-const REACHES: &str =
-    "extreme addresses around side exits access no other memory and have the same result on every engine";
+const REACHES: &str = "programs with extreme addresses near side exits access only their own memory, and have the \
+                       same result on every engine";
 
 const fn target(
     name: &'static str,

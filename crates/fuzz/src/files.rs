@@ -23,7 +23,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "containers",
         isa: None,
-        about: "any bytes are read or rejected, as each format; the text of modules and programs reproduces them",
+        about: "in every format, any bytes are read or rejected; the text of a module or program assembles to the \
+                same module or program",
         counts: "files",
         make,
         seeds: container_seeds,

@@ -267,7 +267,10 @@ fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: 
         }
     }
     if !named {
-        eprintln!("{}: {status}, but no single case ends a process: seed {}", target.name, common.seed);
+        eprintln!(
+            "{}: the process ended ({status}), but no single case ends a process: seed {}",
+            target.name, common.seed
+        );
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ pub const MALFORMED: Rule = Rule {
     severity: Severity::Error,
     demands: "Words that can be reached are instructions of the chip.",
     source: "the encoding tables",
-    fix: "correct the word, or read the program as the chip and program type that it was made for",
+    fix: "correct the word, or select the chip and the program type for which the program was made",
 };
 
 /// Defines the rules of a machine. Each rule is a constant with a name, a severity, a requirement, a source and a fix.

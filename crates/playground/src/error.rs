@@ -115,8 +115,7 @@ const PARAMETER: &str = ", for example param = [{ name = \"out\", buffer = \"u32
 pub(crate) fn in_place(message: &str) -> String {
     let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
     let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");
-    let message =
-        message.replace("by --buf and --arg in their order", "by `param` in the launch, in their order");
+    let message = message.replace("the order of --buf and --arg", "the order of `param` in the launch");
     let message = match message.split_once(": add --buf ") {
         Some((known, _)) => format!("{known}: `param` in the launch states it{PARAMETER}"),
         None => message,

@@ -69,18 +69,18 @@ rules! {
     TYPE_2_AND_3_BY_FAMILY = 2, Compilers,
         "What are TYPE 2 and 3 of a memory export?",
         "READ and READ_IND on R600, WRITE_ACK and WRITE_IND_ACK on R700.",
-        "Mesa uses both, keyed on the family.";
+        "Mesa chooses between these pairs by the chip family.";
     POP_KEEPS_BREAKS = 3, Compilers,
         "Does a pop overwrite the states inactive-continue and inactive-break?",
         "A pop changes only lanes that are active or inactive-branch.",
-        "MAN p. 49 says the active state is overwritten, but Mesa and LLVM put LOOP_BREAK between PUSH and POP, and a subentry holds one bit per lane.";
+        "MAN p. 49 says that a pop overwrites the active state. However, Mesa and LLVM put LOOP_BREAK between PUSH and POP, and a subentry has only one bit per lane, so it cannot hold these states.";
     DX10_LOOP_HAS_NO_COUNT = 4, OneSource,
         "Does LOOP_START_DX10 have a trip count?",
         "No. The loop ends only by breaks, or at a limit that the launch sets (`dx10_loop_limit`).",
         "Mesa emits loops with more iterations than 4095, the maximum of a loop constant.";
     POP_ONLY_WHEN_JUMPING = 5, Compilers,
         "Do JUMP and ELSE pop POP_COUNT entries always, or only when they jump?",
-        "They pop entries only when they jump.",
+        "JUMP and ELSE pop entries only when they jump.",
         "MAN p. 53 states the opposite. However, compilers emit `JUMP POP 1` with a POP at the end of the skipped code, and only this rule balances the stack. POP_JUMP exists for the other order.";
     ALU_PUSH_BEFORE_ALWAYS_PUSHES = 6, Compilers,
         "Do instructions push an entry if no lane is active?",
@@ -100,20 +100,20 @@ rules! {
         "DECAF lists them. Mesa marks them as absent before Evergreen.";
     FLT_TO_INT_SATURATES = 10, Recommended,
         "What do FLT_TO_INT and FLT_TO_UINT return for values that do not fit?",
-        "They return the nearest value that fits, or 0 for NaN.",
+        "The instructions return the nearest value that fits, or 0 for NaN.",
         "This is the Direct3D 10 rule. No document covers this chip.";
     R600_SIN_TAKES_RADIANS = 11, OneSource,
         "What is the unit of SIN and COS on R600?",
         "The unit is a radian, in [-pi, pi]. On R700, the unit is a revolution.",
-        "Mesa scales to +-pi. LLVM's R600 path multiplies by half of that.";
+        "Mesa scales to +-pi. LLVM's R600 path multiplies by half of Mesa's factor.";
     TRANSCENDENTALS_ARE_ROUNDED_ONCE = 12, Recommended,
         "Which bits do the transcendental instructions return?",
         "The result is computed in double precision, rounded once, and marked approximate.",
         "The tables of the hardware are not published.";
     PRED_SET_WRITES_ZERO_FOR_TRUE = 13, OneSource,
         "What does PRED_SET* write to its destination?",
-        "It writes 0.0 if the lane executes, and 1.0 if the lane is skipped.",
-        "M2S does this. DECAF does the opposite, but compilers clear WRITE_MASK.";
+        "PRED_SET* writes 0.0 if the lane executes, and 1.0 if the lane is skipped.",
+        "M2S writes these values. DECAF writes the opposite values. Compilers clear WRITE_MASK, so their programs do not show which values are right.";
     DOUBLES_TAKE_THE_HIGH_HALF_FIRST = 14, Compilers,
         "Which half of a double is the source of the lower slot?",
         "The high half. The lower slot of a result receives the low half.",
@@ -140,7 +140,7 @@ rules! {
         "Only MEM_INST, MEM_OP and the word of MUX_CNTL are documented.";
     PUSH_ELSE_INVERTS = 20, Recommended,
         "What exactly do PUSH_ELSE and POP_PUSH_ELSE do?",
-        "Both always push, then keep the lanes that fail the test active. They jump if no lane remains active.",
+        "Both instructions always push an entry. Then only the lanes that fail the test stay active. If no lane stays active, both instructions jump.",
         "Only one-line descriptions are known.";
     WHOLE_QUAD_REVIVES_BRANCHES_ONLY = 21, Recommended,
         "Which inactive lanes can WHOLE_QUAD_MODE activate?",
@@ -161,7 +161,7 @@ rules! {
     BAD_INDEX_READS_R0 = 25, Recommended,
         "What does a register index outside the allocation do?",
         "A read returns R0 and a write is dropped. Strict mode traps.",
-        "The manual refers to a page that says so.";
+        "The manual refers to a page that states this rule.";
     MUL_LIT_IS_TRANS_ONLY = 26, OneSource,
         "Which slots take MUL_LIT_M2, _M4 and _D2?",
         "Only slot t takes them.",
@@ -177,7 +177,7 @@ rules! {
     MOVA_GPR_INT_IS_EARLY_R600 = 29, OneSource,
         "Does R700 have MOVA_GPR_INT, and what does it write on R600?",
         "No. On early R600 chips, it writes aL and, for each lane, AR.",
-        "A register header and DECAF name the instruction. Mesa uses it only on R600. For RV610, Mesa 22.3 then indexes by AR.x without a MOVA. Older versions index by aL.";
+        "A register header and DECAF name the instruction. Mesa uses it only on R600. For RV610, Mesa 22.3 indexes by AR.x after a MOVA_GPR_INT, without a MOVA. Older versions index by aL.";
     KILL_JUMPS_WHEN_NONE_IS_VALID = 30, OneSource,
         "When does the control-flow KILL jump?",
         "KILL jumps when no lane of the wavefront is valid.",
@@ -188,11 +188,11 @@ rules! {
         "In the manual, every read of a group precedes every write, without an exception. LLVM packs an indexed write and a later direct read of the same array into one group. With any other rule, 21 of 631 such programs compute results that differ from those of their source. No program of Mesa distinguishes the two interpretations.";
     GLOBAL_REGISTERS_ARE_COLUMNS = 32, Recommended,
         "What are the registers that INDEX_MODE GLOBAL and GLOBAL_AR_X reach?",
-        "All wavefronts share one file of registers, which has a column for each lane position. Only indexed operands access the file. If the launch has no file or the register is outside it, the rule for bad indices (D25) applies.",
+        "All wavefronts share one file of registers, which has a column for each lane position. Only indexed operands access the file. If the launch has no file, or if the register is outside the file, the rule for bad indices (D25) applies.",
         "MAN p. 33 says only that global registers are shared by the wavefronts of a SIMD and lie before the clause temporaries.";
     KEEP_GRADIENTS_TAKES_THE_QUADS = 33, Recommended,
         "Which gradients does KEEP_GRADIENTS keep?",
-        "It keeps the differences of its source vector within the quad. Each SAMPLE_*_G of the clause uses them as if SET_GRADIENTS_H and _V had loaded them.",
+        "KEEP_GRADIENTS keeps the differences of its source vector within the quad. Each SAMPLE_*_G of the clause uses these differences as if SET_GRADIENTS_H and _V had loaded them.",
         "Opcode tables show one source operand and no destination. No other document describes the instruction.";
     GET_LERP_GIVES_FOUR_WEIGHTS = 34, Recommended,
         "In which order does GET_LERP return the filter's weights?",
@@ -204,8 +204,8 @@ rules! {
         "Opcode tables show one source operand and no destination. Gradients are also valid only within their clause.";
     MAX_DX10_GIVES_THE_NUMBER = 36, OneSource,
         "What do MAX_DX10 and MIN_DX10 return if one operand is a NaN?",
-        "They return the other operand, whichever operand is the NaN.",
-        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes piglit's isinf-and-isnan, which requires the number from min(2, NaN) and max(2, NaN), and range_analysis_fmax_of_nan and _fmin_of_nan, which require it from max(NaN, -42) and min(NaN, 42). It fails fs-, vs-nan-builtin-min and -max. No rule about the order of operands explains these failures, because the tests also need a product and a sum that overflow, both to infinity.";
+        "MAX_DX10 and MIN_DX10 return the operand that is not the NaN.",
+        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes the following tests of piglit. isinf-and-isnan requires the number from min(2, NaN) and max(2, NaN). range_analysis_fmax_of_nan and _fmin_of_nan require the number from max(NaN, -42) and min(NaN, 42). The RV770 fails fs-, vs-nan-builtin-min and -max. No rule about the order of operands explains these failures, because the tests also need a product and a sum that overflow, both to infinity.";
 }
 
 impl Rule {

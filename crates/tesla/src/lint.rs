@@ -45,7 +45,7 @@ reconverge_isa::rules! {
     RET_MIXED = "ret-mixed", Warning, "A ret either returns or ends lanes.", "tesla.md 9.6", "end the program before its subroutines with exit";
     QUADPOP = "quadpop", Error, "A quadpop follows its quadon.", "tesla.md 9.8, rnndb (STACK_MISMATCH)", "put a quadon before the quadpop";
     QUADON_FLOW = "quadon-flow", Error, "The code between quadon and quadpop does not contain control flow, a join or an exit.", "tesla.md 9.8, rnndb (QUADON_ACTIVE)", "put the quadpop before the control flow, join or exit";
-    STACK_DIFFERS = "stack-differs", Warning, "All paths to an instruction have pushed the same tokens, subroutines aside.", "tesla.md 9.1, 9.5", "on each path, pop the tokens that the path has pushed";
+    STACK_DIFFERS = "stack-differs", Warning, "All paths to an instruction have pushed the same tokens. In a subroutine, the tokens of the callers do not count.", "tesla.md 9.1, 9.5", "on each path, pop the tokens that the path has pushed";
     STACK_GROWS = "stack-grows", Warning, "A loop pops the tokens that each of its iterations pushes.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "put the joinat or breakaddr before the loop, or the join inside it";
     STACK_NEED = "stack-need", Error, "The token stack has room for every path.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "nest less deeply, or declare a larger stack";
     RECURSION = "recursion", Note, "The depth of calls is limited.", "tesla.md 9.1", "use `call lim` and set the call limit";

@@ -297,7 +297,7 @@ impl LaunchFile {
         match &self.common.piece {
             Some(lanes) => session.piece(lanes.clone()).ok_or_else(|| {
                 Error::Machine(format!(
-                    "lanes {} to {}: not for {} programs",
+                    "lanes {} to {} of this {} program cannot run alone",
                     lanes.start, lanes.end, self.isa
                 ))
             }),

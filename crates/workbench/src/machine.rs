@@ -259,7 +259,9 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("the properties that the container states are different".to_owned()),
+        false => {
+            Err("the properties that the container states differ from those of the assembled text".to_owned())
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use reconverge_simt::{Fidelity, Options, Why};
 use serde::Serialize;
 
 use crate::array::Array;
-use crate::error::Error;
+use crate::error::{Error, counted};
 use crate::listing::{Line, Style};
 use crate::machine::Machine;
 use crate::open::Opened;
@@ -420,7 +420,10 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
             format!("branch counter {depth}"),
             match depth {
                 0 => "the innermost branch switched it off: its branch counter is 0".into(),
-                _ => format!("a branch {depth} further out switched it off: its branch counter is {depth}"),
+                _ => {
+                    let levels = counted(u64::from(depth), "level");
+                    format!("a branch {levels} further out switched it off: its branch counter is {depth}")
+                }
             },
             1,
         ),

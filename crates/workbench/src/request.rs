@@ -429,10 +429,12 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     }
     match divides {
         true => refused(format!(
-            "{lanes} (one per lane), 1 to 4 for all lanes, or {lanes} rows of {each}, as an array of shape \
-             [{lanes}, {each}] or lists [[…], …] in a launch file"
+            "{lanes} numbers (one per lane), 1 to 4 numbers for all lanes, or {lanes} rows of {each} numbers (an \
+             array of shape [{lanes}, {each}], or lists [[…], …] in a launch file)"
         )),
-        false => refused(format!("1 to 4 for each of {lanes} lanes, or 1 to 4 for all lanes")),
+        false => {
+            refused(format!("1 to 4 numbers for each of {lanes} lanes, or 1 to 4 numbers for all lanes"))
+        }
     }
 }
 
@@ -574,8 +576,8 @@ mod tests {
         assert_eq!(of(&[4], true, 2), Ok(vec![[0, 1, 0, 0], [2, 3, 0, 0]]));
         assert_eq!(
             of(&[16], false, 4).unwrap_err().to_string(),
-            "temp[0]: expected 4 (one per lane), 1 to 4 for all lanes, or 4 rows of 4, as an array of shape [4, 4] or lists \
-             [[…], …] in a launch file, found 16 numbers"
+            "temp[0]: expected 4 numbers (one per lane), 1 to 4 numbers for all lanes, or 4 rows of 4 numbers (an \
+             array of shape [4, 4], or lists [[…], …] in a launch file), found 16 numbers"
         );
         assert!(of(&[6], false, 4).is_err());
     }

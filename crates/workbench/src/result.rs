@@ -179,11 +179,11 @@ pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, 
 pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<String> {
     if (wanted.dtype, wanted.len()) != (found.dtype, found.len()) {
         return Some(format!(
-            "{output}: {} numbers of {}, {} of {}",
-            found.len(),
-            found.dtype,
+            "{output}: expected {} numbers of {}, found {} numbers of {}",
             wanted.len(),
-            wanted.dtype
+            wanted.dtype,
+            found.len(),
+            found.dtype
         ));
     }
     let size = found.dtype.bytes();

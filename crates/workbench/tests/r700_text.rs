@@ -181,7 +181,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
         none.findings.iter().any(|line| line.contains("CF_INST 0x3e is not an instruction of this chip")),
         "{none:?}"
     );
-    assert!(target.machine().explain(&target, &[0; 3]).unwrap_err().to_string().contains("4 (fetch)"));
+    assert!(target.machine().explain(&target, &[0; 3]).unwrap_err().to_string().contains("4 words (fetch)"));
 }
 
 /// With the inputs in the state of a Wii U program, no register is read before it is written. With one input less,

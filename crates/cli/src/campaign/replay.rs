@@ -130,7 +130,7 @@ fn describe(campaign: &Campaign, replay: &Replay, differences: &[String]) {
     let why = trap.as_ref().map(|trap| format!(": {trap}")).unwrap_or_default();
     say!("  {outcome}{why}{named}");
     match flow_step {
-        Some(step) => say!("  the flow differs from that of the golden run from step {step}"),
+        Some(step) => say!("  from step {step}, the flow differs from that of the golden run"),
         None => say!("  the flow equals that of the golden run"),
     }
     differences.iter().for_each(|line| say!("  {line}"));

@@ -441,8 +441,8 @@ impl Library {
         match places.iter().find_map(|place| place.canonicalize().ok()) {
             Some(place) => Ok(place),
             None => bail!(
-                "{file} not found in {}, nor in deps or ../lib/reconverge there; build it with `{build}`, or set \
-         {variable} to its path",
+                "{file} not found in {0}, {0}/deps or {0}/../lib/reconverge; build it with `{build}`, or set \
+                 {variable} to its path",
                 crate::shown::path(&folder)
             ),
         }

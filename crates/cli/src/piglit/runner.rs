@@ -323,7 +323,7 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
     }
     if has_baseline {
         say!(
-            "{} of the failures are not in the baseline; {} in it now pass",
+            "{} of the failures are not in the baseline; {} of the tests in the baseline now pass",
             answered.unexpected,
             answered.fixed.len()
         );
@@ -344,7 +344,10 @@ fn show_profile(answered: &ProfileAnswer<'_>, has_baseline: bool) {
     }
     if has_baseline {
         let (unexpected, fixed) = (subtests.unexpected, subtests.fixed.len());
-        say!("{unexpected} of the failing subtests are not in the baseline; {fixed} in it now pass");
+        say!(
+            "{unexpected} of the failing subtests are not in the baseline; {fixed} of the subtests in the baseline \
+             now pass"
+        );
     }
     if !slow.is_empty() {
         say!("{} took {SLOW} s or more:", counted(slow.len() as u64, "test"));
@@ -383,7 +386,7 @@ fn show_agreement(file: &str, what: &str, agreement: &Agreement) {
     }
     let percent = percent.map(|percent| format!(", {percent:.2} %")).unwrap_or_default();
     say!(
-        "{agree} of {} agree with {file}{percent}: {} fail here only, {} there only",
+        "{agree} of {} agree with {file}{percent}: {} fail only on the emulated chip, {} only on the real chip",
         counted(*executed as u64, &format!("executed {what}")),
         fails_here.len(),
         fails_there.len()

@@ -207,7 +207,7 @@ impl Search<'_> {
                 };
                 let count = counted(draws.len() as u64, "draw");
                 note(&format!(
-                    "{}: no frame is shown; pictures are taken after each of its {count}",
+                    "{}: the trace does not contain a frame; pictures are taken after each of its {count}",
                     found.trace
                 ));
                 0..=last.number

@@ -103,7 +103,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let Reader { tokens, mut image, unread, arrays, strings, raw, registers, .. } = reader;
     let found = format!("{} and {}", counted(arrays, "integer array"), counted(strings, "string"));
     let remedy = format!(
-        "found {found} with contents that are read, expected an array such as `unsigned char name[] = {{ 0x7f, … }};`"
+        "expected an array such as `unsigned char name[] = {{ 0x7f, … }};`, found {found} with contents"
     );
     registers::attach(&mut image, registers);
     tell_apart(&mut image, text, &raw);
@@ -151,7 +151,8 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     if let Some((name, new)) = first {
         let names = counted(several, "name");
         image.notes.push(format!(
-            "{names} of several arrays: the array's line follows the name of each program, such as {new} for {name}"
+            "{names} of several arrays: the line of the array was added to the name of each program, such as {new} \
+             for {name}"
         ));
     }
 }
@@ -276,7 +277,7 @@ impl<'a> Reader<'a> {
                         "}" => {
                             if let Some((_, true)) = gap {
                                 let expected =
-                                    "the beginning of the array too, which the lines before leave out";
+                                    "the beginning of the array (it is missing in the lines before)";
                                 self.unread.push(token.wrong(self.text, expected));
                             }
                             gap = None;
@@ -323,7 +324,7 @@ impl<'a> Reader<'a> {
             // If the data has no mark, the numbers may be operands of other `asm` statements. So an invalid number is
             // an error only in data with a mark.
             if let Some(number) = wrong.filter(|_| recognise_marked(&data) != Ok(None)) {
-                let expected = "numbers that fit the directives of data";
+                let expected = "numbers that fit the width of their data directive";
                 return Err(Error::syntax(self.text, first.start, quoted(&number), expected));
             }
             bytes = data;
@@ -563,7 +564,7 @@ impl<'a> Reader<'a> {
                 }
                 (Kind::Mark, "=") => element.clear(),
                 (Kind::Mark, GAP) => {
-                    let expected = "all lines of the structure, some of which are left out here";
+                    let expected = "all lines of the structure (lines are missing here)";
                     fields.wrong.get_or_insert_with(|| token.wrong(self.text, expected));
                 }
                 _ => {
@@ -622,7 +623,7 @@ impl<'a> Reader<'a> {
             let token = self.need("`}`")?;
             match (token.kind, token.text) {
                 (Kind::Mark, GAP) => {
-                    let expected = "all lines of the array, some of which are left out here";
+                    let expected = "all lines of the array (lines are missing here)";
                     return Err(Failure::Array(token.wrong(self.text, expected)));
                 }
                 (Kind::Mark, "," | "}") if parentheses == 0 || token.is("}") => {

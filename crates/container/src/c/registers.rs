@@ -108,9 +108,9 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
                 .find(|index| stem.is_empty() && is_free(index))
         };
         let Some(program) = found.or_else(near).and_then(|index| image.programs.get_mut(index)) else {
-            image
-                .notes
-                .push(format!("array {name} holds registers of no program that is read, and was skipped"));
+            image.notes.push(format!(
+                "array {name} holds registers, but no program for these registers was read; it was skipped"
+            ));
             continue;
         };
         program.stage = program.stage.or(stage);

@@ -241,7 +241,7 @@ pub(super) fn push_string(source: &str, token: &Token<'_>, bytes: &mut Vec<u8>) 
     bytes.extend(rest.bytes());
     match closed {
         true => Ok(()),
-        false => Err(token.wrong(source, "a string that ends on its line: a closing `\"`")),
+        false => Err(token.wrong(source, "a closing `\"` on the line on which the string starts")),
     }
 }
 

@@ -305,7 +305,8 @@ impl File {
             });
             let Some((attribute, values)) = rest else {
                 let what = format!("state {} of {named}", quoted(key));
-                return self.unwritable(what, "EIATTR_ names that cuobjdump prints fit; leave others out");
+                return self
+                    .unwritable(what, "use the EIATTR_ names that cuobjdump prints, or remove the state");
             };
             record(&mut out, attribute, &values);
         }

@@ -83,13 +83,13 @@ pub(super) fn read<'a>(
             let at = address.parse::<usize>().ok().and_then(|at| at.checked_mul(8));
             // Before the clause, there may be a gap for alignment. The gap is smaller than one fetch instruction.
             let at = at.filter(|at| (code.len()..code.len() + 16).contains(at));
-            let expected = "the address of the clause after the instructions before";
+            let expected = "the address after the preceding instructions";
             code.resize(at.ok_or_else(|| Error::at(line.number, line.text, address, expected))?, 0);
         }
         for byte in encoding.split(',').map(str::trim).filter(|byte| !byte.is_empty()) {
             let digits = byte.strip_prefix("0x").filter(|digits| digits.len() == 2);
             let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-            let expected = "bytes such as 0x1f: code with relocations is in objects (llc -filetype=obj)";
+            let expected = "bytes such as 0x1f (code with relocations requires an object: llc -filetype=obj)";
             code.push(value.ok_or_else(|| Error::at(line.number, line.text, byte, expected))?);
         }
     }
@@ -100,7 +100,7 @@ pub(super) fn read<'a>(
             Some(Box::new(missing(first, "pairs of a register and its value in .AMDGPU.config".to_owned())));
     }
     if pairs.iter().any(|[register, _]| EVERGREEN.contains(register)) {
-        found.foreign = Some("Evergreen or Cayman (its registers in .AMDGPU.config)".to_owned());
+        found.foreign = Some("Evergreen or Cayman (according to the registers in .AMDGPU.config)".to_owned());
     } else {
         let pairs: Vec<(u32, u32)> = pairs.iter().map(|[register, value]| (*register, *value)).collect();
         let mut program = reconverge_isa::Program::default();

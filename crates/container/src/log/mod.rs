@@ -125,7 +125,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     }
     if passed > 0 {
         image.notes.push(format!(
-            "{} without words inside dumps skipped, first line {first_passed}",
+            "skipped {} without words inside dumps; the first is line {first_passed}",
             counted(passed, "line")
         ));
     }

@@ -19,8 +19,9 @@ pub(super) fn read<'a>(
 ) -> Result<LoggedShader, Error> {
     let mut found = LoggedShader { isa: Some(Isa::Tesla), ..LoggedShader::new(first) };
     let count = bytes.parse::<usize>().ok().filter(|bytes| bytes.is_multiple_of(4)).map(|bytes| bytes / 4);
-    let count = count
-        .ok_or_else(|| Error::at(first.number, first.text, bytes, "a number of bytes, in words of four"))?;
+    let count = count.ok_or_else(|| {
+        Error::at(first.number, first.text, bytes, "a number of bytes that is a multiple of four")
+    })?;
     while found.words.len() < count {
         let Some(line) = lines.of_dump() else { break };
         let tokens: Vec<(usize, &str)> = line.tokens().collect();
@@ -38,7 +39,8 @@ pub(super) fn read<'a>(
                 // On the line, text that is not part of the dump may follow the words.
                 None if !is_number(token) => break,
                 _ => {
-                    let expected = "up to eight words of eight hexadecimal digits, and no more in all than the header states";
+                    let expected = "up to eight words of eight hexadecimal digits, and no more words in total than the \
+                                    header states";
                     return Err(Error::at(line.number, line.text, token, expected));
                 }
             }

@@ -75,7 +75,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
             return Err(Error::line(
                 line.number,
                 line.text,
-                "an instruction's CMN_INST before its other words",
+                "the CMN_INST word before the other words of the instruction",
             ));
         };
         if let Some(printed) = printed.last_mut()

@@ -87,9 +87,9 @@ impl DriverFault {
                  CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT)"
             }
             DriverFault::Half => {
-                "F6: a kernel has the number of a 32-bit register instead of a half register (nv50_ir_from_nir.cpp: \
-                 Converter::convert allocates 4 bytes for values of 8 and 16 bits, but nv50_ir_emit_nv50.cpp writes \
-                 halves)"
+                "F6: a kernel has the number of a 32-bit register where the chip expects the number of a half \
+                 register (nv50_ir_from_nir.cpp: Converter::convert allocates 4 bytes for values of 8 and 16 bits, \
+                 but nv50_ir_emit_nv50.cpp writes halves)"
             }
             DriverFault::Shift => {
                 "F9: a compute program shifts by a register; NIR takes the count modulo 32, but the chip does not \
@@ -112,8 +112,9 @@ impl DriverFault {
                  max_size, which is 0), so that rows outside of the image read other memory"
             }
             DriverFault::Beyond => {
-                "a compute program reaches beyond a buffer or an image; here it reads zeros and stores nothing, as OpenGL \
-                 requires, but a chip may trap (nv50_compute.c: nv50_compute_validate_surfaces relies on LIMIT)"
+                "a compute program accesses memory outside of a buffer or an image; the emulated chip reads zeros and \
+                 stores nothing, as OpenGL requires, but a real chip may trap (nv50_compute.c: \
+                 nv50_compute_validate_surfaces relies on LIMIT)"
             }
             DriverFault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \

@@ -290,7 +290,7 @@ pub(super) fn acts(method: u32) -> bool {
 const SPEED: &str = "speed only";
 const SPACES: &str = "all objects share one address space";
 const FIXED: &str = "always the same value, without effect";
-const COMPRESSION: &str = "compression, which is not used";
+const COMPRESSION: &str = "compression; the chip model does not compress";
 
 /// Methods that all objects have.
 const COMMON: &[Method] = &[
@@ -325,10 +325,10 @@ const TESLA: &[Method] = &[
     ignored("ZCULL_REGION", 0x1590, 1, SPEED),
     ignored("CSAA_ENABLE", 0x15b4, 1, FIXED),
     ignored("FRAMEBUFFER_SRGB", 0x15b8, 1, FIXED),
-    ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
+    ignored("EDGEFLAG", 0x15e4, 1, "always 1; it affects only polygons that are drawn as lines"),
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
-    ignored("SAMPLE_SHADING", 0x169c, 1, "whatever the minimum, FP_MULTISAMPLE shades every sample"),
+    ignored("SAMPLE_SHADING", 0x169c, 1, "FP_MULTISAMPLE shades every sample, so the minimum has no effect"),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
     ignored("UNK196C", 0x196c, 1, "unknown; 11h if the program outputs depth"),
@@ -347,7 +347,8 @@ const TWOD: &[Method] = &[
     ignored("BLIT_CONTROL", 0x088c, 1, "filters for scales that the driver does not request"),
 ];
 
-const OF_3D: &str = "the driver sets the same value in the 3D object, whose method is read";
+const OF_3D: &str =
+    "the driver sets the same value in the 3D object, and the chip model reads the value of the 3D object";
 
 const COMPUTE: &[Method] = &[
     ignored("DMA_CODE_CB", 0x01c0, 4, SPACES),

@@ -108,7 +108,7 @@ addresses! {
 
 const SPEED: &str = "speed only";
 const FIXED: &str = "always the same value, without effect";
-const META: &str = "metadata of compression, which is not used";
+const META: &str = "compression metadata; the chip model does not compress";
 const REDUNDANT: &str = "another register contains the same information";
 
 /// Registers that do not change results.
@@ -126,11 +126,11 @@ const IGNORED: &[Register] = &[
     ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated, whatever the value"),
     ignored("GA_LINE_S0", 0x4264, 2, FIXED),
     ignored("GA_ENHANCE", 0x4274, 1, SPEED),
-    ignored("GA_ROUND_MODE", 0x428c, 1, "coordinates are rounded to the nearest, colours are not clamped"),
+    ignored("GA_ROUND_MODE", 0x428c, 1, "coordinates are rounded to nearest, and colours are not clamped"),
     ignored("RS_COUNT", 0x4300, 1, REDUNDANT),
     ignored("GA_OFFSET", 0x4290, 1, FIXED),
     ignored("SU_TEX_WRAP", 0x42a0, 1, FIXED),
-    ignored("SU_DEPTH_SCALE", 0x42c0, 2, "depth runs from 0 to the largest number of 24 bits"),
+    ignored("SU_DEPTH_SCALE", 0x42c0, 2, "depth values are 0 to the largest 24-bit number"),
     ignored("SC_HYPERZ", 0x43a4, 1, META),
     ignored("SC_EDGERULE", 0x43a8, 1, "always the rule of left and top edges"),
     ignored("US_FORMAT0_0", 0x4640, 16, REDUNDANT),
@@ -144,7 +144,7 @@ const IGNORED: &[Register] = &[
     ignored("RB3D_CMASK_OFFSET0", 0x4e54, 11, META),
     ignored("RB3D_DISCARD_SRC_PIXEL_LTE_THRESHOLD", 0x4ea0, 2, "blending is exact"),
     ignored("RB3D_COLOR_CLEAR_VALUE_AR", 0x46c0, 2, META),
-    ignored("ZB_ZTOP", 0x4f14, 1, "the order of tests changes only if results do not depend on it"),
+    ignored("ZB_ZTOP", 0x4f14, 1, "the driver changes the order of tests only if the results are the same"),
     ignored("ZB_ZCACHE_CTLSTAT", 0x4f18, 1, SPEED),
     ignored("ZB_ZMASK_OFFSET", 0x4f30, 10, META),
     ignored("ZB_DEPTHXY_OFFSET", 0x4f60, 1, FIXED),

@@ -124,7 +124,7 @@ addresses! {
 const SPEED: &str = "speed only";
 const SHARES: &str = "how stages share registers, threads and stack";
 const FIXED: &str = "always the same value, without effect";
-const META: &str = "metadata of compression, which is not used";
+const META: &str = "compression metadata; the chip model does not compress";
 const SCRATCH: &str = "addresses of scratch memory; each lane has separate memory here";
 const RINGS: &str = "addresses of vertex records between stages; each stage receives its records directly";
 
@@ -166,7 +166,7 @@ const IGNORED: &[Register] = &[
     ignored("CB_COLOR0_FRAG", 0x280e0, 8, META).relocated(),
     ignored("CB_COLOR0_MASK", 0x28100, 8, META),
     ignored("DB_HTILE_DATA_BASE", 0x28014, 1, META).relocated(),
-    ignored("DB_STENCIL_CLEAR", 0x28028, 2, "clears draw vertices that contain the value"),
+    ignored("DB_STENCIL_CLEAR", 0x28028, 2, "the driver clears with draws whose vertices contain the value"),
     ignored("CB_CLEAR_RED", 0x28120, 4, META),
     ignored("PA_SC_WINDOW_OFFSET", 0x28200, 1, FIXED),
     ignored("PA_SC_CLIPRECT_RULE", 0x2820c, 9, FIXED),

@@ -210,7 +210,7 @@ fn beyond_a_segment_there_are_zeros_and_nothing_is_stored() {
     launch(&mut stream, [1, 1, 1], [1, 1, 1], &[]);
     stream.push(&mut gpu, &mut memory).unwrap();
     assert_eq!((word(&memory, OUT), word(&memory, OUT + 0x100)), (1, 0));
-    assert!(gpu.take_remarks().iter().any(|remark| remark.contains("reaches beyond a buffer")));
+    assert!(gpu.take_remarks().iter().any(|remark| remark.contains("accesses memory outside of a buffer")));
 }
 
 #[test]

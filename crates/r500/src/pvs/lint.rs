@@ -14,7 +14,7 @@ use super::words::{DstType, FlowOp};
 reconverge_isa::rules! {
     // Rules for one instruction
     RESERVED_BITS = "vertex-reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
-    DUAL = "vertex-dual", Error, "A dual instruction has two operations. One is of the vector engine and has two operands. The other is a math operation that has two scalars and does not set the predicate.", "REG, PVS_OP_DST_OPERAND", "write two instructions";
+    DUAL = "vertex-dual", Error, "A dual instruction has a vector operation with two operands, and a math operation with two scalars. The math operation does not set the predicate.", "REG, PVS_OP_DST_OPERAND", "write two instructions";
     SELECT = "vertex-select", Warning, "The channels that an operation uses select x, y, z, w, 0 or 1.", "r500-vertex.md Q3", "select another code";
     READS = "vertex-reads", Error, "An instruction reads up to one constant, one input, one alternate temporary and two temporaries. A macro can read three temporaries.", "Mesa, t_src_conflict", "copy a register to a temporary first, or use a macro";
     ADDRESS_WRITER = "vertex-address-writer", Warning, "Only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND write A0.", "r500-vertex.md Q12", "use VE_FLT2FIX_DX";

@@ -77,7 +77,7 @@ const QUESTIONS: &[Question] = &[
         "the order of the guide's list",
         targets_number_the_uncached_variants_in_the_order_of_the_guide),
     (21, "CTM commands, tiling, integer inputs",
-        "own equivalents; tiled layouts refused; v / maximum",
+        "Reconverge's own equivalents; tiled layouts are rejected; v becomes v / maximum",
         integer_formats_read_and_write_normalised),
     (22, "INCR in the same instruction as B_ELSE",
         "lanes that the else switches off count up to 1",

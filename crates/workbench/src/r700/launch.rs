@@ -285,7 +285,7 @@ impl Launch {
         if let Some(covered) = &self.covered {
             let array = covered.load_as("covered", Dtype::U8, files)?;
             if array.len() != lanes {
-                let wanted = format!("{lanes} (one per lane)");
+                let wanted = format!("{lanes} numbers (one per lane)");
                 return Err(Error::Count { place: "covered".to_owned(), found: array.len(), wanted });
             }
             launch.covered = Some(array.bytes.iter().map(|lane| *lane != 0).collect());
@@ -517,8 +517,8 @@ impl Waves {
         match read {
             None => Ok(()),
             Some(index) => Err(Error::Machine(format!(
-                "the program reads C[{index}] of the constant file, which nothing sets: `.const file 0 …` in the source or \
-                 [[constant_file]] in the launch file does; with --mode lenient it is 0"
+                "the program reads C[{index}] of the constant file, but nothing sets this file: add `.const file 0 …` \
+                 to the source or [[constant_file]] to the launch file; with --mode lenient, the value is 0"
             ))),
         }
     }

@@ -124,7 +124,8 @@ impl Machine for R700 {
         let readings = explain::readings(words, target.r700());
         let several = readings.len() > 1;
         let all = readings.into_iter().map(|reading| explanation(reading, several)).reduce(join);
-        let wanted = "2 words (control flow, ALU), 4 (fetch) or those of an ALU group with its literals";
+        let wanted =
+            "2 words (control flow, ALU), 4 words (fetch), or the words of an ALU group with its literals";
         all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
     }
 

@@ -300,7 +300,7 @@ impl Recorder {
         let mut notes = report.notes;
         if self.full || steps < self.steps.len() {
             notes.push(format!(
-                "the timeline has the first {steps} of {} steps; the counts are of all",
+                "the timeline has the first {steps} of {} steps; the counts cover all steps",
                 report.totals.instructions
             ));
         }

@@ -425,7 +425,11 @@ impl Launch {
                     let array = values.load_as("covered", Dtype::U8, files)?;
                     if array.len() != lanes {
                         let (place, found) = ("covered".to_owned(), array.len());
-                        return Err(Error::Count { place, found, wanted: format!("{lanes} (one per lane)") });
+                        return Err(Error::Count {
+                            place,
+                            found,
+                            wanted: format!("{lanes} numbers (one per lane)"),
+                        });
                     }
                     fragment.covered = array.bytes.iter().map(|byte| *byte != 0).collect();
                 }

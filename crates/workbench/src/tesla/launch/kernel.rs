@@ -346,9 +346,9 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
             count => counted(count as u64, "value"),
         };
         format!(
-            "s[{address:#x}] is a parameter without a value if the program does not write it: parameters begin at \
-             s[{PARAMETERS:#x}], and the launch gives {given}; add --buf NAME=VALUES for a buffer or --arg NAME=VALUE for a number \
-             ([[param]] in a launch file), in the order of the words"
+            "s[{address:#x}] is a parameter without a value, unless the program writes it: parameters begin at \
+             s[{PARAMETERS:#x}], and the launch gives {given}; add --buf NAME=VALUES for a buffer or --arg \
+             NAME=VALUE for a number ([[param]] in a launch file), in the order of the parameters"
         )
     })
 }
@@ -370,7 +370,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     let given = counted(file.param.len() as u64, "parameter");
     let list = list.join(", ");
     Error::Machine(format!(
-        "{kernel}: expected {takes} ({list}), found {given}, given by --buf and --arg in their order"
+        "{kernel}: expected {takes} ({list}), found {given}; the order of --buf and --arg is the order of the \
+         parameters"
     ))
 }
 
@@ -441,7 +442,7 @@ fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, 
     let takes = counted(types.len() as u64, "parameter");
     let given = counted(given as u64, "parameter");
     Err(Error::Machine(format!(
-        "{name}: expected {takes}, found {given}, given by --buf and --arg in their order"
+        "{name}: expected {takes}, found {given}; the order of --buf and --arg is the order of the parameters"
     )))
 }
 
