@@ -74,7 +74,7 @@ fn explain_names_every_bit() {
     for part in [
         "if alu else -> 5",
         "27:26  B_OP1              INCR",
-        "on a jump: lanes that are off count up by 1",
+        "on a jump: the counters of lanes that are off increase by 1",
         "source: CTM guide",
     ] {
         assert!(out.contains(part), "{part} is missing in\n{out}");

@@ -239,7 +239,10 @@ fn a_pixel_or_vertex_that_is_not_there_is_named_with_what_is() {
     );
     assert_eq!(refused(pixel(2, 4, Some(2))), "pixel 2,4: 2 fragments cover this pixel, numbered from 0");
     let vertex = Asked::Vertex { index: 0, instance: 0 };
-    assert_eq!(refused(vertex), "missing `vertices` in the launch, which states the positions of the lanes");
+    assert_eq!(
+        refused(vertex),
+        "missing `vertices` in the launch; this field states the positions of the lanes"
+    );
     let (mut file, shelf) = numbered(Lanes::Vertices(vec![[7, 0], [7, 1]]));
     assert_eq!(file.choose(Asked::Vertex { index: 7, instance: 1 }, &shelf).unwrap().lanes, 1..2);
     let refused = file.choose(Asked::Vertex { index: 8, instance: 1 }, &shelf).unwrap_err().to_string();

@@ -208,7 +208,8 @@ impl<T: Plain> Guarded<T> {
 fn allocate<T: Plain>(len: usize, placement: Placement) -> (NonNull<T>, Held) {
     const { assert!(align_of::<T>() <= ALIGN && size_of::<T>() > 0) };
     let layout = Layout::array::<T>(len).and_then(|layout| layout.align_to(ALIGN));
-    let layout = layout.unwrap_or_else(|_| panic!("a list of {len} values fits into the address space"));
+    let layout =
+        layout.unwrap_or_else(|_| panic!("a list of {len} values does not fit into the address space"));
     if layout.size() == 0 {
         return (NonNull::<Aligned>::dangling().cast(), Held::Nothing);
     }

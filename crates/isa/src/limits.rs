@@ -56,7 +56,7 @@ pub static INSTRUCTIONS: Limit = Limit {
 pub static LANES: Limit = Limit {
     name: "lanes",
     unit: "lanes",
-    about: "lanes of a launch (Tesla kernels: any number of blocks, one after another)",
+    about: "lanes of a launch (a Tesla kernel may have any number of blocks, because they run one after another)",
     default: 1 << 24,
     most: 1 << 30,
     raise: "--limits lanes=N",

@@ -687,7 +687,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 format!("{prefix}{} is too large: expected {prefix}0l to {prefix}{}h", value >> 1, most >> 1)
             }
             Style::Code(shift) if !is_multiple => {
-                format!("{text} is not a multiple of {:#x}: {name}", 1_u32 << shift)
+                format!("{name}: expected a multiple of {:#x}, found {text}", 1_u32 << shift)
             }
             Style::Code(shift) => format!("{text} is too large for {name}: expected 0x0 to {:#x}", most << shift),
             Style::Hex | Style::Signed => format!("{text} is too large for {name}: expected 0x0 to {most:#x}"),

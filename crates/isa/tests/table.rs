@@ -372,7 +372,7 @@ fn a_message_names_the_furthest_place_and_what_would_fit_there() {
             "0x1ffffffff is too large for immediate: expected 0x0 to 0xff",
             "",
         ),
-        ("bra 0x41", "0x41", "0x41 is not a multiple of 0x4: target", ""),
+        ("bra 0x41", "0x41", "target: expected a multiple of 0x4, found 0x41", ""),
         (
             "far (0x8000) dots",
             "0x8000",

@@ -336,7 +336,7 @@ impl Code {
     /// 16 bits per lane.
     #[inline]
     pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
-        assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
+        assert!(rows.len() >= self.rows, "the group has all rows that the code can access");
         state.rows = fault::rows(rows.cast());
         [state.byte_rows, state.half_rows] = narrow;
     }
@@ -367,7 +367,7 @@ impl Code {
     ) -> Result<Left, Fault> {
         assert!((node as usize) < self.nodes, "the node exists");
         assert!(counts.len() >= self.counts, "each part and each node has a count");
-        assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
+        assert!(state.window_bytes >= self.window, "the window contains all bytes that the code can access");
         state.counts = counts.as_mut_ptr();
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);

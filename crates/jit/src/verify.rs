@@ -19,7 +19,7 @@ const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 #[non_exhaustive]
 pub enum Rejected {
     /// A value is used before it is defined, or does not exist.
-    #[error("value {0} uses a value that is not defined before it")]
+    #[error("value {0} uses a value that is defined later or does not exist")]
     Order(usize),
     /// A row that groups do not have.
     #[error("{0:?} is not a row of a group")]
@@ -47,10 +47,10 @@ pub enum Rejected {
     #[error("an access does not use the place and the lanes of span {0}")]
     Unchecked(u32),
     /// An access has a distance that its span does not cover.
-    #[error("an access is {1} bytes from the base of span {0}, which does not cover that")]
+    #[error("an access is {1} bytes from the base of span {0}, but the span does not cover this distance")]
     Distance(u32, i32),
     /// The segment can run although a lane is outside a span.
-    #[error("a lane outside span {0} does not end the segment before its effects")]
+    #[error("a lane outside span {0} does not prevent the effects of the segment")]
     Exit(u32),
     /// A strip for one vector at a time stores to memory after a load or another store.
     #[error("a strip for one vector at a time stores to memory after it has accessed memory")]

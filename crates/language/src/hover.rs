@@ -79,7 +79,7 @@ impl Analysis {
         let number = word[name.len()..].parse::<u32>().ok();
         let about = match (name, number) {
             ("$r", Some(_)) => "a general register of the lane, 32 bits",
-            ("$c", Some(_)) => "a register of flags of the lane",
+            ("$c", Some(_)) => "a flags register of the lane",
             ("$a", Some(_)) => "an address register of the lane",
             ("g", Some(_)) if is_memory => "global memory",
             ("c", Some(_)) if is_memory => "constant memory",

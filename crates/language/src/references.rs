@@ -52,7 +52,11 @@ impl std::fmt::Display for RenameError {
                 write!(f, "a {} cannot be renamed: other files use its name", sort.noun())
             }
             RenameError::Malformed { name } => {
-                write!(f, "`{name}` is not a name: letters, digits and `_` fit, and no digit first")
+                write!(
+                    f,
+                    "`{name}` is not a name: a name consists of letters, digits and `_`, and does not begin with a \
+                     digit"
+                )
             }
             RenameError::Taken { name, by } => write!(f, "`{name}` is in use ({by})"),
             RenameError::OtherFile { name, file } => {

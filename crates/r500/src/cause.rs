@@ -115,10 +115,10 @@ pub enum AccessError {
     #[error("{0} on a CTM input: inputs are addressed by unscaled index pairs with LD (CTM guide p. 4)")]
     Fetch(&'static str),
     /// A 2 x 2 fetch reads a surface whose elements have several channels.
-    #[error("INP_2X2 is undefined for {0}: it has several channels (CTM guide p. 6)")]
+    #[error("INP_2X2 is undefined for {0}: the format has several channels (CTM guide p. 6)")]
     Neighbours(Format),
     /// A scatter writes to a surface whose elements are not single 32-bit values.
-    #[error("an uncached output writes one 32-bit value: format {0} has no documented meaning for it")]
+    #[error("format {0} has no documented meaning for an uncached output, which writes one 32-bit value")]
     ScatterFormat(Format),
     /// An uncached OUT is executed, but no buffer is bound to output 0.
     #[error("an uncached output is written but output 0 is not bound to a buffer")]
@@ -132,6 +132,6 @@ pub enum AccessError {
     ScatterAlpha,
     /// An OUT has RNDR_TGT_UMRT_SAME_IDX, but the lanes of the OUT write to different positions. (Strict; CTM guide p.
     /// 31)
-    #[error("an uncached OUT with one index for all lanes has different indices")]
+    #[error("an uncached OUT has RNDR_TGT_UMRT_SAME_IDX, but its lanes have different indices")]
     IndexDiffers,
 }

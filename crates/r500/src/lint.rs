@@ -26,7 +26,7 @@ reconverge_isa::rules! {
     SOP_SOURCE = "sop-source", Error, "SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit.", "REG", "put the function into the alpha unit, or another operation into the RGB unit";
     DP_SOURCE = "dp-source", Error, "DP needs DP3, DP4 or D2A in the RGB unit.", "REG", "put the dot product into the RGB unit, or another operation into the alpha unit";
     OMOD_DISABLED = "omod-disabled", Error, "OMOD is disabled only for MIN, MAX, CND and CMP.", "CTM guide p. 29", "use OMOD MUL_1";
-    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp requires an output modifier, because the unit does not clamp if OMOD is disabled.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
+    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp requires an output modifier: if OMOD is disabled, the unit does not clamp.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
     RELATIVE_INLINE = "relative-inline", Error, "An inline constant is not relative.", "CTM guide p. 26", "clear REL";
     ALU_RESULT_ON_OUT = "alu-result-on-out", Error, "Only ALU has ALU_WMASK.", "CTM guide p. 35", "compare in an ALU instruction";
     DEPTH_ON_ALU = "depth-on-alu", Error, "Only OUT has W_OMASK.", "REG", "write the depth in an OUT instruction";
@@ -50,16 +50,16 @@ reconverge_isa::rules! {
     LOOP_KIND = "loop-kind", Error, "LOOP goes with ENDLOOP and BREAKLOOP, and REP goes with ENDREP and BREAKREP.", "CTM guide p. 37", "use LOOP, ENDLOOP and BREAKLOOP together, or REP, ENDREP and BREAKREP";
     LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close the open branches; B_POP_CNT is the number of ifs around the instruction";
     LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the same integer constant as its start.", "REG, US_FC_ADDR", "name the same constant";
-    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name the address after the end of the loop. If LOOP or REP names the end itself, a skipped loop pops an entry that it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
-    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "If LOOP or REP names the end of its own loop, a lane is active at the instruction. Without an active lane, the group jumps to the end, and the end closes the enclosing loop.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name the address after the end of the loop. If LOOP or REP names the end itself, a skipped loop pops an entry that the loop has not pushed.", "CTM guide p. 37; Mesa 22.3.6 violates this rule", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "If LOOP or REP names the end of its own loop, a lane is active at the instruction. Without an active lane, the group jumps to the end, and the end closes the enclosing loop.", "CTM guide p. 37; Mesa 22.3.6 violates this rule", "add 1 to JUMP_ADDR, and set JUMP_ANY";
     NO_CALL = "no-call", Error, "A return belongs to a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
     RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and removes the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and use INCR either in all calls of the subroutine or in none";
     JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "do not jump into or out of a construct";
     LEFT_OPEN = "left-open", Warning, "No branch, loop or call is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
 
     // Rules for values
-    UNWRITTEN = "unwritten", Warning, "On at least one path, outputs, memory addresses and values that decide the flow come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary first";
-    UNWRITTEN_PATH = "unwritten-path", Note, "On every path, outputs, memory addresses and values that decide the flow come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "if lanes can take the path without a write, write the temporary on this path";
+    UNWRITTEN = "unwritten", Warning, "On at least one path, values that decide the flow, that address memory or that leave the program come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary first";
+    UNWRITTEN_PATH = "unwritten-path", Note, "On every path, values that decide the flow, that address memory or that leave the program come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary on the path without a write, if lanes can take that path";
     UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "On every path, a predicate bit is written before it is read.", "r500.md 10: the initial contents of registers are undefined", "write the predicate bit first";
     STALE_RESULT = "stale-result", Error, "Only the first FC instruction after a comparison reads the ALU result.", "CTM guide p. 35", "compare again, or use a predicate";
     AL_OUTSIDE = "al-outside", Error, "aL is read inside a LOOP.", "r500.md Q17", "open a LOOP, or clear REL";

@@ -88,7 +88,7 @@ pub const OPERATIONS: &[Operation] = &[
     row(Some(RgbOp::MAX), Some(AlphaOp::MAX), 2, Specified,   Value::Choice(|a, b, _| lane::max(a, b), "the larger of {A} and {B}")),
     row(Some(RgbOp::CND), Some(AlphaOp::CND), 3, Specified,   Value::Choice(lane::cnd, "{A} where {C} is above 0.5, {B} elsewhere")),
     row(Some(RgbOp::CMP), Some(AlphaOp::CMP), 3, Specified,   Value::Choice(lane::cmp, "{A} where {C} is zero or above, {B} elsewhere")),
-    row(Some(RgbOp::FRC), Some(AlphaOp::FRC), 1, Approximate, Value::Rounded(lane::frc, "the fraction of {A}, that is what is left above its floor")),
+    row(Some(RgbOp::FRC), Some(AlphaOp::FRC), 1, Approximate, Value::Rounded(lane::frc, "the fraction of {A}: {A} minus its floor")),
     row(Some(RgbOp::MDH), Some(AlphaOp::MDH), 3, Approximate, Value::Derivative(1)),
     row(Some(RgbOp::MDV), Some(AlphaOp::MDV), 3, Approximate, Value::Derivative(2)),
     row(Some(RgbOp::SOP), None,               0, Approximate, Value::Forwarded),

@@ -136,7 +136,7 @@ fn an_unknown_operation_says_how_to_write_what_is_meant() {
         (
             "RCP src0.rgb",
             "the RGB unit has no operation `RCP`",
-            "only the alpha unit has RCP; SOP in the RGB half takes its result",
+            "only the alpha unit has RCP; SOP in the RGB half uses the result of the alpha unit",
         ),
         (
             "ABS src0.rgb",

@@ -116,7 +116,7 @@ pub fn effect(inst: CfInst) -> &'static str {
             "The states of all lanes are pushed as one entry; lanes that do not pass become inactive-break. If no lane passes, the entry is dropped and execution continues at ADDR, after the LOOP_END."
         }
         CfInst::LOOP_END => {
-            "Lanes that are inactive-continue or inactive-branch become active again. If one of them starts another iteration, execution continues at ADDR, after the LOOP_START. Otherwise the loop's entry is popped, which restores the states of the lanes before the loop."
+            "Lanes that are inactive-continue or inactive-branch become active again. If one of these lanes starts another iteration, execution continues at ADDR, after the LOOP_START. Otherwise the loop's entry is popped, which restores the states of the lanes before the loop."
         }
         CfInst::LOOP_CONTINUE => {
             "Lanes that pass become inactive-continue. If no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution continues at ADDR, the LOOP_END."
@@ -134,13 +134,13 @@ pub fn effect(inst: CfInst) -> &'static str {
             "The active mask is pushed; lanes that pass become inactive-branch. If no lane is left active, execution continues at ADDR."
         }
         CfInst::ELSE => {
-            "Among the lanes that were active at the innermost push, active lanes become inactive-branch, and inactive-branch lanes become active. If no lane is active then, POP_COUNT entries are popped and execution continues at ADDR."
+            "Among the lanes that were active at the innermost push, active lanes become inactive-branch, and inactive-branch lanes become active. If no lane is active after this change, POP_COUNT entries are popped and execution continues at ADDR."
         }
         CfInst::POP => {
             "POP_COUNT entries are popped: the active mask is as before the push, except for lanes that broke or continued."
         }
         CfInst::POP_JUMP => {
-            "POP_COUNT entries are popped. If no lane passes then, execution continues at ADDR."
+            "First, POP_COUNT entries are popped. If no lane passes after the pop, execution continues at ADDR."
         }
         CfInst::POP_PUSH => {
             "POP_COUNT entries are popped, then the active mask is pushed and lanes that do not pass become inactive-branch."

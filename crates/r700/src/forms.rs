@@ -153,7 +153,7 @@ fn alu(op: &Opcode) -> (String, String) {
     };
     let of = match op.meaning.slots() {
         1 => String::new(),
-        count => format!("; {count} slots of a group together"),
+        count => format!("; uses {count} slots of a group"),
     };
     let destination = if writes == "_" { "_" } else { "RN" };
     let text =

@@ -208,7 +208,7 @@ functions! {
     mulhi_uint(a, b) -> u32 = ((u64::from(a) * u64::from(b)) >> 32) as u32, "The high half of the unsigned product.";
     not_int(a) -> u32 = !a, "Every bit inverted.";
     recip_uint(a) -> u32 = u32::MAX.checked_div(a).unwrap_or(u32::MAX),
-        "About 2^32 / a: floor((2^32 - 1) / a), all bits set for 0. Compilers refine it; an error of one is harmless.";
+        "floor((2^32 - 1) / a), or all bits set if a is 0. Compilers refine the result, so an error of 1 is harmless.";
 
     // Conversions between floats and integers.
     flt_to_int(a) -> u32 = number(a) as i32 as u32,

@@ -38,47 +38,47 @@ reconverge_isa::rules! {
     INTO_CLAUSE = "into-clause", Error, "Control flow does not enter the words of a clause.", "MAN p. 37: clauses do not contain control flow", "name a control-flow instruction in ADDR, or end the program before its first clause";
     UNREACHABLE = "unreachable", Note, "Every non-zero word is an instruction or a literal that some path reaches.", "MAN p. 37", "remove the words, or correct the jump that should lead to them";
     CALL_POP = "call-pop", Error, "A CALL does not pop entries.", "MAN p. 53", "set POP_COUNT to 0 and pop before the call";
-    LOOP_PAIR = "loop-pair", Error, "LOOP_START names the address after its LOOP_END, and LOOP_END names the address after its LOOP_START.", "MAN p. 120, Mesa", "set ADDR of LOOP_START to the address after LOOP_END, and ADDR of LOOP_END to the address after LOOP_START";
+    LOOP_PAIR = "loop-pair", Error, "LOOP_START names the address after its LOOP_END, and LOOP_END names the address after its LOOP_START.", "MAN p. 120, Mesa", "set the ADDR of each of the two instructions to the address after the other instruction";
     LOOP_EXIT = "loop-exit", Error, "LOOP_BREAK and LOOP_CONTINUE name the LOOP_END of the innermost loop.", "Mesa, LLVM", "set ADDR to that LOOP_END";
-    OUTSIDE_LOOP = "outside-loop", Error, "LOOP_BREAK, LOOP_CONTINUE, ALU_BREAK and ALU_CONTINUE are in a loop of their subroutine.", "MAN pp. 47, 120", "put a loop around it, or use a branch";
+    OUTSIDE_LOOP = "outside-loop", Error, "LOOP_BREAK, LOOP_CONTINUE, ALU_BREAK and ALU_CONTINUE are in a loop of their subroutine.", "MAN pp. 47, 120", "put a loop around the instruction, or use a branch";
     LOOP_OPEN = "loop-open", Error, "At a LOOP_END the entry of its loop is on top of the stack.", "MAN p. 120", "pop the entries of the body before the LOOP_END; end each loop once";
     POP = "pop", Error, "Entries that an instruction pops were pushed by branches of the same subroutine and loop.", "MAN pp. 49 to 54", "lower POP_COUNT, or push on every path that leads here";
     ELSE = "else", Error, "ELSE is between a push and its pop.", "MAN p. 53", "push before the branch, as ALU_PUSH_BEFORE does";
     RETURN = "return", Error, "At a RETURN the entry of a call is on top of the stack.", "MAN p. 53", "pop and end loops before the RETURN; in a main program use END_OF_PROGRAM";
     STACK_MERGE = "stack-merge", Warning, "All paths to an instruction have the same entries on the stack.", "inferred: no later POP_COUNT fits all paths", "pop on the path that has more entries: POP_COUNT of the JUMP, or a POP";
-    STACK_LEFT = "stack-left", Warning, "The stack is empty at the end of the program.", "inferred: the hardware stops with any stack, but every structured program ends with an empty stack", "pop the branches and end the loops before END_OF_PROGRAM";
+    STACK_LEFT = "stack-left", Warning, "The stack is empty at the end of the program.", "inferred: the hardware stops with any stack, but a structured program ends with an empty stack", "pop the branches and end the loops before END_OF_PROGRAM";
     END_IN_CALL = "end-in-call", Warning, "The program does not end inside a subroutine.", "inferred: MAN p. 53 ends subroutines with RETURN", "return, and set END_OF_PROGRAM after the call";
     STACK_SIZE = "stack-size", Error, "STACK_SIZE is sufficient for every path.", "MAN p. 51; Mesa, LLVM for two subentries more", "declare the size that the message names; limit a recursion with CALL_COUNT";
     LOOP_INDEX = "loop-index", Error, "aL is used only in a loop that has an index.", "MAN p. 120", "start the loop with LOOP_START, or index by AR";
     EXPORT_TARGET = "export-target", Error, "PIXEL is 0 to 7 or 61 (R600 also 16 to 23), POS 60 to 63, PARAM 0 to 31.", "MAN 3, XF86", "correct ARRAY_BASE or BURST_COUNT";
-    EXPORT_DONE = "export-done", Error, "The last export of each type is an EXPORT_DONE, and every earlier export of the type is an EXPORT.", "MAN 3, XF86", "use EXPORT_DONE for the last export of the type, and EXPORT for the earlier exports";
+    EXPORT_DONE = "export-done", Error, "For each type, the last export is an EXPORT_DONE, and every earlier export is an EXPORT.", "MAN 3, XF86", "use EXPORT_DONE for the last export of the type, and EXPORT for all earlier exports";
     STAGE = "stage", Error, "Each instruction and each export is valid for the program type.", "MAN p. 47; DECAF, Mesa for exports", "correct the instruction, or the stated program type";
-    KILL_STAGE = "kill-stage", Note, "KILL instructions of a clause are in pixel programs.", "MAN p. 47; DECAF: geometry programs stop lanes with them", "branch around the code that the lanes should skip";
+    KILL_STAGE = "kill-stage", Note, "Only pixel programs have KILL instructions in ALU clauses.", "MAN p. 47; DECAF: geometry programs stop lanes with KILL instructions", "branch around the code that the lanes should skip";
     BARRIER = "barrier", Warning, "BARRIER is set on instructions that read results of a fetch clause, and on exports that read results of any clause.", "XF86, LLVM, Mesa", "set BARRIER";
     SCRATCH_WAIT = "scratch-wait", Warning, "On R700 a WAIT_ACK is between a write to memory and a fetch that reads that memory.", "Mesa r600_shader.c", "write with an ACK type and put `WAIT_ACK: ADDR(0)` before the fetch clause";
     FETCH_HAZARD = "fetch-hazard", Warning, "A fetch does not read a register that an earlier fetch of its clause writes.", "LLVM isCompatibleWithClause", "put the second fetch into a separate clause, with BARRIER";
     KCACHE_RANGE = "kcache-range", Error, "A constant is read from the lines that its clause has locked.", "MAN 4", "lock the line of the constant (KCACHE_MODE), or read another constant";
     KCACHE_REL = "kcache-rel", Error, "Only registers and the constant file are indexed.", "MAN p. 67", "clear SRC_REL; read a constant through an index with a vertex fetch";
     INDEX_MODE = "index-mode", Error, "Registers are indexed by AR.x or aL; GLOBAL modes exist only on R700.", "MAN p. 67, DECAF", "set INDEX_MODE to AR_X or LOOP";
-    INDEXED_WRITE = "indexed-write", Warning, "On RV770 and on the chips that index by aL, a group does not read a register that the previous group may have written through an index. An indexed read of the same component violates this rule. A direct read of the named register also violates this rule. On the chips that index by aL, a direct read of a higher register also violates this rule.", "Mesa r6xx_nop_after_rel_dst", "put a group with a NOP between the write and the read";
+    INDEXED_WRITE = "indexed-write", Warning, "On RV770 and on the chips that index by aL, a group does not read a register that the previous group may have written through an index. An indexed read of the same component violates this rule. A direct read of the named register also violates this rule. On the chips that index by aL, a direct read of a higher register also violates this rule.", "Mesa r6xx_nop_after_rel_dst", "put a group with a NOP between the two groups";
     BANK_SWIZZLE = "bank-swizzle", Error, "BANK_SWIZZLE is 0 to 5, or 0 to 3 in slot t.", "MAN 4", "choose a BANK_SWIZZLE of the slot";
     READ_PORT = "read-port", Error, "Each cycle reads at most one register address per component.", "Mesa check_vector, check_scalar", "choose another BANK_SWIZZLE, or split the group";
     CONSTANT_PORT = "constant-port", Error, "A group reads at most two pairs of constant components (R600: four components).", "LLVM fitsConstReadLimitations, Mesa", "split the group, or copy a constant to a register first";
     TRANS_CONSTANTS = "trans-constants", Error, "Slot t reads at most two constants.", "Mesa check_scalar", "copy a constant to a register first";
-    ONE_PREDICATE = "one-predicate", Error, "A group has at most one PRED_SET, and no KILL in addition.", "Mesa, whose output has groups with several KILLs", "put them into separate groups";
+    ONE_PREDICATE = "one-predicate", Error, "A group has at most one PRED_SET, and no KILL in addition.", "Mesa, whose output has groups with several KILLs", "put these instructions into separate groups";
     PREDICATE = "predicate", Warning, "PRED_SEL is used only after a PRED_SET with UPDATE_PRED in the same clause.", "LLVM; at the start of a clause the predicate is undefined (D22)", "set the predicate in this clause";
     PRED_SEL = "pred-sel", Warning, "All instructions of a group have the same PRED_SEL.", "LLVM", "split the group";
-    PREVIOUS = "previous", Error, "PV and PS are read only if the previous group has written them.", "MAN 4", "read the register, or keep the two groups together in one clause";
-    MOVA_USE = "mova-use", Error, "The group that uses AR comes after the group that writes AR. The last group of a clause does not write AR.", "MAN p. 67, Mesa, LLVM", "put the MOVA into an earlier group";
+    PREVIOUS = "previous", Error, "PV and PS are read only if the previous group has written them.", "MAN 4", "read the register, or put the group directly after the group that writes PV or PS";
+    MOVA_USE = "mova-use", Error, "A group does not use AR if the same group writes AR, and the last group of a clause does not write AR.", "MAN p. 67, Mesa, LLVM", "put the MOVA into an earlier group";
     ADDRESS = "address", Error, "AR is used only after a MOVA in the same clause has written it.", "MAN p. 67", "repeat the MOVA in this clause";
     DOUBLE_WRITE = "double-write", Error, "Two instructions of a group do not write the same component.", "MAN 4", "clear WRITE_MASK of one, or split the group";
     PRED_UPDATE = "pred-update", Error, "Only PRED_SET updates the predicate or the execute mask.", "MAN 4", "clear UPDATE_PRED and UPDATE_EXECUTE_MASK";
     EXEC_LAST = "exec-last", Error, "Only the last group of a clause updates the execute mask.", "all known compilers", "end the clause after the group";
     REGISTERS = "registers", Error, "Registers are below NUM_GPRS, or are the four clause temporaries.", "MAN p. 33", "declare more registers, or use lower ones";
-    UNWRITTEN = "unwritten", Warning, "A register that is not an input is written before it is read, on some path.", "MAN p. 33: its contents are undefined", "write it first";
-    UNWRITTEN_PATH = "unwritten-path", Note, "A register that is not an input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "if lanes can take the path without a write, write the register on this path";
-    NO_EXPORT = "no-export", Warning, "A pixel program exports PIXEL, a vertex program POS.", "MAN 3: a stage exports its results", "export the colour or the position with EXPORT_DONE";
-    END_PLACE = "end-place", Warning, "END_OF_PROGRAM is not on a POP or a LOOP_END.", "Mesa r600_shader.c, which adds a NOP", "put a `NOP: END_OF_PROGRAM` after it";
+    UNWRITTEN = "unwritten", Warning, "A register that is read is an input, or is written on at least one path to the read.", "MAN p. 33: its contents are undefined", "write the register before the read";
+    UNWRITTEN_PATH = "unwritten-path", Note, "A register that is read is an input, or is written on every path to the read.", "MAN p. 33: its contents are undefined", "if lanes can take the path without a write, write the register on this path";
+    NO_EXPORT = "no-export", Warning, "A pixel program exports PIXEL, and a vertex program exports POS.", "MAN 3: a stage passes its results on by exports", "export the colour or the position with EXPORT_DONE";
+    END_PLACE = "end-place", Warning, "END_OF_PROGRAM is not on a POP or a LOOP_END.", "Mesa r600_shader.c, which adds a NOP", "put a `NOP: END_OF_PROGRAM` after the instruction";
     INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP; the operands that CND*_INT select from may be negated.", "MAN 4", "clear the modifier and use a separate operation";
 }
 
@@ -335,7 +335,7 @@ impl Lint<'_> {
             predicates += usize::from(pred);
             kills += usize::from(matches!(op.opcode.meaning, Meaning::Kill(_)));
             if (op.update_pred || op.update_execute_mask) && !pred {
-                self.find(&PRED_UPDATE, addr, format!("{name} updates it"));
+                self.find(&PRED_UPDATE, addr, format!("{name} updates the predicate or the execute mask"));
             }
             if op.update_execute_mask && !last {
                 self.find(&EXEC_LAST, addr, "groups follow");
@@ -459,13 +459,13 @@ impl Lint<'_> {
             };
             let count = sources.iter().filter(|source| constant(&source.operand)).count();
             if trans && count > 2 {
-                self.find(&TRANS_CONSTANTS, addr, format!("{count} are read"));
+                self.find(&TRANS_CONSTANTS, addr, format!("slot t reads {count} constants"));
             }
             for (index, source) in sources.iter().enumerate() {
                 let cycle = cycles[index];
                 if trans && cycle < count && !constant(&source.operand) {
                     let message = format!(
-                        "source {index} is read in cycle {cycle}, {count} constants come before{}",
+                        "source {index} is read in cycle {cycle}, but slot t reads constants before cycle {count}{}",
                         self.banks(group, addr)
                     );
                     self.find(&READ_PORT, addr, message);

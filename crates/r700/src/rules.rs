@@ -69,11 +69,11 @@ rules! {
     TYPE_2_AND_3_BY_FAMILY = 2, Compilers,
         "What are TYPE 2 and 3 of a memory export?",
         "READ and READ_IND on R600, WRITE_ACK and WRITE_IND_ACK on R700.",
-        "Mesa chooses between these pairs by the chip family.";
+        "Mesa uses the first pair on R600 and the second pair on R700.";
     POP_KEEPS_BREAKS = 3, Compilers,
         "Does a pop overwrite the states inactive-continue and inactive-break?",
         "A pop changes only lanes that are active or inactive-branch.",
-        "MAN p. 49 says that a pop overwrites the active state. However, Mesa and LLVM put LOOP_BREAK between PUSH and POP, and a subentry has only one bit per lane, so it cannot hold these states.";
+        "MAN p. 49 says that a pop overwrites the active state. However, Mesa and LLVM put LOOP_BREAK between PUSH and POP. Also, a subentry holds only one bit per lane.";
     DX10_LOOP_HAS_NO_COUNT = 4, OneSource,
         "Does LOOP_START_DX10 have a trip count?",
         "No. The loop ends only by breaks, or at a limit that the launch sets (`dx10_loop_limit`).",
@@ -105,7 +105,7 @@ rules! {
     R600_SIN_TAKES_RADIANS = 11, OneSource,
         "What is the unit of SIN and COS on R600?",
         "The unit is a radian, in [-pi, pi]. On R700, the unit is a revolution.",
-        "Mesa scales to +-pi. LLVM's R600 path multiplies by half of Mesa's factor.";
+        "Mesa scales to +-pi. On R600, LLVM scales to half of this range.";
     TRANSCENDENTALS_ARE_ROUNDED_ONCE = 12, Recommended,
         "Which bits do the transcendental instructions return?",
         "The result is computed in double precision, rounded once, and marked approximate.",
@@ -140,12 +140,12 @@ rules! {
         "Only MEM_INST, MEM_OP and the word of MUX_CNTL are documented.";
     PUSH_ELSE_INVERTS = 20, Recommended,
         "What exactly do PUSH_ELSE and POP_PUSH_ELSE do?",
-        "Both instructions always push an entry. Then only the lanes that fail the test stay active. If no lane stays active, both instructions jump.",
+        "Both instructions always push. Then only the lanes that fail the test stay active. If no lane stays active, the instruction jumps.",
         "Only one-line descriptions are known.";
     WHOLE_QUAD_REVIVES_BRANCHES_ONLY = 21, Recommended,
         "Which inactive lanes can WHOLE_QUAD_MODE activate?",
         "It activates only lanes in inactive-branch.",
-        "A lane that left the loop must not run in it again.";
+        "A lane that left the loop must not run in the loop again.";
     PREDICATE_STARTS_TRUE = 22, OneSource,
         "What is the predicate at the start of a clause?",
         "The predicate is 1 for every lane.",
@@ -161,7 +161,7 @@ rules! {
     BAD_INDEX_READS_R0 = 25, Recommended,
         "What does a register index outside the allocation do?",
         "A read returns R0 and a write is dropped. Strict mode traps.",
-        "The manual refers to a page that states this rule.";
+        "The manual refers to a page that describes these reads and writes.";
     MUL_LIT_IS_TRANS_ONLY = 26, OneSource,
         "Which slots take MUL_LIT_M2, _M4 and _D2?",
         "Only slot t takes them.",
@@ -188,7 +188,7 @@ rules! {
         "In the manual, every read of a group precedes every write, without an exception. LLVM packs an indexed write and a later direct read of the same array into one group. With any other rule, 21 of 631 such programs compute results that differ from those of their source. No program of Mesa distinguishes the two interpretations.";
     GLOBAL_REGISTERS_ARE_COLUMNS = 32, Recommended,
         "What are the registers that INDEX_MODE GLOBAL and GLOBAL_AR_X reach?",
-        "All wavefronts share one file of registers, which has a column for each lane position. Only indexed operands access the file. If the launch has no file, or if the register is outside the file, the rule for bad indices (D25) applies.",
+        "All wavefronts share one file of registers, which has a column for each lane position. Only indexed operands access the file. If the launch has no such file or the register is outside the file, the rule for bad indices (D25) applies.",
         "MAN p. 33 says only that global registers are shared by the wavefronts of a SIMD and lie before the clause temporaries.";
     KEEP_GRADIENTS_TAKES_THE_QUADS = 33, Recommended,
         "Which gradients does KEEP_GRADIENTS keep?",

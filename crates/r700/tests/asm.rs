@@ -159,7 +159,7 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
         (
             format!("ALU: ADDR(@a) CNT(1)\n@a: {end}"),
             "@a",
-            "`@a` names control flow, but this launches a clause",
+            "`@a` names control flow, but this instruction launches a clause",
             "clause",
         ),
         (

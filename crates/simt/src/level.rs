@@ -123,7 +123,7 @@ const fn is_built(kind: Kind) -> bool {
 /// selects an engine that would use a level without code.
 #[cold]
 pub fn not_built(level: Level) -> ! {
-    panic!("this build has no code for level {}: feature every-level", level.name())
+    panic!("this build has no code for level {}; build with the feature every-level", level.name())
 }
 
 #[cfg(target_arch = "x86_64")]

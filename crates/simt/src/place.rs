@@ -45,7 +45,7 @@ impl<const N: usize> Layout<N> {
     pub const fn new(rows: usize) -> Layout<N> {
         assert!(
             rows > 0 && rows <= u32::MAX as usize / size_of::<Row<N>>(),
-            "a number of rows that places can count"
+            "the number of rows is at least 1, and the offset of each row fits into 32 bits"
         );
         Layout { rows }
     }
@@ -117,7 +117,7 @@ impl<const N: usize> Frame<Guarded<Row<N>>, N> {
     /// If `rows` is empty, no place may be used before rows have been swapped in again.
     #[inline(always)]
     pub unsafe fn swap(&mut self, rows: &mut Guarded<Row<N>>) {
-        assert!(rows.len() >= self.least || rows.is_empty(), "the group was made for this program");
+        assert!(rows.len() >= self.least || rows.is_empty(), "the group has all rows of the layout");
         std::mem::swap(&mut self.rows, rows);
     }
 }
@@ -133,7 +133,7 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// many rows.
     #[inline(always)]
     pub unsafe fn new(rows: R, layout: &Layout<N>) -> Self {
-        assert!(rows.as_ref().len() >= layout.rows, "the group was made for this program");
+        assert!(rows.as_ref().len() >= layout.rows, "the group has all rows of the layout");
         Frame { rows, least: layout.rows }
     }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the group was made for this program")]
+    #[should_panic(expected = "the group has all rows of the layout")]
     fn a_frame_refuses_fewer_rows_than_the_layout_has() {
         let mut rows = [Row([0; 16])];
         // SAFETY: no place is used.

@@ -77,7 +77,7 @@ pub trait Wide: Copy + fmt::Debug {
     /// that case.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
-        const { assert!(N <= 64, "a set has a bit for each lane") };
+        const { assert!(N <= 64, "a set has at most 64 lanes") };
         if bits == u64::MAX >> (64 - N) {
             *row = *new;
         } else {

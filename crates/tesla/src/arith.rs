@@ -165,7 +165,7 @@ operations! {
         signed: bool,
     } => "set", Exact,
         |Words { dst, a, b, .. }| format!(
-            "{dst} becomes all ones {}, else 0; both are {} {}-bit integers.",
+            "{dst} becomes all ones {}, else 0. The sources are {} {}-bit integers.",
             compared(compare, a, b),
             signedness(signed),
             bits(width)
@@ -265,7 +265,7 @@ operations! {
         compare: Compare,
     } => "set f32", Exact,
         |Words { dst, ma, mb, .. }|
-            format!("{dst} becomes all ones {}, else 0; both are f32.", compared(compare, ma, mb));
+            format!("{dst} becomes all ones {}, else 0. The sources are f32.", compared(compare, ma, mb));
     /// [`crate::lane::float::slct`]; `modifiers[2].neg` negates src\[2\], which is compared with 0. \[slct\]
     Slct => "slct", Exact,
         |Words { dst, a, b, mc, .. }| format!("{dst} becomes {a} where {mc} is at least 0 as f32, else {b}.");
@@ -437,7 +437,7 @@ operations! {
         compare: Compare,
     } => "set f64", Exact,
         |Words { dst, ma, mb, .. }|
-            format!("{dst} becomes all ones {}, else 0; both are f64.", compared(compare, ma, mb));
+            format!("{dst} becomes all ones {}, else 0. The sources are f64.", compared(compare, ma, mb));
 
     // Special functions (8). `modifiers[0]` applies to the source.
     /// [`crate::lane::special::rcp`] \[rcp\]

@@ -105,7 +105,7 @@ controls! {
     /// Kills the lane's fragment. \[discard\]
     Discard => "discard", Specified, Guarded, Effect::Next,
         |_| "Kills the lane's fragment.".to_owned(),
-        "lanes that execute it are dead: they continue only as helpers and write nothing";
+        "lanes that execute the discard are dead: these lanes continue only as helpers and write nothing";
     /// Branches to a byte address. \[bra\]
     Bra {
         /// The byte address that the instruction contains.
@@ -144,7 +144,8 @@ controls! {
     /// Returns from a subroutine. \[ret\]
     Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
         |_| "Returns from the function; without a call, the lane ends.".to_owned(),
-        "lanes that execute it wait for the innermost CALL entry; after all have returned, they continue at its address";
+        "lanes that execute the ret wait for the innermost CALL entry; after all lanes have returned, the lanes \
+         continue at the address of the entry";
     /// Pushes the address at which `break` continues. \[breakaddr\]
     Breakaddr {
         /// The byte address that the instruction contains.
@@ -155,7 +156,8 @@ controls! {
     /// Leaves the loop. \[break\]
     Break => "break", Specified, Guarded, Effect::Leave(TokenType::Break),
         |_| "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
-        "lanes that execute it wait for the innermost BREAK entry; after all have left, they continue at its address";
+        "lanes that execute the break wait for the innermost BREAK entry; after all lanes have left the loop, the \
+         lanes continue at the address of the entry";
     /// Pushes the address at which lanes reconverge. \[joinat\]
     Joinat {
         /// The byte address that the instruction contains.

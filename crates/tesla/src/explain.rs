@@ -16,12 +16,15 @@ use crate::sentence::{Words, signedness};
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
-        text.push("only lanes whose condition holds execute it; the others stay active and do nothing");
+        text.push(
+            "only lanes whose condition holds execute the instruction; the other active lanes stay active and do \
+             nothing",
+        );
     }
     text.extend(lanes_of(inst));
     text.extend(match inst.end {
         End::None => None,
-        End::Exit => Some("exit: every active lane of the warp ends after it"),
+        End::Exit => Some("exit: every active lane of the warp ends after the instruction"),
         End::Join => Some(
             "join, before the instruction: if a side of the branch still waits, that side runs first; after all lanes \
              have arrived, the warp pops the JOINAT entry, and all lanes continue together",
@@ -60,7 +63,7 @@ pub fn meaning(inst: &Inst) -> Vec<String> {
     }
     if !inst.guard.is_always() && !matches!(inst.op, Op::Group(Group::Vote { .. })) {
         let name = condition_name(inst.guard.condition.code());
-        text.push(format!("Lanes execute it if $c{} satisfies `{name}`.", inst.guard.c));
+        text.push(format!("Only lanes whose $c{} satisfies `{name}` execute the instruction.", inst.guard.c));
     }
     if inst.lanes != 15 {
         let lanes: Vec<String> =
@@ -114,7 +117,7 @@ fn of_operand(operand: &Operand) -> String {
             Special::Physid => "$physid (lane, warp, multiprocessor)".to_owned(),
             Special::Clock => "$clock, the cycle counter".to_owned(),
             Special::Sr2 => "$sr2, which is 0".to_owned(),
-            Special::Vstride => "$vstride, the spacing of a vertex' attributes".to_owned(),
+            Special::Vstride => "$vstride, the spacing of the attributes of a vertex".to_owned(),
             Special::Pm(number) => format!("$pm{number}, a performance counter"),
             Special::Sampleid => "$sampleid, the sample's number".to_owned(),
             Special::Unknown(number) => format!("$sr{number}, which reads 0"),
@@ -174,7 +177,9 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
     match memory {
         Memory::Ld => format!("{dst} becomes {a}."),
         Memory::St => format!("The {place} becomes {b}."),
-        Memory::LdLock => format!("{dst} becomes {a}, and the lane takes its lock if it is free."),
+        Memory::LdLock => {
+            format!("{dst} becomes {a}. If the lock of the word is free, the lane takes the lock.")
+        }
         Memory::StUnlock => format!("The {place} becomes {b}, and its lock is free again."),
         Memory::Interp { position } => {
             let at = match position {
@@ -263,10 +268,10 @@ fn of_group(group: &Group, inst: &Inst) -> String {
             (false, false) => "Emits nothing.".to_owned(),
         },
         Group::Vote { all } => {
-            let which = if *all { "all active lanes" } else { "any active lane" };
+            let which = if *all { "all active lanes satisfy" } else { "any active lane satisfies" };
             let name = condition_name(inst.guard.condition.code());
             format!(
-                "{dst} of every active lane becomes whether {which} satisfy `{name}` in $c{}.",
+                "In every active lane, {dst} becomes S if {which} `{name}` in $c{}, else Z.",
                 inst.guard.c
             )
         }
@@ -345,9 +350,11 @@ fn of_idle(idle: &Idle, end: End) -> String {
 pub fn field(name: &str) -> &'static str {
     match name {
         "opcode" => "The bits that select this instruction among all.",
-        "spare" => "Bits without a known meaning; the text keeps them as `bits`.",
+        "spare" => "Bits without a known meaning. The text keeps these bits as `bits`.",
         "not used by this operand choice" => "A field that another choice of operands would use.",
-        "exit or join" => "Whether the active lanes end after the instruction, or the warp joins before it.",
+        "exit or join" => {
+            "Whether the active lanes end after the instruction, or the warp joins before the instruction."
+        }
         "predicate" | "condition" => {
             "The condition that a lane's flags must satisfy for the lane to execute."
         }
@@ -362,7 +369,9 @@ pub fn field(name: &str) -> &'static str {
         "register width" => "Whether operands are 32-bit registers or halves of them.",
         "source type" => "The type that the source is read as.",
         "type" => "The type that the operands are read as.",
-        "access mode" => "How many bytes an s[] operand reads, and how they extend.",
+        "access mode" => {
+            "How many bytes an s[] operand reads, and whether the value is zero-extended or sign-extended."
+        }
         "source 1" => "The first source: a register, or the offset of a memory operand.",
         "source 2" => "The second source: a register, or the offset of a memory operand.",
         "source 3" => "The third source: a register, or the offset of a memory operand.",
@@ -387,7 +396,7 @@ pub fn field(name: &str) -> &'static str {
         "comparison" => "For which outcomes of the comparison the result is true.",
         "operation" => "Which operation of this group is done.",
         "secondary opcode" => "Which product of this opcode is computed.",
-        "rounding" => "How a result that does not fit is rounded.",
+        "rounding" => "How a result that the type cannot represent exactly is rounded.",
         "saturation" | "sat" => {
             "Whether the result is clamped: a float to 0…1, an integer to its signed range."
         }
@@ -395,7 +404,7 @@ pub fn field(name: &str) -> &'static str {
         "abs" => "Whether the source's sign is cleared.",
         "not" => "Whether the source's bits are inverted.",
         "unlock" => "Whether the store releases the lock of its word.",
-        "target" => "The code address, in bytes; its fields hold it in words.",
+        "target" => "The code address in bytes. The fields hold the address in words.",
         "barrier" => "Which of the block's 16 barriers.",
         "count of warps" => "How many warps complete the barrier.",
         "event" => "The number of the performance event.",
@@ -429,7 +438,7 @@ mod tests {
         let branch = decode([0x1000_0003, 0x0000_0280], Chip::G80, Stage::Compute).unwrap();
         assert_eq!(flow(&branch).len(), 2);
         let exit = decode([0xf000_0001, 0xe000_0781], Chip::G80, Stage::Compute).unwrap();
-        assert_eq!(flow(&exit), ["exit: every active lane of the warp ends after it"]);
+        assert_eq!(flow(&exit), ["exit: every active lane of the warp ends after the instruction"]);
     }
 
     /// Visits instruction words for every row of the table. Bits that a row does not fix are random.
@@ -486,10 +495,13 @@ mod tests {
         assert_eq!(
             of([0x3001_01fd, 0x6400_47c8]),
             [
-                "The result becomes all ones where $r0 < $r1, else 0; both are unsigned 32-bit integers.",
+                "The result becomes all ones where $r0 < $r1, else 0. The sources are unsigned 32-bit integers.",
                 "The flags of the result (Z, S, C, O) go to $c0. The result itself is dropped.",
             ]
         );
-        assert_eq!(of([0x1000_0003, 0x0000_0280])[1], "Lanes execute it if $c0 satisfies `lg`.");
+        assert_eq!(
+            of([0x1000_0003, 0x0000_0280])[1],
+            "Only lanes whose $c0 satisfies `lg` execute the instruction."
+        );
     }
 }

@@ -35,42 +35,42 @@ reconverge_isa::rules! {
     UNREACHABLE = "unreachable", Note, "Every instruction except for padding can be reached.", "tesla.md 9", "remove the instructions, or jump to them";
 
     // The token stack
-    JOIN_EMPTY = "join-empty", Error, "The token that a join pops was pushed by a joinat.", "tesla.md 9.4, rnndb (STACK_UNDERFLOW)", "put a joinat before the branch, or remove the join modifier";
+    JOIN_EMPTY = "join-empty", Error, "A joinat has pushed the token that a join pops.", "tesla.md 9.4, rnndb (STACK_UNDERFLOW)", "put a joinat before the branch, or remove the join modifier";
     JOIN_MISMATCH = "join-mismatch", Error, "A join finds a BRANCH or JOINAT token on top of the stack.", "tesla.md 9.4, rnndb (STACK_MISMATCH)", "join only tokens that the subroutine or loop has pushed";
     JOINAT_UNANSWERED = "joinat-unanswered", Note, "A join pops the token of each joinat, unless an exit is at the address of the token.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
     JOINAT_ADDRESS = "joinat-address", Warning, "The address in a joinat is the address of an instruction with the join modifier.", "tesla.md 9.4, 13.3", "name the instruction that joins";
-    BREAK_EMPTY = "break-empty", Error, "The target of a break was pushed by a breakaddr.", "tesla.md 9.5, 13.5, rnndb (STACK_UNDERFLOW)", "put a breakaddr before the loop";
+    BREAK_EMPTY = "break-empty", Error, "A breakaddr has pushed the target of a break.", "tesla.md 9.5, 13.5, rnndb (STACK_UNDERFLOW)", "put a breakaddr before the loop";
     BREAK_MISMATCH = "break-mismatch", Error, "A break leaves a loop of its own subroutine.", "tesla.md 9.5, rnndb (STACK_MISMATCH)", "put the breakaddr into the subroutine, or return before the break";
     BREAKADDR_UNANSWERED = "breakaddr-unanswered", Warning, "A break uses the address of each breakaddr.", "tesla.md 9.5", "remove the breakaddr, or leave the loop by break";
-    RET_MIXED = "ret-mixed", Warning, "A ret either returns or ends lanes.", "tesla.md 9.6", "end the program before its subroutines with exit";
+    RET_MIXED = "ret-mixed", Warning, "A ret returns from a subroutine on all paths, or ends lanes on all paths.", "tesla.md 9.6", "end the program before its subroutines with exit";
     QUADPOP = "quadpop", Error, "A quadpop follows its quadon.", "tesla.md 9.8, rnndb (STACK_MISMATCH)", "put a quadon before the quadpop";
     QUADON_FLOW = "quadon-flow", Error, "The code between quadon and quadpop does not contain control flow, a join or an exit.", "tesla.md 9.8, rnndb (QUADON_ACTIVE)", "put the quadpop before the control flow, join or exit";
-    STACK_DIFFERS = "stack-differs", Warning, "All paths to an instruction have pushed the same tokens. In a subroutine, the tokens of the callers do not count.", "tesla.md 9.1, 9.5", "on each path, pop the tokens that the path has pushed";
-    STACK_GROWS = "stack-grows", Warning, "A loop pops the tokens that each of its iterations pushes.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "put the joinat or breakaddr before the loop, or the join inside it";
+    STACK_DIFFERS = "stack-differs", Warning, "Within a subroutine, all paths to an instruction have pushed the same tokens.", "tesla.md 9.1, 9.5", "on each path, pop the tokens that the path has pushed";
+    STACK_GROWS = "stack-grows", Warning, "A loop pops the tokens that each of its iterations pushes.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "put the joinat or breakaddr before the loop, or put the join into the loop";
     STACK_NEED = "stack-need", Error, "The token stack has room for every path.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "nest less deeply, or declare a larger stack";
     RECURSION = "recursion", Note, "The depth of calls is limited.", "tesla.md 9.1", "use `call lim` and set the call limit";
 
     // Barriers
-    BAR_DIVERGENT = "bar-divergent", Warning, "All lanes of a warp that have not ended reach a barrier together.", "tesla.md 9.7: a warp counts once for each path that executes it", "join before the barrier, or make the condition the same for all lanes";
+    BAR_DIVERGENT = "bar-divergent", Warning, "All lanes of a warp that have not ended reach a barrier together.", "tesla.md 9.7: a warp counts once for each path that executes the barrier", "join before the barrier, or make the condition the same for all lanes";
     BAR_IDLE = "bar-idle", Warning, "A bar counts the warp as arrived at the barrier, makes the warp wait at the barrier, or does both.", "tesla.md 9.7", "write `bar inc wait 0x0 0xfff` for a barrier of the whole block";
     BARRIER = "barrier", Error, "If the program declares a count of barriers, the number of each barrier is less than this count.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
 
     // Values
-    UNWRITTEN = "unwritten", Warning, "A register that is read is an input, or was written before on some path.", "tesla.md 1.6: other registers are undefined at the start", "write it first";
+    UNWRITTEN = "unwritten", Warning, "A register that is read is an input, or is written on at least one path to the read.", "tesla.md 1.6: other registers are undefined at the start", "write the register before the read";
 
     // Operands
     ODD_PAIR = "odd-pair", Warning, "Pairs of registers start at an even number, groups of four at a multiple of four.", "tesla.md 1.4", "choose another register";
     MISALIGNED = "misaligned", Warning, "An address is a multiple of the size of its access.", "tesla.md 3.3, 13.18", "choose another offset, or a narrower access";
     LOCAL_RANGE = "local-range", Error, "An access to l[] is within the declared bytes.", "tesla.md 1.7, rnndb (local limit)", "declare more bytes of l[]";
     SHARED_RANGE = "shared-range", Error, "An access to s[] is within the 16384 bytes that a block can have.", "tesla.md 1.6, 1.7", "choose another offset";
-    SHARED_HEADER = "shared-header", Warning, "The first 16 bytes of s[] are read as half words and not written, because they contain sizes and indices of blocks.", "tesla.md 1.6; Mesa's nv50 compiler places variables and arguments from s[0x0] (docs/mesa.md, F2)", "address variables and parameters from s[0x10]";
+    SHARED_HEADER = "shared-header", Warning, "The first 16 bytes of s[] contain sizes and indices of blocks. The program reads these bytes as half words and does not write them.", "tesla.md 1.6; Mesa's nv50 compiler places variables and arguments from s[0x0] (docs/mesa.md, F2)", "address variables and parameters from s[0x10]";
     POSTINCR = "postincr", Error, "Only `$a1` to `$a4` and `$a7` are incremented.", "tesla.md 3.3, rnndb (ILLEGAL_POSTINCR)", "choose another address register";
     ADDRESS_REGISTER = "address-register", Warning, "Address registers are `$a0` to `$a4`; `$a0` is not written.", "tesla.md 1.4, 13.9", "choose another address register";
     CONDITION = "condition", Warning, "Conditions have the codes 0x0 to 0x13 and 0x1c to 0x1f.", "tesla.md 2.3, 13.1", "use `never`, the probable meaning of the other codes";
     ROUNDING = "rounding", Warning, "f32 add and mul round to nearest or toward zero.", "tesla.md 6.2, 13.16", "use rn or rz";
     SPECIAL_REGISTER = "special-register", Warning, "Special registers have the numbers 0 to 8.", "tesla.md 1.5", "read another register";
     UNDOCUMENTED = "undocumented", Warning, "The effect of every instruction is documented.", "tesla.md 6.9", "use another texture instruction";
-    SPARE_BITS = "spare-bits", Note, "Bits without a meaning have the values that the assembler writes, or 0.", "tesla.md 2.1, 13: the machine ignores them, a later chip may not", "clear them";
+    SPARE_BITS = "spare-bits", Note, "Bits without a meaning have the values that the assembler writes, or 0.", "tesla.md 2.1, 13: the machine ignores these bits, but a later chip may interpret them", "clear the bits";
 }
 
 /// A program that is checked, with the data that all rules use.
@@ -263,7 +263,7 @@ impl Subject<'_> {
                     self.find(
                         &BAR_IDLE,
                         pc,
-                        format!("barrier {barrier} neither counts the warp nor makes it wait"),
+                        format!("barrier {barrier} neither counts the warp nor makes the warp wait"),
                     );
                 }
                 let declared = self.program.resources.barriers;

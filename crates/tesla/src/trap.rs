@@ -98,7 +98,7 @@ pub enum Cause {
     /// Two warps access the same bytes of s[] without a barrier between the accesses, and at least one of the accesses
     /// is a store. This trap occurs only in strict mode. In lenient mode, the accesses take effect in the order in
     /// which the warps run.
-    #[error("race on s[{address:#x}]: {} and {}, no barrier between", .accesses[0], .accesses[1])]
+    #[error("race on s[{address:#x}]: {} and {}, without a barrier between them", .accesses[0], .accesses[1])]
     Race {
         /// Byte address in s[].
         address: u32,

@@ -65,7 +65,9 @@ impl Campaign {
                     if alone.as_deref() == Ok(&[together]) {
                         return Ok(());
                     }
-                    Err(format!("{lane:?} ends alone with {alone:?}, with others with {together:?}"))
+                    Err(format!(
+                        "{lane:?} ends with {alone:?} if it runs alone, but with {together:?} among other lanes"
+                    ))
                 })
             };
             let judged = lowered.outputs(&lanes).and_then(alone);
@@ -79,7 +81,7 @@ fn equal(lanes: &[Lane], expected: &[Lane], found: &[Lane]) -> Result<(), String
     match (0..count).find(|lane| found.get(*lane) != Some(&expected[*lane])) {
         None => Ok(()),
         Some(lane) => Err(format!(
-            "lane {lane} of {count} starts with {:?}, must end with {:?}, ends with {:?}",
+            "lane {lane} of {count} starts with {:?}: expected the end {:?}, found {:?}",
             lanes[lane],
             expected[lane],
             found.get(lane)

@@ -191,9 +191,11 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
         }
     }
     match records.columns.0.iter().find(|column| !column.is_at_end()) {
-        None if with_group > 0 => Err(format!("a group has {with_group} more entries than its block")),
+        None if with_group > 0 => {
+            Err(format!("a group has {with_group} entries that its block does not contain"))
+        }
         None if symbols.copied > 0 => {
-            Err(format!("a copy has {} more entries than its block", symbols.copied))
+            Err(format!("a copy has {} entries that its block does not contain", symbols.copied))
         }
         None => Ok((step, records.records)),
         Some(column) => {

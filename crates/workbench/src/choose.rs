@@ -101,7 +101,9 @@ impl LaunchFile {
 /// Returns the 32-bit words of the field `field`. The field must have one row per lane.
 fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -> Result<Vec<u32>, Error> {
     let values = values.ok_or_else(|| {
-        Error::Machine(format!("missing `{field}` in the launch, which states the positions of the lanes"))
+        Error::Machine(format!(
+            "missing `{field}` in the launch; this field states the positions of the lanes"
+        ))
     })?;
     Ok(values.load_as(field, dtype, files)?.words().collect())
 }

@@ -48,8 +48,8 @@ pub enum Error {
     /// The number of lanes is unknown. The launch does not state the number of lanes, and the numbers of the input are
     /// not divided into rows.
     #[error(
-        "{place}: unknown number of lanes for a file of {count} numbers without rows; state --lanes (lanes = in a launch \
-         file){}", splits(*.count)
+        "{place}: the file has {count} numbers without rows, so the number of lanes is unknown; state --lanes \
+         (lanes = in a launch file){}", splits(*.count)
     )]
     Flat {
         /// The field with the numbers.

@@ -589,8 +589,8 @@ mod tests {
         assert_eq!(of(Some(16), &[&loaded(&[64], true)]), Ok(16));
         assert_eq!(
             of(None, &[&loaded(&[64], true)]).unwrap_err().to_string(),
-            "temp[0]: unknown number of lanes for a file of 64 numbers without rows; state --lanes (lanes = in a launch \
-             file), for instance 64 with 1 per lane, 32 with 2 per lane, 16 with 4 per lane"
+            "temp[0]: the file has 64 numbers without rows, so the number of lanes is unknown; state --lanes \
+             (lanes = in a launch file), for instance 64 with 1 per lane, 32 with 2 per lane, 16 with 4 per lane"
         );
         assert_eq!(of(Some(0), &[]), Err(Error::Lanes(0)));
         assert_eq!(

@@ -227,7 +227,7 @@ fn a_wrong_line_says_what_the_command_takes() {
     let mut refused = |line: &str| command::run(&mut debugger, line).unwrap_err().to_string();
     assert_eq!(refused("stpe"), "unknown command `stpe`, did you mean `step`?; `help` lists the commands");
     assert!(refused("step x").contains("`step` takes [COUNT]: expected a number"), "{}", refused("step x"));
-    assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
+    assert!(refused("why 99").contains("expected a lane from 0 to"), "{}", refused("why 99"));
     assert!(refused("break nowhere").contains("expected the address of an instruction, a label or a line"));
     assert!(refused("registers q7").contains("is not a register such as temp0.r"));
     assert!(refused("where now").contains("unexpected `now`"));
@@ -303,7 +303,7 @@ fn breaks_are_set_at_labels_and_lines_of_the_users_own_source_on_each_machine() 
         assert!(matches!(halt, Some(Halt::Stop(_))), "{name}: {halt:?}");
         assert_eq!(next_line(&debugger), source.lines()[third - 1].trim(), "{name}");
         let other = command::run(&mut debugger, "break other.s:3").unwrap_err().to_string();
-        assert!(other.contains("`other.s` is not the program's source"), "{other}");
+        assert!(other.contains("`other.s` is not the source of this program"), "{other}");
     }
 }
 
@@ -375,7 +375,7 @@ fn p_prints_a_register_and_formulas() {
     for (line, why) in [
         ("p $r3@5 +", "expected a register, memory or a number at the end"),
         ("p $q3", "is not a register such as $r0, $a0, $c0"),
-        ("p $r3@99", "is not a lane of 0 to"),
+        ("p $r3@99", "expected a lane from 0 to"),
         ("p ($r3@5", "missing closing parenthesis"),
         ("p 1 / 0", "division by zero"),
         ("p s[0x100000]", "no word exists at this address"),
@@ -700,7 +700,7 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("write g 0", "the new words are missing"),
         ("write g", "an address in g is missing"),
         ("write g 0 x", "expected a 32-bit number such as 7, 0x1f, -3 or 0.5, found `x`"),
-        ("step x", "expected a number of instructions from 1, found `x`"),
+        ("step x", "expected a number of instructions, 1 or more, found `x`"),
         ("step 0", "expected a number of instructions"),
         ("step -1", "expected a number of instructions"),
         ("step 1 2", "unexpected `2`"),
@@ -712,17 +712,17 @@ fn a_wrong_argument_is_answered_with_what_fits() {
             "goto end",
             "expected the number of a step, from 0, found `end`; `until PLACE` goes to a label or line",
         ),
-        ("why x", "`x` is not a lane of 0 to 31"),
-        ("why 32", "`32` is not a lane of 0 to 31"),
+        ("why x", "expected a lane from 0 to 31, found `x`"),
+        ("why 32", "expected a lane from 0 to 31, found `32`"),
         ("lane 1 2", "unexpected `2`"),
-        ("group 9", "`9` is not a group of 0 to 0"),
+        ("group 9", "expected a group from 0 to 0, found `9`"),
         ("delete 7", "stop 7 does not exist; `stops` lists the stops"),
-        ("delete", "the number of a stop is missing"),
+        ("delete", "expected the number of a stop or `all`"),
         ("delete one", "expected the number of a stop or `all`, found `one`"),
         ("break", "a place is missing"),
         ("break 0 1", "expected `if CONDITION`, `group NUMBER` or `hits 3`, found `1`"),
         ("break 0 hits", "expected a condition on the number of hits"),
-        ("break 0 group 9", "`9` is not a group of 0 to 0"),
+        ("break 0 group 9", "expected a group from 0 to 0, found `9`"),
         ("break 0 if", "a formula is missing"),
         ("log 0", "` : TEXT` is missing"),
         ("log : x", "a place is missing"),
@@ -737,9 +737,12 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("watch g", "an address in g is missing"),
         ("watch $r1 $r2", "found `$r2`"),
         ("watch 0x999999999", "expected a 32-bit address"),
-        ("watch $r1@99", "`99` is not a lane of 0 to 31"),
+        ("watch $r1@99", "expected a lane from 0 to 31, found `99`"),
         ("watch g 0 0", "expected a number of bytes"),
-        ("set", "a register and a number are missing, or flow state: mask, token, counter, entry, predicate"),
+        (
+            "set",
+            "expected a register and a number, or flow state (mask, token, counter, entry, predicate), found nothing",
+        ),
         ("set $r1", "the new value of $r1 is missing, such as 7, 0x1f, -3 or 0.5"),
         ("set $r1 x", "expected a 32-bit number"),
         ("set $r1 1 2", "unexpected `2`"),

@@ -226,7 +226,7 @@ fn what_belongs_elsewhere_is_refused_with_the_place() {
     );
     assert_eq!(
         wrong(".kernel k\n.abi 1\n"),
-        "`.abi` belongs to a module (begin one with `.module`, in front of its kernels)"
+        "`.abi` belongs to a module (begin a module with `.module`, before its kernels)"
     );
     assert!(wrong(".module\n.variable x 4 elsewhere\n").contains("expected `c0[0x10]`"));
     assert!(wrong(".module\n.data 1\n").contains("continues the contents"));

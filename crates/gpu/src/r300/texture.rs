@@ -233,7 +233,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     };
     let place = state
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
-        .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past its end".to_owned())?;
+        .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past the end of the buffer".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
     // The unit exchanges x and z of a decoded block. The driver's selection exchanges x and z again, so the two
     // exchanges cancel each other.

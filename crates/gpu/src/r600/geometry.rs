@@ -141,7 +141,7 @@ pub(super) fn run(
     let export = machine.shader_of(EXPORT, &vertices)?;
     if machine.captured.is_some() {
         let mut recording = export.vertices(&[]);
-        recording.refuse("shaders before and in the geometry stage are not captured");
+        recording.refuse("shaders of the geometry stage and of the stage before it are not captured");
         capture::add(machine.captured, Some(recording));
     }
     let mut exported = Outcome::default();

@@ -291,7 +291,9 @@ fn apply(operator: &str, left: Value, right: Value) -> Result<Value, String> {
         "|" => Some(a | b),
         "^" => Some(a ^ b),
         "<<" | ">>" => {
-            let Some(by) = shift(b) else { return Err(format!("a shift by {b}: 0 to 63 fits")) };
+            let Some(by) = shift(b) else {
+                return Err(format!("expected a shift by 0 to 63 bits, found {b}"));
+            };
             match operator {
                 ">>" => Some(a >> by),
                 _ => (a << by >> by == a).then_some(a << by),

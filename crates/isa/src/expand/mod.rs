@@ -60,8 +60,8 @@ const DIRECTIVES: [(Directive, DirectiveRow); 13] = [
     (Directive::If,        DirectiveRow::new(".if", "EXPRESSION", "the following lines if the value is not 0")),
     (Directive::IfDefined, DirectiveRow::new(".ifdef", "NAME", "the following lines if the name is defined")),
     (Directive::IfDefined, DirectiveRow::new(".ifndef", "NAME", "the following lines if the name is not defined")),
-    (Directive::Else,      DirectiveRow::new(".elif", "EXPRESSION", "the following lines if no branch before was taken and the value is not 0")),
-    (Directive::Else,      DirectiveRow::new(".else", "", "the following lines if no branch before was taken")),
+    (Directive::Else,      DirectiveRow::new(".elif", "EXPRESSION", "the following lines if no earlier branch was taken and the value is not 0")),
+    (Directive::Else,      DirectiveRow::new(".else", "", "the following lines if no earlier branch was taken")),
     (Directive::EndIf,     DirectiveRow::new(".endif", "", "ends a condition")),
 ];
 
@@ -672,7 +672,7 @@ impl Expander<'_> {
         }
         if depth > DEPTH {
             let message = format!("expected at most {DEPTH} nested macros, repetitions and files");
-            self.error(parent, part, message, "a macro or an included file uses itself without an end");
+            self.error(parent, part, message, "a macro or an included file uses itself again and again");
             self.full = true;
             return None;
         }

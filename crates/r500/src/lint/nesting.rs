@@ -126,8 +126,9 @@ impl Nesting<'_> {
                 }
             }
             Some(other) => {
-                let message =
-                    format!("{open} are open on the path from slot {from}, but {other} on another path");
+                let message = format!(
+                    "{open} are open on the path from slot {from}, but {other} are open on another path"
+                );
                 self.found.add(&JOIN, pc, message);
             }
         }
@@ -352,7 +353,7 @@ impl Nesting<'_> {
                         open.loops.len() as i64 - call.loops as i64,
                     );
                     let message =
-                        format!("{inside} branches and {loops} loops more than at the call are open");
+                        format!("{inside} more branches and {loops} more loops are open than at the call");
                     self.found.add(&RETURN_LEVELS, pc, message);
                 }
                 to = call.return_to;

@@ -113,8 +113,10 @@ impl Assembler {
         braces(&mut cursor, kind, &mut words)?;
         end(&cursor)?;
         if !self.stated.data.is_empty() {
-            return Err(Diagnostic::error(cursor.since(start), "an instruction after .data")
-                .help(".data holds words that are not a whole instruction, so it comes last"));
+            return Err(Diagnostic::error(cursor.since(start), "an instruction after .data").help(
+                ".data must come after all instructions, because it holds words that are not a whole \
+                     instruction",
+            ));
         }
         self.records.push(Record { words, span: cursor.since(start), target, reads });
         Ok(())
@@ -146,8 +148,11 @@ impl Assembler {
                 let at = cursor.here();
                 let isa = cursor.token();
                 if isa != "r500" {
-                    return Err(Diagnostic::error(at, format!("this is the r500 assembler, not {isa}'s"))
-                        .help("expected `r500`"));
+                    return Err(Diagnostic::error(
+                        at,
+                        format!("this is the assembler of r500, not of {isa}"),
+                    )
+                    .help("expected `r500`"));
                 }
             }
             ".int" => {

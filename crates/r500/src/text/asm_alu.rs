@@ -187,10 +187,14 @@ pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
             _ if names.contains(&&*upper) => format!("did you mean `{upper}`?"),
             Some(form) => form.to_owned(),
             None if unit == "RGB" && other(&upper) => {
-                format!("only the alpha unit has {upper}; SOP in the RGB half takes its result")
+                format!(
+                    "only the alpha unit has {upper}; SOP in the RGB half uses the result of the alpha unit"
+                )
             }
             None if other(&upper) => {
-                format!("only the RGB unit has {upper}; DP in the alpha half takes its dot product")
+                format!(
+                    "only the RGB unit has {upper}; DP in the alpha half uses the dot product of the RGB unit"
+                )
             }
             None => suggest(name, names),
         })
@@ -483,7 +487,7 @@ fn half<Op: FieldValue, Other: FieldValue>(
             }
             Dest::AluResult { .. } => {
                 return Err(Diagnostic::error(span, "the ALU result is written on the RGB half's line")
-                    .help("`alu_result[OP].a` on that line takes it from alpha"));
+                    .help("on the RGB half's line, `alu_result[OP].a` computes the ALU result from alpha"));
             }
             Dest::Depth if unit.name == "RGB" => {
                 return Err(Diagnostic::error(span, "only the alpha half writes out.w"));

@@ -124,7 +124,9 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
         0x55 => format!("lanes vote to jump if boolean constant {} is false", fc.addr.bool_addr),
         0xaa => format!("lanes vote to jump if boolean constant {} is true", fc.addr.bool_addr),
         func => {
-            format!("lanes vote to jump if bit 4*ALU result + 2*predicate + boolean of {func:#010b} is 1")
+            format!(
+                "lanes vote to jump if {func:#010b} has a 1 in bit (4 * ALU result + 2 * predicate + boolean)"
+            )
         }
     };
     lines.push(wish);
@@ -158,16 +160,22 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
             );
         }
         Role::Break { .. } | Role::Continue => {
-            lines.push("lanes of the loop that a branch switched off keep the group from jumping".to_owned());
+            lines.push("if a branch in the loop has switched off lanes, the group does not jump".to_owned());
         }
         Role::Jump => {}
     }
     let counters = |op: BOp, disagree: &str| match op {
         BOp::NONE => String::new(),
-        BOp::DECR => format!("lanes that are off count down by {}, and lanes below 0 resume", inst.b_pop_cnt),
+        BOp::DECR => {
+            let by = inst.b_pop_cnt;
+            format!(
+                "the counters of lanes that are off decrease by {by}, and lanes with a counter below 0 resume"
+            )
+        }
         BOp::INCR => {
             format!(
-                "lanes that are off count up by 1, and active lanes that voted to {disagree} are switched off at 0"
+                "the counters of lanes that are off increase by 1, and active lanes that voted to {disagree} are \
+                 switched off with counter 0"
             )
         }
     };

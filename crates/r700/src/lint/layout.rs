@@ -48,11 +48,15 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
                 lint.find(
                     &OFF_END,
                     addr,
-                    format!("the next instruction is {to}, the program has {end} words"),
+                    format!("the next instruction is at {to}, but the program has only {end} words"),
                 );
                 unsound.insert(to);
             } else if let Some((owner, _)) = clauses.iter().find(|(_, clause)| clause.contains(&to)) {
-                lint.find(&INTO_CLAUSE, addr, format!("{to} is next, in the clause of {owner}"));
+                lint.find(
+                    &INTO_CLAUSE,
+                    addr,
+                    format!("the next instruction is at {to}, inside the clause of {owner}"),
+                );
                 unsound.insert(to);
             } else {
                 open.push(to);

@@ -63,7 +63,7 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         lint.find(
             &BARRIER,
             addr,
-            format!("R{}.{chan} comes from a clause before, without BARRIER", number / 4),
+            format!("an earlier clause writes R{}.{chan}, and BARRIER is not set", number / 4),
         );
     }
 }

@@ -149,7 +149,7 @@ impl Watch<'_> {
                     self.find(
                         &LOOP_PAIR,
                         pc,
-                        format!("ADDR is {}, the loop's body starts at {}", control.addr, own.to),
+                        format!("ADDR is {}, but the loop's body starts at {}", control.addr, own.to),
                     );
                 }
             }

@@ -517,7 +517,8 @@ impl<'a> Asm<'a> {
                     self.share_clause(number, owner, offset, span)
                 }
                 LabelTarget::Control(_) => {
-                    let message = format!("`@{label}` names control flow, but this launches a clause");
+                    let message =
+                        format!("`@{label}` names control flow, but this instruction launches a clause");
                     self.faults.push(
                         Diagnostic::error(span, message).help("put the label before a line of a clause"),
                     );

@@ -203,7 +203,7 @@ pub enum ImageError {
         level: usize,
     },
     /// The number of texels is not width * height * depth.
-    #[error("level {level}: expected {wanted} texels for its size, found {found}")]
+    #[error("level {level}: expected {wanted} texels (width * height * depth), found {found}")]
     Texels {
         /// Number of the level.
         level: usize,
@@ -213,14 +213,14 @@ pub enum ImageError {
         found: usize,
     },
     /// Elements extend past the end of their bytes.
-    #[error("level {level} is larger than the bytes of its elements")]
+    #[error("level {level}: the elements extend past the end of their bytes")]
     Beyond {
         /// Number of the level.
         level: usize,
     },
     /// The size of a level is wrong. The size must be half the size of the previous level, rounded down, but not 0. The
     /// number of layers or faces must not change from level to level. (OpenGL 3.0, "Texture Completeness")
-    #[error("level {level}: expected size {wanted:?} after the level before, found {found:?}")]
+    #[error("level {level}: expected size {wanted:?} (half the previous level), found {found:?}")]
     Chain {
         /// Number of the level.
         level: usize,

@@ -191,7 +191,7 @@ pub trait Eight: Wide {
         let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
         // As an unsigned number, an offset with its sign bit set is larger than all valid offsets.
         let beyond = self.or(self.greater_ints(places, self.ints(last)), places);
-        assert!(self.lanes(beyond) == 0, "a place among the bytes");
+        assert!(self.lanes(beyond) == 0, "each offset is inside the bytes");
     }
 }
 

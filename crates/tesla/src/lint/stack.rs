@@ -117,7 +117,7 @@ impl Walk<'_, '_> {
                 next.push(Move::Pop((At::Joined(pc), Waiting { apart: token.then.apart, ..waiting })));
             }
             TokenType::Quadon => {
-                self.broken(&QUADON_FLOW, pc, format!("it joins after the quadon at {:#x}", token.by))
+                self.broken(&QUADON_FLOW, pc, format!("the join is after the quadon at {:#x}", token.by))
             }
             TokenType::Break | TokenType::Call | TokenType::CallLim => {
                 let what = if token.kind == TokenType::Break {
@@ -138,7 +138,11 @@ impl Walk<'_, '_> {
             && (inst.end == End::Exit
                 || matches!(inst.op, Op::Control(control) if control != Control::Quadpop && control != Control::Discard))
         {
-            return self.broken(&QUADON_FLOW, pc, format!("it is after the quadon at {:#x}", quadon.by));
+            return self.broken(
+                &QUADON_FLOW,
+                pc,
+                format!("the instruction is after the quadon at {:#x}", quadon.by),
+            );
         }
         if inst.end == End::Exit {
             return next.push(Move::Go((At::Left(Leave::Exit, pc), waiting)));
@@ -207,7 +211,7 @@ impl Walk<'_, '_> {
     fn unwind(&mut self, leave: Leave, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
         let Some(token) = top else {
             if leave == Leave::Break {
-                self.broken(&BREAK_EMPTY, pc, "there may be no breakaddr before it");
+                self.broken(&BREAK_EMPTY, pc, "there may be no breakaddr before the break");
             }
             return;
         };
@@ -242,7 +246,10 @@ impl Walk<'_, '_> {
             }
             TokenType::Call | TokenType::CallLim => {
                 if leave == Leave::Break {
-                    let message = format!("its loop is outside the subroutine called at {:#x}", token.by);
+                    let message = format!(
+                        "the loop of the break is outside the subroutine that the call at {:#x} calls",
+                        token.by
+                    );
                     return self.broken(&BREAK_MISMATCH, pc, message);
                 }
                 if leave == Leave::Ret || waiting.away {
@@ -336,7 +343,8 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     };
     let uncalled = by(false);
     let mixed = by(true).iter().filter(|pc| uncalled.contains(*pc)).collect::<Vec<_>>();
-    let message = || "paths reach it with and without a call".to_owned();
+    let message =
+        || "some paths reach the ret after a call, and other paths reach the ret without a call".to_owned();
     found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
@@ -363,7 +371,7 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
         } else if let Some(by) =
             [TokenType::Joinat, TokenType::Break, TokenType::Quadon].into_iter().find_map(of)
         {
-            found.push((&STACK_GROWS, by, "its token may lie on a token of an earlier iteration".to_owned()));
+            found.push((&STACK_GROWS, by, "the token may lie on a token of an earlier iteration".to_owned()));
         }
     }
     let entries = entries(paths);

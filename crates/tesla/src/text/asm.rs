@@ -80,7 +80,7 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".stack", "N", "entries of the stack that the program needs"),
     DirectiveRow::new(".params", "BYTES", "size of the parameters"),
     DirectiveRow::new(".param", "s[0x10] BYTES NAME", "a parameter of the kernel"),
-    DirectiveRow::new(".state", "NAME VALUE", "another number that the container states of the program"),
+    DirectiveRow::new(".state", "NAME VALUE", "another number that the container states for the program"),
     DirectiveRow::new(".word", "WORD…", "words as they are"),
 ];
 
@@ -251,8 +251,8 @@ impl<'a> Assembler<'a> {
                 if read.row.long && self.address() & 4 != 0 {
                     let span = Span::new(offset, offset + line.len());
                     let message = "a two-word instruction must start at an even word";
-                    let help =
-                        "make the `short` instruction before it long, or put another `short` one next to it";
+                    let help = "remove `short` from the instruction before it, or put a second `short` instruction \
+                                next to that instruction";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                 }
                 let (index, address) = (self.program().words.len(), self.address());
@@ -405,7 +405,7 @@ impl<'a> Assembler<'a> {
             self.belongs_to_a_program(span, &format!("`{name}`"));
         } else if !self.in_module && OF_MODULES.contains(&name) {
             let message = format!("`{name}` belongs to a module");
-            let help = "begin one with `.module`, in front of its kernels";
+            let help = "begin a module with `.module`, before its kernels";
             self.errors.push(Diagnostic::error(span, message).help(help));
             return;
         }
@@ -657,8 +657,9 @@ impl<'a> Assembler<'a> {
                 Some(slot) => slots.push(slot),
                 None => {
                     let span = cursor.since(start);
-                    let message = format!("`{token}` is not a position of a variable");
-                    let help = "expected `c0[0x10]`, or `global` and the words that get its address";
+                    let message = format!("expected the position of a variable, found `{token}`");
+                    let help = "expected `c0[0x10]`, or `global` and the words that receive the address of the \
+                                variable";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                     return;
                 }

@@ -201,9 +201,12 @@ fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let message = format!("`{name}` is not predicated: it acts for all lanes that are active");
     let help = match name {
         "exit" => {
-            "`ret` outside subroutines ends the lanes for which its predicate holds; `exit` must be before a predicate"
+            "to end only the lanes whose predicate holds, use `ret` outside subroutines; to end all active lanes, \
+             write `exit` before the predicate"
         }
-        _ => "branch around it; `join` must be before a predicate",
+        _ => {
+            "to make the join conditional, branch around the instruction; otherwise, write `join` before the predicate"
+        }
     };
     Err(wrong(Span::new(at, at + name.len()), (message, help.to_owned())))
 }
@@ -336,7 +339,8 @@ fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, Stri
     let Some(bank) = bank else {
         return Err((
             format!("`{name}` has no address in {space}[]"),
-            "parameters have one in s[], and variables of the module in their constant bank".to_owned(),
+            "parameters have an address in s[], and variables of the module in their constant bank"
+                .to_owned(),
         ));
     };
     let variables = names.module.into_iter().flat_map(|module| &module.variables);

@@ -349,7 +349,10 @@ impl Debugger {
             let source = self.source.as_ref();
             let source = source.ok_or_else(|| format!("`{word}`: the source of the program is unknown"))?;
             if !file.is_empty() && !source.is_at(file) {
-                return Err(format!("`{file}` is not the program's source, {}", source.path().display()));
+                return Err(format!(
+                    "`{file}` is not the source of this program; the source is {}",
+                    source.path().display()
+                ));
             }
             let found = source.instruction_at(line).filter(|_| line > 0);
             let lines = source.lines().len();
@@ -835,9 +838,12 @@ impl Debugger {
         match self.stepping.why(self.group, lane) {
             Some(Why::Uncovered) if self.takes_part(lane) => both(
                 "active, not covered",
-                "active, but not covered or discarded: it helps its quad, and its results are dropped",
+                "active only as a helper of its quad: it is not covered, or it was discarded, and its results are \
+                 dropped",
             ),
-            None | Some(Why::Uncovered) => both("not covered", "not covered: no work for it, or discarded"),
+            None | Some(Why::Uncovered) => {
+                both("not covered", "not covered: it has no work, or it was discarded")
+            }
             Some(Why::Active) => both("active", "active: it executes the next instruction"),
             Some(Why::Branch { depth: 0 }) => both("off: branch", "switched off by the innermost branch"),
             Some(Why::Branch { depth }) => {

@@ -48,7 +48,8 @@ pub(super) fn word_of(word: &str) -> Result<u32, String> {
 /// Parses the number of a lane of the group.
 pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
     let lane = word.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
-    lane.map(Lane).ok_or_else(|| format!("`{word}` is not a lane of 0 to {}", debugger.width() - 1))
+    lane.map(Lane)
+        .ok_or_else(|| format!("expected a lane from 0 to {}, found `{word}`", debugger.width() - 1))
 }
 
 /// Parses a set of lanes of the group. The set has the form `0-3,8`, `all`, `none`, or a bit mask with the prefix 0x.

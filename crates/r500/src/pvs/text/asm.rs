@@ -94,8 +94,10 @@ impl Assembler {
             return self.math_half(&mut cursor, at);
         }
         if !self.stated.data.is_empty() {
-            return Err(Diagnostic::error(cursor.here(), "an instruction after .data")
-                .help(".data holds words that are not a whole instruction, so it comes last"));
+            return Err(Diagnostic::error(cursor.here(), "an instruction after .data").help(
+                ".data must come after all instructions, because it holds words that are not a whole \
+                     instruction",
+            ));
         }
         let record = instruction(&mut cursor, at)?;
         self.records.push(record);
@@ -154,7 +156,7 @@ impl Assembler {
                 if found != fits {
                     return Err(Diagnostic::error(
                         at,
-                        format!("this is the assembler of r500's vertex unit, not {found}'s"),
+                        format!("this is the assembler of r500's vertex unit, not of {found}"),
                     )
                     .help(format!("expected `{fits}`")));
                 }

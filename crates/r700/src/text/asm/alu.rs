@@ -173,8 +173,9 @@ impl Asm<'_> {
         if code.is_none() {
             code = later(name);
             if code.is_some() {
-                let message =
-                    format!("no instruction {name} is in R600 and R700: its number has no meaning there");
+                let message = format!(
+                    "R600 and R700 do not have the instruction {name}: its number has no meaning on these chips"
+                );
                 self.warnings.push(Diagnostic::warning(head.span, message));
             }
         }
@@ -251,7 +252,7 @@ impl Asm<'_> {
         words[0] |= index.unwrap_or(0) << 26;
         if omod != 0 && !set("OMOD", omod, &[table], &mut words) {
             return Err(wrong(head, "a three-operand instruction has no output modifier")
-                .help("some have it in their names, as MULADD_M2"));
+                .help("some operations have an output modifier in their names, for example MULADD_M2"));
         }
         let (mut banked, mut next) = (false, None);
         for (place, &token) in attributes.iter().enumerate() {

@@ -32,7 +32,7 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".word", "w0, w1", "two words as they are"),
     DirectiveRow::new(".zero", "n", "n pairs of zeros"),
     DirectiveRow::new(".dword", "w", "an odd last word"),
-    DirectiveRow::new(".slot", "w0, w1", "in an ALU clause: a slot as it is"),
+    DirectiveRow::new(".slot", "w0, w1", "in an ALU clause: the two words of a slot, as they are"),
     DirectiveRow::new(".literal", "component, w", "in an ALU clause: a literal that no operand reads"),
 ];
 

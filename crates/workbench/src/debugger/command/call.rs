@@ -76,7 +76,7 @@ impl Call<'_> {
     pub(super) fn count(&self, otherwise: u64) -> Result<u64, String> {
         let Some(word) = self.words.first() else { return Ok(otherwise) };
         let count = long_number(word).filter(|count| *count > 0);
-        count.ok_or_else(|| format!("expected a number of instructions from 1, found `{word}`"))
+        count.ok_or_else(|| format!("expected a number of instructions, 1 or more, found `{word}`"))
     }
 
     /// Parses the word at index `word` as a lane. Returns the selected lane if that word is absent.

@@ -82,7 +82,7 @@ pub(super) fn group(call: &mut Call<'_>) -> Done {
     if let Some(word) = call.words.first() {
         let group = word.parse().ok().filter(|group| call.debugger.choose_group(*group));
         let last = call.debugger.stepping().groups().saturating_sub(1);
-        group.ok_or_else(|| format!("`{word}` is not a group of 0 to {last}"))?;
+        group.ok_or_else(|| format!("expected a group from 0 to {last}, found `{word}`"))?;
     }
     text(position(call.debugger))
 }

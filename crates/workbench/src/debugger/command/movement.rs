@@ -55,7 +55,8 @@ pub(super) fn back_continue(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn go_to(call: &mut Call<'_>) -> Done {
-    let word = call.words.first().ok_or_else(|| "the number of a step is missing, from 0".to_owned())?;
+    let missing = "the number of a step is missing; steps are numbered from 0";
+    let word = call.words.first().ok_or_else(|| missing.to_owned())?;
     let position = long_number(word).ok_or_else(|| {
         format!(
             "expected the number of a step, from 0, found `{word}`; `until PLACE` goes to a label or line"

@@ -112,7 +112,7 @@ pub(super) fn delete(call: &mut Call<'_>) -> Done {
                 return Err(format!("stop {number} does not exist; `stops` lists the stops").into());
             }
         }
-        _ => return Err("the number of a stop is missing, or `all`".to_owned().into()),
+        _ => return Err("expected the number of a stop or `all`, found nothing".to_owned().into()),
     }
     Ok(Answer::default())
 }
@@ -146,7 +146,8 @@ fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Onl
             _ => {
                 let group = text.parse().ok().filter(|group| *group < debugger.stepping().groups());
                 let last = debugger.stepping().groups().saturating_sub(1);
-                only.group = Some(group.ok_or_else(|| format!("`{text}` is not a group of 0 to {last}"))?);
+                only.group =
+                    Some(group.ok_or_else(|| format!("expected a group from 0 to {last}, found `{text}`"))?);
             }
         }
         rest = &after[end..];

@@ -143,7 +143,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Done {
     }
     let Some(place) = call.words.first() else {
         let flow = flow::NAMES.join(", ");
-        return Err(format!("a register and a number are missing, or flow state: {flow}").into());
+        return Err(format!("expected a register and a number, or flow state ({flow}), found nothing").into());
     };
     let (register, of) = place_of(call.debugger, place).map_err(|why| match flow::meant(place) {
         Some(meant) => format!("`{place}` is not a register, did you mean `{meant}`?"),

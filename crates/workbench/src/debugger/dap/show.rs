@@ -214,7 +214,9 @@ impl Adapter {
     pub(super) fn source(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let asked = arguments["source"]["sourceReference"].as_u64().or(arguments["sourceReference"].as_u64());
         if asked != Some(LISTING) {
-            return Err(format!("there is one source, the listing, of sourceReference {LISTING}"));
+            return Err(format!(
+                "unknown sourceReference; the only source is the listing, with sourceReference {LISTING}"
+            ));
         }
         let debugger = self.debugger()?;
         let lines = debugger.lines().iter().map(|line| {

@@ -243,7 +243,7 @@ fn bound(debugger: &Debugger, line: usize) -> Result<(u32, usize), Refused> {
 fn no_source(debugger: &Debugger, path: &str) -> Refused {
     match debugger.source() {
         Some(source) => {
-            format!("`{path}` is not the source of this program, which is {}", source.path().display())
+            format!("`{path}` is not the source of this program; the source is {}", source.path().display())
         }
         None => "the source of the program is unknown; set stops at instructions of the listing".to_owned(),
     }
