@@ -53,7 +53,8 @@
 //!
 //! * `cli` (default): the command `reconverge`, a binary of this package.
 //! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512. Without this
-//!   feature, there is vector code only for AVX2.
+//!   feature, the fast engine has vector code only for AVX2. The compiled engine always uses AVX-512 if the processor
+//!   has it.
 //! * `campaign` (off): the command `campaign`, with `parquet`.
 //! * `parquet` (off): traces as tables of Parquet.
 //! * `terminal` (off): the debugger's screen, and history and completion on its command line.

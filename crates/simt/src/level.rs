@@ -100,7 +100,7 @@ impl Level {
     }
 
     /// Returns whether this build has code for any level of this processor. A build for x86-64 without the feature
-    /// `every-level` has code for AVX2 only.
+    /// `every-level` has code for processors with AVX2 only.
     ///
     /// ```
     /// assert!(cfg!(not(feature = "every-level")) || reconverge_simt::Level::any());
@@ -110,12 +110,12 @@ impl Level {
     }
 }
 
-/// Returns whether code for a kind of level is part of this build.
+/// Returns whether this build can run a kind of level. Without the feature `every-level`, rows of [`Kind::Avx512`] are
+/// computed by the code for [`Kind::Avx2`]. Code that is generated at run time uses AVX-512 in every build.
 const fn is_built(kind: Kind) -> bool {
     match kind {
-        Kind::Avx2 => cfg!(target_arch = "x86_64"),
+        Kind::Avx2 | Kind::Avx512 => cfg!(target_arch = "x86_64"),
         Kind::Baseline => cfg!(any(feature = "every-level", not(target_arch = "x86_64"))),
-        Kind::Avx512 => cfg!(all(feature = "every-level", target_arch = "x86_64")),
     }
 }
 
@@ -214,14 +214,15 @@ macro_rules! by_level {
 }
 
 /// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. This build compiles only the
-/// expression for AVX2.
+/// expression for AVX2. The macro also evaluates this expression for AVX-512, because every processor with AVX-512 has
+/// AVX2.
 #[cfg(all(not(feature = "every-level"), target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
     ($level:expr, $baseline:expr, $avx2:expr, $avx512:expr) => {
         match $level.kind() {
-            $crate::level::Kind::Avx2 => $avx2,
-            $crate::level::Kind::Baseline | $crate::level::Kind::Avx512 => $crate::level::not_built($level),
+            $crate::level::Kind::Avx2 | $crate::level::Kind::Avx512 => $avx2,
+            $crate::level::Kind::Baseline => $crate::level::not_built($level),
         }
     };
 }

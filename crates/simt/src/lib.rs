@@ -26,7 +26,7 @@
 //! # Features
 //!
 //! * `every-level` (off): includes vector code for every x86-64 processor and for AVX-512. Without this
-//!   feature, the build has vector code for AVX2 only.
+//!   feature, the build has vector code for AVX2 only. A processor with AVX-512 runs this code too.
 //!
 //! This crate does not implement divergence and reconvergence. The `flow.rs` of each machine implements divergence and
 //! reconvergence.
