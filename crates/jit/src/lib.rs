@@ -43,6 +43,7 @@ mod rows;
 mod segment;
 mod state;
 mod strip;
+mod turns;
 mod vectors;
 mod verify;
 
@@ -53,6 +54,7 @@ pub use program::{Branch, Left, NO_NODE, Next, Target, Waits};
 pub use rows::Rows;
 pub use state::{EXIT, FLUSH, FLUSH_OPERANDS, Held, MASK, SITES, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
+pub use turns::{GROUPS, Group, Position};
 pub use verify::Rejected;
 
 /// Reason why code cannot be generated.

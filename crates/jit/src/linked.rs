@@ -20,6 +20,7 @@ use crate::rows::Rows;
 use crate::segment::Segment;
 use crate::state::{EXIT, State};
 use crate::strip::Value;
+use crate::turns::{Group, Position};
 
 /// Marks a position of the program at which no node begins.
 const NONE: u32 = u32::MAX;
@@ -452,8 +453,26 @@ impl<M: LinkedMachine> Linked<M> {
     /// # Panics
     /// Panics if there are fewer rows than the code needs.
     #[inline]
-    pub fn rebind(&self, state: &mut State, [rows, byte_rows, half_rows]: [*mut [u8]; 3]) {
-        self.code.rebind(state, rows, [byte_rows.cast(), half_rows.cast()]);
+    pub fn rebind(&self, state: &mut State, rows: [*mut [u8]; 3]) {
+        [state.rows, state.byte_rows, state.half_rows] = self.code.bound(rows);
+    }
+
+    /// Lets groups take turns: at a barrier at the end of a node, generated code switches to the next group. `position`
+    /// is the current position of the groups. Generated code may switch `switches` times. The budget of each turn is
+    /// `budget` instructions. Before another function than generated code depends on a position of a group, the caller
+    /// [ends the turns](State::end_turns).
+    ///
+    /// # Panics
+    /// Panics if there are more than [`GROUPS`](crate::GROUPS) groups, or if a group has fewer rows than the code needs.
+    pub fn take_turns(
+        &self,
+        state: &mut State,
+        groups: impl Iterator<Item = Group>,
+        position: Position,
+        limits: (u32, u32),
+    ) {
+        let groups = groups.map(|group| (group, self.code.bound(group.rows)));
+        state.turns.begin(groups, position, limits);
     }
 
     /// Runs the code from the node `node` on, for the active lanes of the state. The run ends when the state's budget

@@ -32,6 +32,7 @@ use crate::pool::Pool;
 use crate::segment::Segment;
 use crate::state::{EXIT, KEEP_DENORMALS, KINDS, State, place};
 use crate::strip::{Row, Strip};
+use crate::turns::emit_barrier;
 use crate::vectors::Vectors;
 use crate::verify::{self, Rejected};
 
@@ -120,6 +121,10 @@ pub enum Next {
     /// If the state's [`rounds`](State::rounds) allow another iteration, all active lanes continue at the node at which
     /// an iteration of the innermost loop begins. Otherwise, the machine's flow control selects the next node.
     Again(Target),
+    /// The group waits at the barrier with this number until all groups have arrived there. Then its active lanes
+    /// continue at the target. If the groups do not [take turns](crate::Linked::take_turns), the machine's flow control
+    /// selects the next node.
+    Barrier(u8, Target),
 }
 
 /// The position at which active lanes continue.
@@ -189,7 +194,7 @@ impl Plain for Constants {
 impl Next {
     pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
         match self {
-            Next::To(target) | Next::Again(target) => std::slice::from_mut(target),
+            Next::To(target) | Next::Again(target) | Next::Barrier(_, target) => std::slice::from_mut(target),
             Next::Either(targets) => targets,
         }
     }
@@ -279,7 +284,7 @@ impl Code {
         }
         let mut pool = Pool::new(level);
         let mut asm = Assembler::default();
-        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
+        let [dispatch, leave, flow, barrier] = [(); 4].map(|()| asm.label());
         let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
         let strips = || nodes.iter().flat_map(|node| node.segment.strips());
         let floats = strips().any(Strip::has_floats);
@@ -301,6 +306,7 @@ impl Code {
             dispatch,
             leave,
             flow,
+            barrier,
         };
         let (bytes, entries) = compiler.program(nodes)?;
         let constants =
@@ -332,13 +338,15 @@ impl Code {
         self.pages.bytes().len()
     }
 
-    /// Sets the addresses of three kinds of rows: rows with a word per lane, rows with a byte per lane, and rows with
-    /// 16 bits per lane.
+    /// Returns the addresses of three kinds of rows: rows with a word per lane, rows with a byte per lane, and rows
+    /// with 16 bits per lane.
+    ///
+    /// # Panics
+    /// Panics if there are fewer rows with a word per lane than the code needs.
     #[inline]
-    pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
+    pub(crate) fn bound(&self, [rows, byte_rows, half_rows]: [*mut [u8]; 3]) -> [*mut u8; 3] {
         assert!(rows.len() >= self.rows, "the group has all rows that the code can access");
-        state.rows = fault::rows(rows.cast());
-        [state.byte_rows, state.half_rows] = narrow;
+        [fault::rows(rows.cast()), byte_rows.cast(), half_rows.cast()]
     }
 
     /// Runs the code from a node on, until the code returns. Only the state's [`active`](State::active) lanes run. The
@@ -461,6 +469,8 @@ struct Compiler<'a> {
     leave: Label,
     /// Code that calls the flow control for the node whose number is in ESI.
     flow: Label,
+    /// Code of barriers ([`emit_barrier`]).
+    barrier: Label,
 }
 
 impl Compiler<'_> {
@@ -474,7 +484,7 @@ impl Compiler<'_> {
             self.pieces(leaving, node);
         }
         let Compiler { mut asm, level, cold, later, floats, frame, labels, .. } = self;
-        let Compiler { dispatch, leave, flow, .. } = self;
+        let Compiler { dispatch, leave, flow, barrier, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -482,6 +492,10 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, leave);
         }
         emit_cold(level, &mut asm, &cold);
+        if nodes.iter().any(|node| matches!(node.next, Next::Barrier(_, Target::Node(_)))) {
+            asm.bind(barrier);
+            emit_barrier(&mut asm, dispatch, flow);
+        }
         asm.bind(flow);
         call_flow(&mut asm, floats);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
@@ -579,7 +593,15 @@ impl Compiler<'_> {
                 self.asm.bind(flow);
                 self.go(number, Target::Flow);
             }
-            Next::Again(_) => self.go(number, Target::Flow),
+            Next::Barrier(barrier, Target::Node(to)) => {
+                for (register, value) in
+                    [(Register::ESI, number), (Register::EDX, to), (Register::ECX, barrier.into())]
+                {
+                    self.asm.push(Instruction::with2(Op::Mov_r32_imm32, register, value));
+                }
+                self.asm.branch(Op::Jmp_rel32_64, self.barrier);
+            }
+            Next::Again(_) | Next::Barrier(..) => self.go(number, Target::Flow),
         }
     }
 

@@ -6,6 +6,8 @@ use std::ops::{Deref, DerefMut};
 use reconverge_guarded::{Guarded, Placement, Plain};
 use reconverge_simt::Identity;
 
+use crate::turns::{Position, Turns};
+
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
@@ -72,6 +74,11 @@ pub struct State {
     pub active: u64,
     /// Number of active lanes.
     pub(crate) population: u64,
+    /// The active lanes that the machine's flow control knows. Lanes that have left nodes since are not part of
+    /// [`active`](State::active).
+    pub known: u64,
+    /// The sum of the budgets of all turns since the machine last read the counts, in instructions.
+    pub given: u64,
     /// The floating point modes of the host.
     pub(crate) host_mode: u32,
     /// The floating point modes of generated code.
@@ -126,6 +133,8 @@ pub struct State {
     /// conditional.
     pub(crate) sides: [[u64; 2]; WORDS],
     pub(crate) own: Rows,
+    /// The groups that take turns.
+    pub(crate) turns: Turns,
 }
 
 /// The state's own rows, each with up to 64 lanes, aligned for vectors.
@@ -143,6 +152,8 @@ impl Plain for State {
         left: 0,
         active: 0,
         population: 0,
+        known: 0,
+        given: 0,
         host_mode: 0,
         mode: 0,
         context: std::ptr::null_mut(),
@@ -168,6 +179,7 @@ impl Plain for State {
         words: [0; WORDS],
         sides: [[0; 2]; WORDS],
         own: Rows([0; 64 * OWN]),
+        turns: Turns::NONE,
     };
 }
 
@@ -271,6 +283,24 @@ impl State {
     /// Returns the active lanes for which the condition at the end of a node is true.
     pub fn taken(&self) -> u64 {
         self.words[EXIT as usize] & self.active
+    }
+
+    /// Returns the current group, if groups [take turns](crate::Linked::take_turns).
+    #[inline(always)]
+    pub fn current(&self) -> Option<usize> {
+        self.turns.current()
+    }
+
+    /// Ends the turns of groups, if groups take turns. Returns the position of the groups, and the number of times that
+    /// generated code has switched to another group.
+    pub fn end_turns(&mut self) -> Option<(Position, u32)> {
+        self.turns.end()
+    }
+
+    /// Returns the node at which a group other than the current group continues, and the active lanes of the group. The
+    /// turns of the groups may have ended.
+    pub fn turn(&self, group: usize) -> (u32, u64) {
+        self.turns.group(group)
     }
 
     /// Returns a row of the state itself, for groups of `N` lanes. `N` is at most 64.

@@ -119,6 +119,36 @@ impl Barriers {
         }
     }
 
+    /// Returns the number of increments of `barrier`, if the warps that wait are exactly the warps `waiting`, all of
+    /// them wait at this barrier, the barrier waits for all warps, and no other barrier is in use.
+    pub fn only(&self, barrier: u8, waiting: impl Iterator<Item = usize>) -> bool {
+        let place = usize::from(barrier) % BARRIERS;
+        let mut count = 0;
+        let all_wait = { waiting }.all(|warp| {
+            count += 1;
+            self.waiting[warp] == Some(place as u8)
+        });
+        let total: u32 = self.value.iter().sum();
+        all_wait
+            && self.value[place] == count
+            && total == count
+            && self.waiting.iter().flatten().count() == count as usize
+            && self.expected == [Count::All; BARRIERS]
+            && self.running as usize == self.waiting.len()
+    }
+
+    /// Sets the state of all barriers: the warps `waiting` wait at `barrier` for all warps, and no other barrier is in
+    /// use.
+    pub fn set_only(&mut self, barrier: u8, waiting: impl Iterator<Item = usize>) {
+        let place = usize::from(barrier) % BARRIERS;
+        self.value = [0; BARRIERS];
+        self.waiting.fill(None);
+        for warp in waiting {
+            self.value[place] += 1;
+            self.waiting[warp] = Some(place as u8);
+        }
+    }
+
     /// Returns the barrier at which `warp` waits, if any.
     #[inline]
     pub fn waits_for(&self, warp: usize) -> Option<u8> {

@@ -183,27 +183,30 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         true
     }
 
-    /// Updates the flow state after a block, and enters the next block.
+    /// Updates the flow state after a block, and enters the next block of this warp.
     pub(super) fn continue_after(&mut self, block: &Block, taken: u32) -> Result<(), Halt> {
         if let Err(fault) = self.leave(block, taken) {
             return Err(Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault });
         }
-        self.enter_next()
+        self.enter_path()
+    }
+
+    /// Enters the next block of this warp.
+    fn enter_path(&mut self) -> Result<(), Halt> {
+        while let Entered::Away = self.enter()? {}
+        self.counted = self.budget;
+        Ok(())
     }
 
     /// Enters the next block of this warp. If this warp waits or has ended, enters the next block of the next warp that
     /// can run.
     pub(super) fn enter_next(&mut self) -> Result<(), Halt> {
         loop {
-            match self.enter() {
-                Ok(Entered::Block) => break,
-                Ok(Entered::Away) => {}
+            match self.enter_path() {
                 Err(Halt::Over) if self.pass_turn() => {}
-                Err(halt) => return Err(halt),
+                entered => return entered,
             }
         }
-        self.counted = self.budget;
-        Ok(())
     }
 
     /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. Returns `false`
@@ -241,15 +244,33 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     fn switch(&mut self, next: usize, remaining: u64) {
         let Some(warps) = &mut self.warps else { return };
         warps.passes -= 1;
+        self.change_warp(next);
+        self.most = SLICE.min(u32::try_from(remaining).unwrap_or(u32::MAX));
+        self.budget = self.most;
+        self.announced = self.budget;
+    }
+
+    /// Makes another warp the current warp.
+    fn change_warp(&mut self, next: usize) {
+        let Some(warps) = &mut self.warps else { return };
         (self.barriers.warp, self.barriers.waits) = (next, false);
         // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous warp.
         let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
         // SAFETY: all warps of a block have rows of the same layout.
         unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
         self.flow = flow;
-        self.most = SLICE.min(u32::try_from(remaining).unwrap_or(u32::MAX));
-        self.budget = self.most;
-        self.announced = self.budget;
+    }
+
+    /// If compiled code has switched to another warp, makes this warp the current warp.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, state: &State) {
+        if let Some(current) = state.current().filter(|warp| *warp as u32 != self.lanes.warp) {
+            self.change_warp(current);
+            self.most = SLICE;
+            // The warp's row of active lanes has not changed since the warp began to wait.
+            (self.active, self.arrived) = (state.known as u32, Mask(state.known));
+            self.lanes.sets[ACTIVE] = self.active;
+        }
     }
 
     /// Executes the `bar` at the end of `block`. The `bar` both arrives and waits. After the `bar`, the warp continues
@@ -294,14 +315,16 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// Copies the budget, the active lanes and the number of free stack entries to the state of compiled code.
     pub(super) fn give_counts(&self, state: &mut State) {
         (state.budget, state.active) = (self.budget as i32, self.active.into());
+        (state.given, state.known) = (self.budget.into(), state.active);
         state.room = self.flow.room() as u32;
     }
 
     /// Adds the counts of compiled code to the statistics, and copies the budget and the active lanes of compiled code
     /// to this cursor.
     pub(super) fn take_counts(&mut self, state: &mut State) {
-        let tried = self.budget - state.budget as u32;
-        self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
+        self.budget = state.budget as u32;
+        let tried = std::mem::replace(&mut state.given, self.budget.into()) - u64::from(self.budget);
+        self.statistics.instructions += tried - u64::from(take(&mut state.arrivals));
         self.statistics.lane_instructions += take(&mut state.lane_instructions);
         // Because of this branch, the compiler does not load both counts with one wide load. Such a load would wait
         // until the separate stores of the two counts are complete. This wait took a fifth of the time of this function
@@ -309,7 +332,6 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         if state.divergent != 0 {
             self.statistics.divergent_branches += take(&mut state.divergent);
         }
-        self.budget = state.budget as u32;
         self.counted = self.budget;
         if state.active != u64::from(self.active) {
             // Some lanes have left the code by `break` or `ret`, and other lanes have continued. In the row of the

@@ -161,6 +161,15 @@ impl Block {
     pub(super) fn is_meeting(&self) -> bool {
         matches!(self.last, Last::Bar { inc: true, wait: true, .. }) && !self.exit
     }
+
+    /// If all active lanes of all warps wait at a barrier at the end of the block, and then continue, returns the number
+    /// of the barrier.
+    pub(super) fn barrier_of_all(&self) -> Option<u8> {
+        match self.last {
+            Last::Bar { inc: true, wait: true, barrier, count: Count::All } if !self.exit => Some(barrier),
+            _ => None,
+        }
+    }
 }
 
 /// Data for runs that execute only some instructions of a block.

@@ -61,7 +61,8 @@ fn run<const N: usize>(
     let mut own_memory = Guarded::copied(memory, AtEnd);
     prepare(&mut state, &mut own_memory);
     let all = std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..]));
-    code.rebind(&mut state, all, [std::ptr::null_mut(); 2]);
+    let none = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
+    [state.rows, state.byte_rows, state.half_rows] = code.bound([all, none(), none()]);
     let mut counts = vec![0; code.counts()];
     // SAFETY: the callers check that the processor has the level. The programs access only the rows and the memory that
     // are passed.

@@ -4,14 +4,18 @@
 // states its assumptions.
 #![allow(unsafe_code)]
 
-use reconverge_jit::{Arrived, FLUSH, Held, Left, Linked, LinkedMachine, NO_NODE, State};
+use reconverge_jit::{
+    Arrived, FLUSH, GROUPS, Group, Held, Left, Linked, LinkedMachine, NO_NODE, Position as Turns, State,
+};
 use reconverge_simt::{Identity, Silent};
 
 use super::{Access, Call, Compiled, Own};
 use crate::fast::cursor::{Cursor, Halt, Position};
 use crate::fast::lanes::{ACTIVE, Lanes};
+use crate::block::SLICE;
 use crate::fast::words::{Reach, Transfer};
 use crate::inst::Space;
+use crate::state::Parts;
 
 /// A program as linked code, and the state for running the code.
 pub(in crate::fast) struct Runner<'a> {
@@ -31,15 +35,13 @@ pub(in crate::fast) enum Exit {
 
 /// Data that the functions `call` and `flow` use.
 pub(in crate::fast) struct Work<'c, 'a, 'w> {
+    linked: &'c Linked<Tesla>,
     cursor: &'c mut Cursor<'a, 'w, Silent>,
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,
     /// The node and the active lanes of each warp that waits, or has waited, at a barrier at the end of a node.
-    waiting: [Option<(u32, u32)>; WAITING],
+    waiting: [Option<(u32, u32)>; GROUPS],
 }
-
-/// Number of warps that can wait in compiled code: the number of warps of the largest block of the hardware.
-const WAITING: usize = 16;
 
 /// The compiled engine of this machine.
 #[derive(Debug)]
@@ -60,6 +62,7 @@ impl LinkedMachine for Tesla {
     const HEXADECIMAL: bool = true;
 
     fn call(call: &Call, state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {
+        cursor.follow(state);
         let Cursor { lowered, lanes, memory, .. } = &mut **cursor;
         let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
             for (handler, operation) in &lowered.operations[start as usize..end as usize] {
@@ -88,6 +91,7 @@ impl LinkedMachine for Tesla {
 
     fn flow(linked: &Linked<Tesla>, own: &Own, state: &mut State, work: &mut Work<'_, '_, '_>) -> u32 {
         let cursor = &mut *work.cursor;
+        cursor.follow(state);
         cursor.take_counts(state);
         let (ends, taken) = match state.leave {
             0 => match cursor.lowered.blocks[own.ends as usize].last.guard() {
@@ -103,18 +107,28 @@ impl LinkedMachine for Tesla {
         let warp = cursor.lanes.warp;
         let block = &cursor.lowered.blocks[ends as usize];
         cursor.block = ends;
-        let (entered, node) =
-            match linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting()) {
-                Some(node) => match cursor.wait_at_barrier(block, node, &mut work.waiting) {
+        let meets = linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting());
+        let (entered, node) = match meets {
+            Some(node) => {
+                work.end_turns(state);
+                match work.cursor.wait_at_barrier(block, node, &mut work.waiting) {
                     Some(node) => (Ok(()), Some(node)),
-                    None => (cursor.enter_next(), None),
-                },
-                None => (cursor.continue_after(block, taken as u32), None),
-            };
+                    None => (work.cursor.enter_next(), None),
+                }
+            }
+            None => match cursor.continue_after(block, taken as u32) {
+                Err(Halt::Over) => {
+                    work.end_turns(state);
+                    (work.cursor.enter_next(), None)
+                }
+                entered => (entered, None),
+            },
+        };
         if let Err(halt) = entered {
             work.exit = Some(Exit::Halt(halt));
             return NO_NODE;
         }
+        let cursor = &mut *work.cursor;
         cursor.give_counts(state);
         if cursor.lanes.warp != warp {
             linked.rebind(state, cursor.lanes.memory());
@@ -122,11 +136,77 @@ impl LinkedMachine for Tesla {
         if let Some(waiting) = work.waiting.get_mut(cursor.lanes.warp as usize) {
             *waiting = None;
         }
-        node.or_else(|| linked.starting_at(cursor.block)).unwrap_or_else(|| {
-            work.exit = Some(Exit::Before(cursor.block));
+        if node.is_some() {
+            work.begin_turns(state);
+        }
+        let block = work.cursor.block;
+        node.or_else(|| linked.starting_at(block)).unwrap_or_else(|| {
+            work.exit = Some(Exit::Before(block));
             NO_NODE
         })
     }
+}
+
+impl Work<'_, '_, '_> {
+    /// Lets the warps of the block take turns in compiled code, if all warps except the current warp wait, or have
+    /// waited, at barriers for all warps.
+    fn begin_turns(&mut self, state: &mut State) {
+        let Work { linked, cursor, waiting, .. } = self;
+        let Some(warps) = cursor.warps else { return };
+        let (count, current) = (warps.count(), cursor.lanes.warp as usize);
+        let have_waited = |warp: usize| warp == current || waiting.get(warp).is_some_and(Option::is_some);
+        if !(0..count).all(have_waited) || cursor.lanes.shared.races_mut().is_some() {
+            return;
+        }
+        let barriers = &cursor.barriers.barriers;
+        let barrier = barriers.waits_for((current + count - 1) % count);
+        let number = barrier.unwrap_or(0);
+        let waits = barriers.value(number);
+        // No turn may use up the remaining instructions of the launch.
+        let issued = cursor.statistics.instructions + u64::from(cursor.budget);
+        let turns = (warps.watchdog.saturating_sub(issued) / u64::from(SLICE)).saturating_sub(1);
+        let switches = u32::try_from(turns).unwrap_or(u32::MAX).min(warps.passes);
+        if waits as usize >= count || switches == 0 || !barriers.only(number, before(current, waits, count)) {
+            return;
+        }
+        let groups = (0..count).map(|warp| {
+            if warp == current {
+                let (rows, room) = (cursor.lanes.memory(), state.room);
+                return Group { rows, active: state.active, room, node: 0 };
+            }
+            // SAFETY: the block that owns the warps is running, and only the current warp is borrowed elsewhere.
+            let Parts { flow, rows, a, c, .. } = unsafe { warps.warp(warp) }.parts();
+            let (node, active) = waiting[warp].unwrap_or_default();
+            let rows = [bytes(rows), bytes(c), bytes(a)];
+            Group { rows, active: active.into(), room: flow.room() as u32, node }
+        });
+        let groups: Vec<Group> = groups.collect();
+        let position = Turns { current, barrier: number.into(), waiting: waits };
+        linked.take_turns(state, groups.into_iter(), position, (switches, SLICE));
+    }
+
+    /// If the warps of the block take turns in compiled code, ends these turns. Stores the positions of all warps in
+    /// the block.
+    fn end_turns(&mut self, state: &mut State) {
+        let Work { linked, cursor, waiting, .. } = self;
+        cursor.follow(state);
+        let Some((Turns { current, barrier, waiting: waits }, switches)) = state.end_turns() else { return };
+        let Some(warps) = &mut cursor.warps else { return };
+        warps.passes -= switches;
+        for warp in (0..warps.count()).filter(|warp| *warp != current) {
+            let (node, active) = state.turn(warp);
+            waiting[warp] = Some((node, active as u32));
+            let pc = cursor.lowered.first_pc(linked.own(node).block);
+            // SAFETY: the block that owns the warps is running, and only the current warp is borrowed elsewhere.
+            unsafe { warps.warp(warp) }.flow.advance(pc);
+        }
+        cursor.barriers.barriers.set_only(barrier as u8, before(current, waits, warps.count()));
+    }
+}
+
+/// Returns the `waits` warps before the current warp, in cyclic order.
+fn before(current: usize, waits: u32, count: usize) -> impl Iterator<Item = usize> {
+    (1..=waits as usize).map(move |distance| (current + count - distance) % count)
 }
 
 /// Returns the segment of g[] and the address that the first lane accesses.
@@ -149,11 +229,14 @@ fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, add
 impl Lanes<'_> {
     /// Returns the rows, the flags of all `$c`, and `$a1` to `$a4`.
     fn memory(&mut self) -> [*mut [u8]; 3] {
-        fn bytes<T>(of: &mut T) -> *mut [u8] {
-            std::ptr::slice_from_raw_parts_mut((&raw mut *of).cast(), size_of::<T>())
-        }
         [self.rows.bytes(), bytes(self.c), bytes(self.a)]
     }
+}
+
+/// Returns the bytes of a value.
+fn bytes<T: ?Sized>(of: &mut T) -> *mut [u8] {
+    let size = size_of_val(of);
+    std::ptr::slice_from_raw_parts_mut((&raw mut *of).cast(), size)
 }
 
 impl<'a> Runner<'a> {
@@ -182,7 +265,7 @@ impl<'a> Runner<'a> {
         state.set_window(cursor.lanes.shared.bytes_mut());
         let counts: *mut [u64] = &raw mut cursor.runs[cursor.lowered.blocks.len()..];
         let lowered = cursor.lowered;
-        let mut work = Work { cursor, exit: None, waiting: [None; WAITING] };
+        let mut work = Work { linked: &compiled.linked, cursor, exit: None, waiting: [None; GROUPS] };
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
@@ -190,7 +273,12 @@ impl<'a> Runner<'a> {
         // which contain the row of the active lanes. The nodes were also traced for a window that has the size of s[].
         let left =
             unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
-        let Work { cursor, exit, .. } = work;
+        work.cursor.follow(state);
+        if left != Left::Ended {
+            work.cursor.take_counts(state);
+        }
+        work.end_turns(state);
+        let Work { exit, .. } = work;
         let halt = |node: u32| {
             let &Own { block, first, .. } = compiled.linked.own(node);
             Exit::Halt(Halt::At(Position { block, first, joined: None, refused: false }))
@@ -198,7 +286,6 @@ impl<'a> Runner<'a> {
         if let Left::Ended = left {
             return exit.unwrap_or_else(|| unreachable!("the flow has ended the run"));
         }
-        cursor.take_counts(state);
         match left {
             Left::Budget(node) => match compiled.linked.own(node) {
                 Own { block, first: 0, .. } => Exit::Before(*block),

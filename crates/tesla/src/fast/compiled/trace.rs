@@ -15,6 +15,7 @@ use super::{Access, BROKE, Call, Own, Parts, RETURNED, Traced};
 use crate::context::Context;
 use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template, Test};
 use crate::fast::words::Kind;
+use crate::barrier::BARRIERS;
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
 
@@ -199,7 +200,10 @@ impl<'a> Tracer<'a> {
                     }
                     _ => Next::To(Target::Flow),
                 },
-                _ => Next::To(Target::Flow),
+                _ => match block.barrier_of_all() {
+                    Some(barrier) => Next::Barrier(barrier % BARRIERS as u8, to(block.fall)),
+                    None => Next::To(Target::Flow),
+                },
             };
             return self.end(next, Some(number));
         }
