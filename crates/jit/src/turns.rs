@@ -34,9 +34,9 @@ pub struct Group {
 pub struct Position {
     /// The group that runs.
     pub current: usize,
-    /// The barrier at which groups wait, and the number of these groups. The groups right before the current group
-    /// wait, in cyclic order.
+    /// The barrier at which groups wait.
     pub barrier: u32,
+    /// Number of groups that wait. These are the groups right before the current group, in cyclic order.
     pub waiting: u32,
 }
 

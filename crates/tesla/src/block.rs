@@ -25,7 +25,7 @@ pub const SLICE: u32 = 1024;
 
 /// Maximum number of switches to another warp that an engine may make without returning to the block. After this number
 /// of switches, the block checks whether the run must stop.
-const PASSES: u32 = 64;
+const PASSES: u32 = 1024;
 
 /// Maximum number of instructions that run during the search for a write that races with a read. The reading warp does
 /// not run during the search.
