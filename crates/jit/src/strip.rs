@@ -282,6 +282,9 @@ pub struct Inside {
     distance: i32,
 }
 
+/// Number of definitions that [`Strip::low_zeros`] follows.
+const DEPTH: u32 = 6;
+
 /// Hashes the few words of a node. With the standard hasher, hashing would take most of the compile time. The standard
 /// hasher protects against keys that were chosen to collide. This protection is not needed, because collisions cost
 /// little in a program of bounded length.
@@ -408,6 +411,10 @@ impl Strip {
             (Two::AndNot, (Some(u32::MAX), _) | (_, Some(0))) => return self.constant(0),
             (Two::And | Two::Or, _) if a == b => return a,
             (Two::Xor | Two::AndNot, _) if a == b => return self.constant(0),
+            (Two::Equal, _) if a == b => return self.constant(u32::MAX),
+            (Two::And, (_, Some(bits))) if bits >> self.low_zeros(a, DEPTH).min(31) == 0 => {
+                return self.constant(0);
+            }
             _ => {}
         }
         match (op, self.complemented(a), self.complemented(b)) {
@@ -531,6 +538,24 @@ impl Strip {
             None => self.span(base, distance, mask),
         };
         Some(Inside { span: span as u32, distance })
+    }
+
+    /// Returns a number of lowest bits that are zero in all lanes of a value. The function follows the definition of the
+    /// value `depth` steps back.
+    fn low_zeros(&self, value: Value, depth: u32) -> u32 {
+        let Some(depth) = depth.checked_sub(1) else { return 0 };
+        let of = |value| self.low_zeros(value, depth);
+        match self.nodes[value.0 as usize] {
+            Node::Constant(word) => word.trailing_zeros(),
+            // The distances of a span, and the start of a site, are multiples of 4.
+            Node::Least(_) | Node::Start(_) => 2,
+            Node::One(One::Shl(count), a) => of(a) + u32::from(count),
+            Node::Two(Two::Add | Two::Sub | Two::Or | Two::Xor, [a, b]) | Node::Select([_, a, b]) => {
+                of(a).min(of(b))
+            }
+            Node::Two(Two::And, [a, b]) => of(a).max(of(b)),
+            _ => 0,
+        }
     }
 
     /// Adds a span and returns its number.

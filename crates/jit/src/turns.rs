@@ -82,13 +82,8 @@ impl Turns {
         current: 0,
         end: 0,
         budget: 0,
-        groups: [Bound {
-            rows: [std::ptr::null_mut(); 3],
-            active: 0,
-            population: 0,
-            node: 0,
-            room: 0,
-        }; GROUPS],
+        groups: [Bound { rows: [std::ptr::null_mut(); 3], active: 0, population: 0, node: 0, room: 0 };
+            GROUPS],
     };
 
     /// Lets groups take turns. Generated code may switch `switches` times, and each turn has a budget in instructions.

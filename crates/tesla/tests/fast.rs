@@ -93,6 +93,73 @@ fn warps_take_turns_after_as_many_instructions_in_every_way() {
     assert_ne!(outcome.memory.at(OUT).unwrap().bytes[..], [0; 4]);
 }
 
+/// Iterations with two barriers. Between the barriers, each warp changes words that all warps share, so the result
+/// depends on the order of the warps. `second` is the second barrier. `inside` are instructions of the loop.
+fn meetings(threads: u32, second: &str, inside: &str) -> (Compute, Program) {
+    let source = format!(
+        "mov b32 $r1 b32 s[0x10]\nand b32 $r0 $r0 0xffff\nmov b32 $r2 0x1\nmov b32 $r3 0x9\nmov b32 $r6 0x7\nmov b32 $r8 0x20\n\
+         mov b32 $r7 0x40\nshl $a1 $r7 0x0\nLOOP:\nmov b32 $r4 b32 s[$a1]\nadd b32 $r4 $r4 $r4\nadd b32 $r4 $r4 $r0\n\
+         xor b32 $r5 $r4 $r3\nadd b32 $r5 $r5 $r2\nst b32 s[$a1] $r5\nbar inc wait 0x0 0xfff\n\
+         ld b32 $r5 g14[$r1]\nxor b32 $r5 $r5 $r4\nadd b32 $r5 $r5 $r5\nadd b32 $r5 $r5 $r0\n\
+         st b32 g14[$r1] $r5\n{inside}\n{second}\nsub b32 $c1 $r3 $r3 $r2\n(lg $c1) bra LOOP\n\
+         exit st b32 g14[$r1] $r5"
+    );
+    let program =
+        Program { words: assemble(&source, CHIP, Stage::Compute).unwrap().words(), ..Program::default() };
+    let mut compute = Compute::of(&program, CHIP).unwrap();
+    compute.block = [threads, 1, 1];
+    compute.dynamic_shared = 0x80;
+    compute.params = OUT.to_le_bytes().to_vec();
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4])]).unwrap();
+    (compute, program)
+}
+
+/// The warps of a block take turns at barriers in compiled code. (9.7)
+#[test]
+fn warps_meet_at_barriers_in_the_same_order_in_every_way() {
+    let seconds = [
+        "bar inc wait 0x0 0xfff",
+        "bar inc wait 0x1 0xfff",
+        "bar inc wait 0x1 0x2",
+        "bar inc 0x2 0xfff\nbar inc wait 0x0 0xfff",
+    ];
+    let insides = [
+        "",
+        // A warp ends in the fourth iteration.
+        "set $c0 # e u32 $r3 $r6\nset $c1 # l u32 $r0 $r6\n(lg $c0) bra GO\n(e $c1) bra GO\nexit nop\nGO:\nnop",
+        // The lanes of a warp diverge, and lanes leave.
+        "joinat GO\nset $c0 # l u32 $r0 $r6\n(lg $c0) bra GO\nadd b32 $r4 $r5 $r2\nst b32 s[$a1] $r4\nGO:\njoin nop",
+        "set $c0 # e u32 $r0 $r3\n(lg $c0) ret",
+        // In the fourth iteration, all warps but one wait at another barrier, so no barrier is ever complete.
+        "set $c0 # e u32 $r3 $r6\nset $c1 # l u32 $r0 $r8\n(e $c0) bra GO\n(lg $c1) bra GO\n\
+         bar inc wait 0x2 0xfff\nGO:\nnop",
+    ];
+    for (second, inside) in seconds.iter().flat_map(|second| insides.map(|inside| (second, inside))) {
+        for threads in [20, 64, 150, 512] {
+            let (compute, program) = meetings(threads, second, inside);
+            let launch = || Launch::Compute(compute.clone());
+            // In strict mode, the races of this program would be traps.
+            let lenient = Options { mode: Mode::Lenient, ..Options::default() };
+            let instructions = match run(launch(), &program, &lenient) {
+                Ok(outcome) => outcome.statistics.instructions,
+                Err(RunError::Trap(trap)) => {
+                    assert!(
+                        matches!(trap.trap.cause, Cause::BarrierNever(_)),
+                        "{second}, {inside}: {trap:?}"
+                    );
+                    continue;
+                }
+                Err(other) => panic!("{other}"),
+            };
+            // The watchdog stops the launch at every point of a turn.
+            for watchdog in [instructions / 3, instructions / 2 + 1, instructions - 1, instructions] {
+                let options = Options { watchdog, ..lenient };
+                assert_eq!(run(launch(), &program, &options).is_ok(), watchdog >= instructions);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_watchdog_bites_at_the_same_instruction_in_every_way() {
     let (compute, program) = rounds();

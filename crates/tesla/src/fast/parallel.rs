@@ -6,12 +6,15 @@
 //! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
 //! are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks depend on
 //! each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts another
-//! batch. A block that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine
+//! batch. The engine also measures the time per block. Views of the memory have a cost, so if blocks that run ahead on
+//! all threads take more time than blocks that run in order on one thread, the blocks run in order. A block that runs
+//! ahead much longer than other blocks may wait for a write of an earlier block. The engine
 //! stops such a block, and runs the block again after the earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use reconverge_simt::memory::{Footprint, Memory, Plan, Shadow, Tracked, Verdict, Written};
 use reconverge_simt::workers::hand_out;
@@ -39,6 +42,15 @@ const TOGETHER: usize = 16;
 /// number is multiplied by four. So in a launch whose blocks depend on each other, all attempts together take a few
 /// hundredths of the time of the launch.
 const IN_ORDER: usize = 32;
+
+/// Number of blocks per thread that run in order at the start of a launch, so that their time can be measured.
+const MEASURED: usize = 8;
+
+/// Minimum number of blocks per thread in a batch whose time is measured. Smaller batches mostly wait for threads.
+const MEASURED_AHEAD: usize = 8;
+
+/// Factor by which more blocks run in order after a batch that was slow than after a batch that failed.
+const LONGER_IF_SLOW: usize = 16;
 
 /// Number of instructions that a block which runs ahead may issue in any case. After this number of instructions, the
 /// engine stops the block if the block also exceeds [`LONGER`].
@@ -132,17 +144,32 @@ pub(crate) fn run<E: Executor>(
     let mut spares = Vec::new();
     let (mut size, mut in_order) = (workers, IN_ORDER * workers);
     let mut rest = 0..grid.blocks();
+    let run_in_order = |blocks: Range<usize>, memory: &mut Memory, totals: &mut Totals| {
+        let (start, count) = (Instant::now(), blocks.len());
+        run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
+        Ok(start.elapsed().as_secs_f64() / count as f64)
+    };
+    let measured = 0..rest.end.min(MEASURED * workers);
+    rest.start = measured.end;
+    let mut time_in_order = run_in_order(measured, memory, totals)?;
     while !rest.is_empty() && !stop::asked() {
         let batch = rest.start..rest.end.min(rest.start + size);
+        let (first, start) = (batch.start, Instant::now());
         let (next, verdict) = ahead.batch(batch, memory, totals, workers, &mut spares)?;
         rest.start = next;
+        let count = next - first;
+        let is_slow =
+            count >= MEASURED_AHEAD * workers && start.elapsed().as_secs_f64() > time_in_order * count as f64;
         match verdict {
-            Verdict::Right => size = (GROWTH * size).min(AHEAD * workers),
+            Verdict::Right if !is_slow => size = (GROWTH * size).min(AHEAD * workers),
             Verdict::Unknown => size = workers,
-            Verdict::Stale => {
+            Verdict::Right | Verdict::Stale => {
+                in_order *= if is_slow { LONGER_IF_SLOW } else { 1 };
                 let blocks = next..rest.end.min(next + in_order);
                 rest.start = blocks.end;
-                run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
+                if !blocks.is_empty() {
+                    time_in_order = run_in_order(blocks, memory, totals)?;
+                }
                 (size, in_order) = (workers, 4 * in_order);
             }
         }

@@ -24,6 +24,7 @@ const SCALAR: &[Mnemonic] = &[
     Mnemonic::Jb,
     Mnemonic::Je,
     Mnemonic::Jl,
+    Mnemonic::Jle,
     Mnemonic::Jmp,
     Mnemonic::Jne,
     Mnemonic::Lea,
@@ -119,6 +120,7 @@ const AVX512: &[Mnemonic] = &[
     Mnemonic::Vpmovdw,
     Mnemonic::Vpmovm2d,
     Mnemonic::Vpord,
+    Mnemonic::Vpscatterdd,
     Mnemonic::Vptestmd,
     Mnemonic::Vpxord,
     Mnemonic::Vrndscaleps,
@@ -293,7 +295,7 @@ impl Allowed<'_> {
             }
             _ if known.is_count(memory) || known.is_narrow(memory) => {}
             // RAX contains the address of the window or of a site. An earlier instruction has checked the offset.
-            (Register::RAX, Register::RCX | Register::RDX) => {
+            (Register::RAX, index) if index.is_zmm() || matches!(index, Register::RCX | Register::RDX) => {
                 assert!(self.window, "a store to the window: {what}");
             }
             _ => panic!("a store elsewhere: {what}"),

@@ -316,6 +316,7 @@ fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_ma
         Next::Either([Target::Node(0), Target::Flow]),
         Next::Either([Target::Outside(1), Target::Node(2)]),
         Next::Again(Target::Node(0)),
+        Next::Barrier(1, Target::Node(0)),
         Next::Again(Target::Flow),
     ];
     let functions = [per_lane.address(), callee as *const () as usize];

@@ -10,9 +10,10 @@ use reconverge_jit::{
 use reconverge_simt::{Identity, Silent};
 
 use super::{Access, Call, Compiled, Own};
+use crate::block::SLICE;
 use crate::fast::cursor::{Cursor, Halt, Position};
 use crate::fast::lanes::{ACTIVE, Lanes};
-use crate::block::SLICE;
+use crate::fast::lower::Last;
 use crate::fast::words::{Reach, Transfer};
 use crate::inst::Space;
 use crate::state::Parts;
@@ -107,16 +108,16 @@ impl LinkedMachine for Tesla {
         let warp = cursor.lanes.warp;
         let block = &cursor.lowered.blocks[ends as usize];
         cursor.block = ends;
+        if let Last::Bar { .. } = block.last {
+            work.end_turns(state);
+        }
         let meets = linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting());
         let (entered, node) = match meets {
-            Some(node) => {
-                work.end_turns(state);
-                match work.cursor.wait_at_barrier(block, node, &mut work.waiting) {
-                    Some(node) => (Ok(()), Some(node)),
-                    None => (work.cursor.enter_next(), None),
-                }
-            }
-            None => match cursor.continue_after(block, taken as u32) {
+            Some(node) => match work.cursor.wait_at_barrier(block, node, &mut work.waiting) {
+                Some(node) => (Ok(()), Some(node)),
+                None => (work.cursor.enter_next(), None),
+            },
+            None => match work.cursor.continue_after(block, taken as u32) {
                 Err(Halt::Over) => {
                     work.end_turns(state);
                     (work.cursor.enter_next(), None)

@@ -12,10 +12,10 @@ use reconverge_simt::compiling::Extent;
 use super::code::Way;
 use super::run::Tesla;
 use super::{Access, BROKE, Call, Own, Parts, RETURNED, Traced};
+use crate::barrier::BARRIERS;
 use crate::context::Context;
 use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template, Test};
 use crate::fast::words::Kind;
-use crate::barrier::BARRIERS;
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
 
