@@ -11,6 +11,7 @@ use iced_x86::{
 
 use super::*;
 use crate::state::NARROW_ROWS;
+use crate::turns::Turns;
 
 /// Allowed scalar instructions, in addition to vector instructions for integers and floats.
 const SCALAR: &[Mnemonic] = &[
@@ -338,6 +339,11 @@ fn loads(memory: &UsedMemory, known: &Known, what: &str) {
     let index = memory.index();
     let listed = match memory.base() {
         Register::RSP => matches!(index, Register::None | Register::RDX),
+        // RCX is the offset of a group that takes turns.
+        STATE if index == Register::RCX => {
+            let turns = place!(turns) as u64..place!(turns) as u64 + size_of::<Turns>() as u64;
+            turns.contains(&memory.displacement())
+        }
         STATE => matches!(index, Register::None | Register::R13),
         Register::R12 => index == Register::R13,
         Register::RBP => index == Register::None,
