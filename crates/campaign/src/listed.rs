@@ -32,7 +32,7 @@ pub struct ListedFault {
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
     pub(crate) file: String,
-    /// The position of the fault for messages. In a text file, the position has the form `line 42`. In other lists, the
+    /// The position of the fault in the list. Messages name this position. In a text file, the position has the form `line 42`. In other lists, the
     /// position has the form `fault 3`.
     pub(crate) place: String,
 }

@@ -343,7 +343,7 @@ pub struct Strip {
 
 impl PartialEq for Strip {
     fn eq(&self, other: &Strip) -> bool {
-        // The nodes determine all other fields.
+        // The nodes determine the field `known`.
         (&self.nodes, &self.effects, self.guard) == (&other.nodes, &other.effects, other.guard)
             && (self.window, &self.spans) == (other.window, &other.spans)
     }

@@ -1,9 +1,9 @@
 //! Groups that take turns: when a group waits at a barrier, generated code continues with the next group.
 //!
-//! Groups 0 to N - 1 run in cyclic order. A group runs until it arrives at a barrier for which other groups have not
+//! Groups 0 to N - 1 run in cyclic order. A group runs until it arrives at a barrier at which other groups have not yet
 //! arrived. Then the next group runs. So the groups that wait are always the groups right before the current group, and
-//! a count of these groups is the whole state of the barrier. The machine's flow control handles all other cases. In
-//! the kernel `scan`, a barrier takes a third of the time that it takes in the flow control.
+//! the number of these groups is the whole state of the barrier. The machine's flow control handles all other cases.
+//! With this code, the kernel `scan` is 1.7 times as fast as with barriers in the flow control (AMD EPYC).
 
 use std::mem::{offset_of, take};
 
@@ -44,15 +44,17 @@ pub struct Position {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Turns {
-    /// Number of times that generated code may switch to another group, and the part of this number that remains.
+    /// Number of times that generated code may switch to another group.
     allowed: u32,
+    /// Number of these times that remain.
     remaining: u32,
     barrier: u32,
     waiting: u32,
     /// Number of groups, or 0 if no groups take turns.
     count: u32,
-    /// Offset in bytes of the current group in `groups`, and the offset after the last group.
+    /// Offset of the current group in `groups`, in bytes.
     current: u32,
+    /// Offset of the end of the last group in `groups`, in bytes.
     end: u32,
     /// The budget of a turn, in instructions.
     budget: u32,

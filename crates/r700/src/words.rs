@@ -224,7 +224,7 @@ names! {
         EMIT_CUT_VERTEX = 22,
         /// Ends the strip of the lanes that pass.
         CUT_VERTEX = 23,
-        /// Removes the lanes that pass from the valid mask. The exports of these lanes are dropped.
+        /// Removes from the valid mask the lanes that pass. The exports of these lanes are dropped.
         KILL = 24,
         /// Ends the program. (Only opcode tables contain this instruction. The manual reserves its number.)
         END_PROGRAM = 25,

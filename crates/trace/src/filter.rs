@@ -17,7 +17,8 @@ pub struct Filter {
     pub groups: Option<RangeInclusive<u32>>,
     /// Set of lanes. The filter selects a record if the record concerns at least one of these lanes.
     pub lanes: Option<Mask>,
-    /// Range of instruction addresses. An event has the address of the last instruction of its group.
+    /// Range of instruction addresses. The address of an event is the address of the last instruction that the event's
+    /// group of lanes has issued.
     pub addresses: Option<RangeInclusive<u32>>,
     /// Record types. Each record type is one of [`EVENTS`].
     pub events: Option<Vec<&'static str>>,

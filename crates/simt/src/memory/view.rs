@@ -656,7 +656,8 @@ impl Plan {
         Plan { clashed: vec![false; layouts.len()], layouts, paged }
     }
 
-    /// Updates the plan after an unknown verdict on this footprint. `written` are the stores of earlier groups.
+    /// Updates the plan after the verdict on this footprint was [`Verdict::Unknown`]. `written` are the stores of earlier
+    /// groups.
     pub fn learn(&mut self, written: &Written, footprint: &Footprint) {
         let mut clashes = written.chunks.iter().zip(&footprint.read).map(|(wrote, read)| wrote & read);
         for (paged, clashed) in self.paged.iter_mut().zip(&mut self.clashed) {
