@@ -100,7 +100,7 @@ pub(crate) fn is_nan(a: u32) -> bool {
 }
 
 #[inline(always)]
-fn quiet(a: u32) -> u32 {
+pub(crate) fn quiet(a: u32) -> u32 {
     a | 0x0040_0000
 }
 
@@ -275,7 +275,7 @@ pub fn recip_int(a: u32) -> u32 {
 // infinite.
 
 #[inline(always)]
-pub(crate) fn rounded(value: f64, a: u32) -> u32 {
+fn rounded(value: f64, a: u32) -> u32 {
     result1(value as f32, a)
 }
 
@@ -334,7 +334,7 @@ pub fn recipsqrt_ieee(a: u32) -> u32 {
 /// reduces the angle exactly to [-1/2, 1/2]. The function then mirrors the reduced angle into the range in which sin(x)
 /// is well conditioned.
 #[inline(always)]
-pub(crate) fn folded(turns: f64) -> f64 {
+fn folded(turns: f64) -> f64 {
     let nearest = turns - turns.round_ties_even();
     if nearest > 0.25 {
         0.5 - nearest
@@ -360,7 +360,7 @@ pub fn sin(a: u32) -> u32 {
 /// revolution. The function first subtracts whole revolutions, because adding a quarter to a large angle would have no
 /// effect after rounding.
 #[inline(always)]
-pub(crate) fn quarter_on(turns: f64) -> f64 {
+fn quarter_on(turns: f64) -> f64 {
     let turns = turns.abs();
     (turns - turns.round_ties_even()) + 0.25
 }

@@ -22,6 +22,7 @@
 //! * [`races`]: races on memory that groups share, and reads of such memory before any write.
 //! * [`stop`]: a request to end all runs early; [`limits`]: limits on the host resources that input may request.
 //! * [`float`]: float operations with documented rounding, flushing and NaN results.
+//! * [`curves`]: powers of two, logarithms and sines as polynomials.
 //!
 //! # Features
 //!
@@ -33,6 +34,7 @@
 
 pub mod compiling;
 pub mod course;
+pub mod curves;
 pub mod engine;
 pub mod error;
 pub mod fidelity;

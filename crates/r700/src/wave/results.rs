@@ -110,9 +110,11 @@ impl Target {
     /// Both lists must contain only zeros before the call.
     fn put_by_lane(&self, kept: Mask, (values, written): (&mut [[u32; 4]], &mut [u8]), level: Option<Level>) {
         let lanes = self.written.map(|lanes| lanes & kept);
-        if lanes == [Mask::first(values.len()); 4] {
+        // The row of a component that no lane has written contains zeros.
+        let all = Mask::first(values.len());
+        if self.written == lanes && lanes.iter().all(|lanes| *lanes == all || !lanes.any()) {
             from_rows(level, self.values.each_ref(), values);
-            written.fill(0xf);
+            written.fill((0..4).map(|chan| u8::from(lanes[chan] == all) << chan).sum());
             return;
         }
         for ((chan, row), lanes) in self.values.iter().enumerate().zip(lanes) {

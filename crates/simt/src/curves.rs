@@ -1,0 +1,157 @@
+//! Powers of two, logarithms and sines as polynomials, for loops over lanes that the compiler vectorizes.
+//!
+//! A machine defines each of these functions as a double of the mathematics library that is rounded to a single. The
+//! polynomials compute a double with a relative error below 2^-40, in far less time. Each function also returns a
+//! [doubt](Near::doubt): whether a double that differs by this error may round to another single. One result in 32,768
+//! is in doubt. The caller computes such a lane with the library.
+//!
+//! The polynomials have the smallest maximum of the relative error that is possible for their degree. Remez' algorithm
+//! computed their coefficients, and this maximum is stated next to them. The rounding errors of the doubles are below
+//! 2^-49, and the error of the library is below 2^-52.
+
+use crate::wide::Wide;
+
+/// A result of this module.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    /// The bits of the result as a single. Any NaN is [`f32::NAN`]. A denormal result is +0.
+    pub word: u32,
+    /// All ones if the result may be wrong, or 0.
+    pub doubt: u32,
+}
+
+/// Rounds a double to a single. A single does not have the lowest 29 bits of the double. The result is in doubt if these
+/// bits are less than 2^13 from 2^28, the middle between two singles. A relative error of 2^-40 is at most 2^13 units
+/// in the last place of a double.
+#[inline(always)]
+fn rounded(value: f64) -> Near {
+    let distance = (value.to_bits() as u32).wrapping_sub((1 << 28) - (1 << 13));
+    Near { word: (value as f32).to_bits(), doubt: if distance & 0x1fff_c000 == 0 { u32::MAX } else { 0 } }
+}
+
+/// Returns a * b + c, rounded either once or twice.
+#[inline(always)]
+fn multiply_add<W: Wide>(a: f64, b: f64, c: f64) -> f64 {
+    if W::FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// Returns the sum of `terms[n] * x^n`.
+#[inline(always)]
+fn polynomial<W: Wide, const N: usize>(x: f64, terms: &[f64; N]) -> f64 {
+    let mut sum = terms[N - 1];
+    for number in (0..N - 1).rev() {
+        sum = multiply_add::<W>(sum, x, terms[number]);
+    }
+    sum
+}
+
+/// Returns 2^x. A result below the smallest normal number is 0.
+#[inline(always)]
+pub fn exp2<W: Wide>(x: u32) -> Near {
+    /// 2^x for x from -1/2 to 1/2, with an error of 2^-40.2.
+    const TERMS: [f64; 9] = [
+        0.9999999999997623,
+        0.6931471805465141,
+        0.2402265069888037,
+        0.05550410939341712,
+        0.00961812854286238,
+        0.001333345206224759,
+        0.00015403851748732763,
+        1.530973742223391e-5,
+        1.3175858113990268e-6,
+    ];
+    /// 1.5 * 2^23. The sum of this number and a small single is rounded to an integer. The lowest bits of the sum
+    /// contain this integer.
+    const ROUND: f32 = 12_582_912.0;
+    let x = f32::from_bits(x);
+    // 2^-127 becomes 0 and 2^128 becomes infinity when the exponent is added below.
+    let near = if x < -126.0 { -127.0 } else { x };
+    let near = if near > 128.0 { 128.0 } else { near };
+    let shifted = near + ROUND;
+    // The difference has at most the bits of x, so it is exact.
+    let Near { word, doubt } = rounded(polynomial::<W, 9>(f64::from(near - (shifted - ROUND)), &TERMS));
+    let word = word.wrapping_add(shifted.to_bits() << 23);
+    Near { word: if x.is_nan() { f32::NAN.to_bits() } else { word }, doubt }
+}
+
+/// Returns log2(x). The result is -infinity for zeros and denormals, and a NaN for other negative numbers.
+#[inline(always)]
+pub fn log2<W: Wide>(x: u32) -> Near {
+    /// log2(m) / s for s = (m - 1) / (m + 1) and m from sqrt(1/2) to sqrt(2), in powers of s^2, with an error of 2^-45.
+    const TERMS: [f64; 6] = [
+        2.88539008177785,
+        0.9617966941133075,
+        0.5770779423765138,
+        0.41220925108578826,
+        0.31990575366608887,
+        0.2828993034484426,
+    ];
+    const HALF_ROOT: u32 = std::f32::consts::FRAC_1_SQRT_2.to_bits();
+    const INFINITY: u32 = f32::INFINITY.to_bits();
+    let exponent = (x.wrapping_sub(HALF_ROOT) as i32) >> 23;
+    let mantissa = f32::from_bits(x.wrapping_sub((exponent as u32) << 23));
+    // A quotient of singles and one step of Newton's method take less time than a quotient of doubles. The error of the
+    // quotient is below 2^-23, so the error of the ratio is below 2^-46.
+    let inverse = f64::from(1.0 / (mantissa + 1.0));
+    let below = f64::from(mantissa - 1.0);
+    let ratio = below * inverse;
+    let ratio = multiply_add::<W>(ratio, multiply_add::<W>(-inverse, below + 2.0, 1.0), ratio);
+    let sum = polynomial::<W, 6>(ratio * ratio, &TERMS);
+    let Near { word, doubt } = rounded(multiply_add::<W>(sum, ratio, f64::from(exponent)));
+    let word = if x > INFINITY { f32::NAN.to_bits() } else { word };
+    let word = if x == INFINITY { INFINITY } else { word };
+    Near { word: if x & INFINITY == 0 { f32::NEG_INFINITY.to_bits() } else { word }, doubt }
+}
+
+/// Returns the sine of an angle from -1/4 to 1/4 revolutions.
+#[inline(always)]
+fn sine<W: Wide>(turns: f64) -> Near {
+    /// sin(2 pi x) / x, in powers of x^2, with an error of 2^-43.9.
+    const TERMS: [f64; 7] = [
+        6.2831853071791945,
+        -41.34170223981849,
+        81.60524913341779,
+        -76.70584649412801,
+        42.058102841594035,
+        -15.081031717302336,
+        3.663464722297789,
+    ];
+    let Near { word, doubt } = rounded(turns * polynomial::<W, 7>(turns * turns, &TERMS));
+    Near { word: if turns.is_nan() { f32::NAN.to_bits() } else { word }, doubt }
+}
+
+/// Returns the sine of an angle in revolutions. A denormal angle counts as zero. The sine of an infinity is a NaN.
+#[inline(always)]
+pub fn sin<W: Wide>(x: u32) -> Near {
+    let x = f32::from_bits(if x & f32::INFINITY.to_bits() == 0 { 0 } else { x });
+    // All differences are exact.
+    let nearest = x - x.round_ties_even();
+    let mirrored = 0.5f32.copysign(nearest) - nearest;
+    sine::<W>(f64::from(if nearest.abs() > 0.25 { mirrored } else { nearest }))
+}
+
+/// Returns the cosine of an angle in revolutions. The cosine of an infinity is a NaN.
+#[inline(always)]
+pub fn cos<W: Wide>(x: u32) -> Near {
+    let x = f32::from_bits(x);
+    sine::<W>(0.25 - f64::from((x - x.round_ties_even()).abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lowest 29 bits of a double decide the doubt.
+    #[test]
+    fn a_double_between_two_singles_is_in_doubt() {
+        let doubt = |bits: u64| rounded(f64::from_bits(1f64.to_bits() + bits)).doubt != 0;
+        let middle = 1 << 28;
+        for (bits, expected) in [(0, false), (middle, true), (3 * middle, true), (2 * middle, false)] {
+            assert_eq!(doubt(bits), expected, "{bits:#x}");
+        }
+        assert_eq!(
+            [middle - 8193, middle - 8192, middle + 8191, middle + 8192].map(doubt),
+            [false, true, true, false]
+        );
+    }
+}
