@@ -35,14 +35,16 @@ fn multiply_add<W: Wide>(a: f64, b: f64, c: f64) -> f64 {
     if W::FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Returns the sum of `terms[n] * x^n`.
+/// Returns the sum of `terms[n] * x^n`. Sums the even and the odd powers separately, so that the processor computes both
+/// sums at the same time.
 #[inline(always)]
 fn polynomial<W: Wide, const N: usize>(x: f64, terms: &[f64; N]) -> f64 {
-    let mut sum = terms[N - 1];
-    for number in (0..N - 1).rev() {
-        sum = multiply_add::<W>(sum, x, terms[number]);
+    let square = x * x;
+    let mut sums = [terms[N - 2 + N % 2], terms[N - 1 - N % 2]];
+    for number in (0..N - 2).rev() {
+        sums[number % 2] = multiply_add::<W>(sums[number % 2], square, terms[number]);
     }
-    sum
+    multiply_add::<W>(sums[1], x, sums[0])
 }
 
 /// Returns 2^x. A result below the smallest normal number is 0.

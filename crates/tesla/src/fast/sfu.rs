@@ -11,7 +11,7 @@
 //! rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, the time of rcp was 24, and
 //! the time of lg2 was 41.
 
-use reconverge_simt::wide::Wide;
+use reconverge_simt::wide::{Pairs, Wide};
 
 use crate::flow::WARP;
 use crate::lane::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -29,7 +29,7 @@ type Row = [u32; WARP];
 /// and c1 in the bits above c2.
 type Packed = [u32; 2];
 
-const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
+const fn packed<const N: usize>(table: &[Coefficients; N]) -> Pairs<N> {
     let mut rows = [[0; 2]; N];
     let mut interval = 0;
     while interval < N {
@@ -40,7 +40,7 @@ const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
         rows[interval] = words;
         interval += 1;
     }
-    rows
+    Pairs::of(rows)
 }
 
 #[inline(always)]
@@ -48,11 +48,11 @@ const fn unpacked([first, second]: Packed) -> Coefficients {
     [first as i32, second as i32 >> 15, (second as i32) << 17 >> 17]
 }
 
-static RCP_ROWS: [Packed; 128] = packed(&RCP);
-static RSQRT_ROWS: [Packed; 128] = packed(&RSQRT);
-static SIN_ROWS: [Packed; 64] = packed(&SIN);
-static EX2_ROWS: [Packed; 64] = packed(&EX2);
-static LG2_ROWS: [Packed; 64] = packed(&LG2);
+static RCP_ROWS: Pairs<128> = packed(&RCP);
+static RSQRT_ROWS: Pairs<128> = packed(&RSQRT);
+static SIN_ROWS: Pairs<64> = packed(&SIN);
+static EX2_ROWS: Pairs<64> = packed(&EX2);
+static LG2_ROWS: Pairs<64> = packed(&LG2);
 
 /// Returns the squarer's results of `lane::special` for numbers of 17 bits. The squarer sums `x >> (18 - n)` over the
 /// set bits n of x. Bits 0 and 1 do not affect the sum: their own terms are zero, and the shifts of all other terms
@@ -80,7 +80,7 @@ impl Terms {
     /// For each lane, reads the terms for the lane's interval from a table. `squared` are the inputs of the squarer,
     /// with 17 bits.
     #[inline(always)]
-    fn read<W: Wide, const N: usize>(wide: W, table: &[Packed; N], intervals: &Row, squared: &Row) -> Terms {
+    fn read<W: Wide, const N: usize>(wide: W, table: &Pairs<N>, intervals: &Row, squared: &Row) -> Terms {
         Terms { coefficients: wide.pairs(table, intervals), squares: squares(wide, squared) }
     }
 
