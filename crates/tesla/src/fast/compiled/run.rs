@@ -22,7 +22,11 @@ use crate::state::Parts;
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
     held: Held,
+    waiting: Waiting,
 }
+
+/// The node and the active lanes of each warp that waits, or has waited, at a barrier at the end of a node.
+type Waiting = [Option<(u32, u32)>; GROUPS];
 
 /// Position of the warp after compiled code has returned.
 pub(in crate::fast) enum Exit {
@@ -40,8 +44,9 @@ pub(in crate::fast) struct Work<'c, 'a, 'w> {
     cursor: &'c mut Cursor<'a, 'w, Silent>,
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,
-    /// The node and the active lanes of each warp that waits, or has waited, at a barrier at the end of a node.
-    waiting: [Option<(u32, u32)>; GROUPS],
+    waiting: &'c mut Waiting,
+    /// Whether some warp has executed a barrier, so that `waiting` may have entries.
+    has_waited: bool,
 }
 
 /// The compiled engine of this machine.
@@ -109,11 +114,12 @@ impl LinkedMachine for Tesla {
         let block = &cursor.lowered.blocks[ends as usize];
         cursor.block = ends;
         if let Last::Bar { .. } = block.last {
+            work.has_waited = true;
             work.end_turns(state);
         }
         let meets = linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting());
         let (entered, node) = match meets {
-            Some(node) => match work.cursor.wait_at_barrier(block, node, &mut work.waiting) {
+            Some(node) => match work.cursor.wait_at_barrier(block, node, work.waiting) {
                 Some(node) => (Ok(()), Some(node)),
                 None => (work.cursor.enter_next(), None),
             },
@@ -246,7 +252,7 @@ impl<'a> Runner<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled, launch: Identity, layout: Option<Identity>) -> Self {
         let mut held = Held::take();
         held.state().keep_sites(layout.map(|layout| [compiled.identity, launch, layout]));
-        Runner { compiled, held }
+        Runner { compiled, held, waiting: [None; GROUPS] }
     }
 
     /// Returns the node that begins at a block, if the node may run now.
@@ -259,14 +265,14 @@ impl<'a> Runner<'a> {
     /// Runs code from a node for the active lanes.
     #[inline(never)]
     pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'_, '_, Silent>) -> Exit {
-        let Runner { compiled, held } = self;
+        let Runner { compiled, held, waiting } = self;
         let state = held.state();
         cursor.give_counts(state);
         let rows = cursor.lanes.memory();
         state.set_window(cursor.lanes.shared.bytes_mut());
         let counts: *mut [u64] = &raw mut cursor.runs[cursor.lowered.blocks.len()..];
         let lowered = cursor.lowered;
-        let mut work = Work { linked: &compiled.linked, cursor, exit: None, waiting: [None; GROUPS] };
+        let mut work = Work { linked: &compiled.linked, cursor, exit: None, waiting, has_waited: false };
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
@@ -279,7 +285,10 @@ impl<'a> Runner<'a> {
             work.cursor.take_counts(state);
         }
         work.end_turns(state);
-        let Work { exit, .. } = work;
+        let Work { exit, waiting, has_waited, .. } = work;
+        if has_waited {
+            *waiting = [None; GROUPS];
+        }
         let halt = |node: u32| {
             let &Own { block, first, .. } = compiled.linked.own(node);
             Exit::Halt(Halt::At(Position { block, first, joined: None, refused: false }))
