@@ -1,4 +1,4 @@
-//! EXP, LOG, SIN and COS on rows.
+//! EXP, LOG, SIN, COS and RECIPSQRT on rows.
 //!
 //! The lane functions compute a double with the mathematics library and round this double to a single. This module
 //! instead uses the polynomials of [`reconverge_simt::curves`]. If the result of a polynomial is in doubt, this module
@@ -43,6 +43,15 @@ fn near_row<W: Wide, C: Curve>(wide: W, source: &[u32; LANES]) -> ([u32; LANES],
     (result, wide.signs(&doubts))
 }
 
+/// Computes the lane function for some lanes.
+#[cold]
+#[inline(never)]
+fn lane_by_lane<C: Curve>(set: u64, source: &[u32; LANES], result: &mut [u32; LANES]) {
+    for lane in members(set) {
+        result[lane] = C::lane(source[lane]);
+    }
+}
+
 /// Computes a curve for every lane. `FINISH`: whether a factor (OMOD) or CLAMP applies.
 pub(super) struct Curved<C, const FINISH: bool>(PhantomData<C>);
 
@@ -56,8 +65,9 @@ impl<C: Curve, const FINISH: bool> Body for Curved<C, FINISH> {
             source[lane] = row[lane] & keep ^ flip;
         }
         let (mut result, doubts) = near_row::<W, C>(wide, &source);
-        for lane in members(doubts & lanes.set(operation.set)) {
-            result[lane] = C::lane(source[lane]);
+        let doubts = doubts & lanes.set(operation.set);
+        if doubts != 0 {
+            lane_by_lane::<C>(doubts, &source, &mut result);
         }
         if FINISH {
             for value in &mut result {
@@ -143,6 +153,20 @@ impl Curve for Cos {
     }
 }
 
+/// The curve of RECIPSQRT_IEEE.
+pub(super) struct RecipSqrt;
+
+impl Curve for RecipSqrt {
+    fn lane(a: u32) -> u32 {
+        lane::recipsqrt_ieee(a)
+    }
+
+    #[inline(always)]
+    fn near<W: Wide>(a: u32) -> Near {
+        curves::rsqrt::<W>(a)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use reconverge_simt::level::{Level, Task};
@@ -200,5 +224,6 @@ mod tests {
         compare::<LogClamped>("LOG_CLAMPED", 3);
         compare::<Sin>("SIN", 4);
         compare::<Cos>("COS", 5);
+        compare::<RecipSqrt>("RECIPSQRT_IEEE", 6);
     }
 }

@@ -10,7 +10,7 @@ use reconverge_jit::{One, Rows, Two, Value, predicate};
 use reconverge_simt::Level;
 use reconverge_simt::wide::Wide;
 
-use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, Sin};
+use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, RecipSqrt, Sin};
 use super::lanes::{Body, Handler, Lanes, Operation, finish, handler};
 use super::nodes;
 use crate::chip::{Family, LANES};
@@ -244,7 +244,6 @@ opcodes! {
         float Op2(Op2::RECIP_IEEE) => RecipIeee[a, _, _] => lane::recip_ieee(a) => Float |rows| nodes::reciprocal(rows, a);
         float Op2(Op2::RECIP_CLAMPED) => RecipClamped[a, _, _] => lane::recip_clamped(a);
         float Op2(Op2::RECIP_FF) => RecipFf[a, _, _] => lane::recip_ff(a);
-        float Op2(Op2::RECIPSQRT_IEEE) => RecipSqrtIeee[a, _, _] => lane::recipsqrt_ieee(a);
         float Op2(Op2::RECIPSQRT_CLAMPED) => RecipSqrtClamped[a, _, _] => lane::recipsqrt_clamped(a);
         float Op2(Op2::RECIPSQRT_FF) => RecipSqrtFf[a, _, _] => lane::recipsqrt_ff(a);
         float Op2(Op2::SQRT_IEEE) => SqrtIeee[a, _, _] => lane::sqrt_ieee(a) => Float |rows| nodes::unary(rows, One::Sqrt, a);
@@ -307,6 +306,7 @@ opcodes! {
         LOG_CLAMPED => LogClamped;
         SIN => Sin;
         COS => Cos;
+        RECIPSQRT_IEEE => RecipSqrt;
     }
 }
 
