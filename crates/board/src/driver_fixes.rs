@@ -1,5 +1,5 @@
-//! Fixes of known faults in drivers. With a fix, the emulated chip computes the same results as with a driver that does
-//! not have the fault. By default, no fix is on.
+//! Fixes of known faults in drivers. If a fix is on, the emulated chip computes the results that a driver without the
+//! fault would get. By default, no fix is on.
 
 use reconverge_isa::choices;
 

@@ -1,9 +1,10 @@
-//! Errata: rules of the chips that violate the OpenGL specification. No register of a chip turns such a rule off.
+//! Errata: rules of the chips that violate the OpenGL specification. A driver cannot use a register of the chip to turn
+//! an erratum off.
 //!
-//! By default, all errata of a chip are on, as on silicon. If an erratum is off, the chip draws what OpenGL requires,
-//! as far as the registers allow. If the driver takes a rule of the chip into account, the rule is a feature and not an
-//! erratum. Two examples of such features are a format that the chip does not filter, and a bit that makes cube maps
-//! seamless. The page `docs/mesa.md` has the table of errata.
+//! By default, all errata of a chip are on, as on silicon. If an erratum is off, the emulated chip follows OpenGL as
+//! far as the registers of the chip allow. If the driver takes a rule of the chip into account, the rule is a feature
+//! and not an erratum. For example, a format that the chip does not filter is a feature. A bit that makes cube maps
+//! seamless is also a feature. The page `docs/mesa.md` has the table of errata.
 
 use std::fmt;
 
@@ -51,7 +52,7 @@ pub struct ErratumRow {
     pub rule: &'static str,
     /// The behaviour of the chip if the erratum is off.
     pub without: &'static str,
-    /// Tests of Piglit that pass only if the erratum is off. These tests also fail on silicon.
+    /// Piglit tests that pass only if the erratum is off. These tests also fail on silicon.
     pub tests: &'static str,
 }
 
@@ -179,8 +180,7 @@ pub enum ErrataError {
         /// The driver of the chip.
         driver: Driver,
     },
-    /// The text does not have one of the allowed forms: `all`, `none`, a list of names, or `all` followed by names with
-    /// a minus.
+    /// The text is not `all`, `none`, a list of names, or `all` followed by names with a minus.
     #[error("expected all, none, NAME,NAME or all,-NAME,-NAME, found `{0}`")]
     Form(String),
 }
@@ -231,7 +231,8 @@ impl Errata {
     /// each name.
     ///
     /// # Errors
-    /// Returns an error if a name is unknown, if a name belongs to other chips, or if the text mixes the allowed forms.
+    /// Returns an error for an unknown name, for an erratum of other chips, and for a text that mixes the allowed
+    /// forms.
     pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
         let named = |name: &str| {
             let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);

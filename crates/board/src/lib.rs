@@ -1,8 +1,8 @@
 //! The emulated boards. Each board has a chip, and a PCI id by which a driver recognizes the board.
 //!
-//! This crate contains no emulation. Two parts of the project use the crate: the command line, which starts programs on
-//! a board, and the driver library that such a program loads. Only the driver library contains the emulation. Both
-//! parts also use [`mod@patch`], [`errata`] and [`screen`].
+//! This crate contains no emulation. Two parts of the project use the crate: the command line and the driver library.
+//! The command line starts a program on a board, and this program loads the driver library. Only the driver library
+//! contains the emulation. Both parts also use [`mod@patch`], [`errata`] and [`screen`].
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Returns the name of the kernel driver, as `DRM_IOCTL_VERSION` reports it.
+    /// Returns the name of the kernel driver that `DRM_IOCTL_VERSION` reports.
     pub const fn kernel(self) -> &'static str {
         match self {
             Driver::R300 | Driver::R600 => "radeon",
@@ -86,7 +86,7 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 ///
 /// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names are
 /// from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If the repository lists several products for an id,
-/// this table has one of these products.
+/// this table has only one of these products.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
@@ -132,8 +132,8 @@ const CHIPSETS: &[(&str, u16)] = &[
 ];
 
 impl Board {
-    /// Returns the number by which the chip identifies itself. Returns `None` if the vendor of the chip does not assign
-    /// numbers to chips.
+    /// Returns the identification number of the chip. Returns `None` if the vendor of the chip does not assign numbers
+    /// to chips.
     pub fn chipset(&self) -> Option<u16> {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
     }
@@ -155,7 +155,7 @@ impl Board {
         BOARDS.iter().find(|board| board.ids().contains(&id))
     }
 
-    /// Returns the board whose chip identifies itself by this number.
+    /// Returns the board whose chip has this identification number.
     ///
     /// ```
     /// use reconverge_board::Board;

@@ -9,19 +9,19 @@
 //! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, until the connection is closed |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! The library opens a new connection for each frame, so that the library does not depend on open descriptors between
-//! frames. Open descriptors would be a problem, because a program may fork, and because a program may close descriptors
-//! that it did not open. The window reads connections in order, so the frames of each process arrive in order.
+//! The library opens a new connection for each frame. So the library needs no open descriptor between frames. An open
+//! descriptor would be a problem for two reasons: a program may fork, and a program may close descriptors of the
+//! library. The window reads connections in order, so the frames of each process arrive in order.
 //!
 //! A pixel has four bytes: blue, green, red, and an unused byte. The pixels of the top row come first.
 //!
 //! An event is the kernel's `struct input_event` of a 64-bit system. The event has the seconds and microseconds of
 //! `CLOCK_MONOTONIC` (64 bits each), a type and a code (16 bits each), and a value (32 bits). `EV_SYN` with
-//! `SYN_REPORT` ends each group of events. If a program does not read its events and the socket is full, the window
-//! drops events. The next group that the window sends then begins with `SYN_DROPPED`, as in the kernel's `evdev`. The
-//! window sends one event when a key is pressed and one event when the key is released. While the key is held, the
-//! window does not repeat the event. Each coordinate of the pointer ranges from 0 to [`PREFERRED`] minus one, whatever
-//! the size of the picture.
+//! `SYN_REPORT` ends each group of events. If the socket is full because the program does not read events, the window
+//! drops events. After such a loss, the next group of events begins with `SYN_DROPPED`, as in the kernel's `evdev`. For
+//! each key, the window sends one event for the press and one event for the release. While the key is held, the window
+//! does not repeat the event. Each coordinate of the pointer ranges from 0 to [`PREFERRED`] minus one. This range does
+//! not depend on the size of the picture.
 //!
 //! Sources: the kernel's `include/uapi/linux/input.h` and `input-event-codes.h`.
 
@@ -42,7 +42,7 @@ pub const PREFERRED: [u16; 2] = [640, 480];
 /// Maximum width and height of a frame.
 pub const LARGEST: u32 = 8192;
 
-/// The header of a frame, which precedes its pixels.
+/// The header of a frame. The header precedes the pixels of the frame.
 ///
 /// ```text
 /// byte   0      8         12      16       20        24       32        40
@@ -58,7 +58,7 @@ pub struct FrameHeader {
     pub process: u32,
     /// Number of resets of the chip in this process.
     pub resets: u64,
-    /// Number of different registers, packets and formats that the process has used and that the emulation does not
+    /// Number of different registers, packets and formats that the process has used but that the emulation does not
     /// support.
     pub unknown: u64,
 }
@@ -104,8 +104,8 @@ impl FrameHeader {
     /// Parses the bytes of a header.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a frame header, if the header has another version than this crate, or if
-    /// the size is out of range.
+    /// Returns an error if the bytes are not a frame header, if the version of the header differs from the version of
+    /// this crate, or if the size is out of range.
     pub fn from_bytes(bytes: &[u8; FrameHeader::LENGTH]) -> Result<FrameHeader, FrameError> {
         if bytes[..8] != MAGIC {
             return Err(FrameError::Magic);

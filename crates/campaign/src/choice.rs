@@ -131,7 +131,7 @@ impl Choice<'_> {
         })
     }
 
-    /// Chooses a word of any memory. If `lane` is present, chooses a word of this lane's own memory.
+    /// Chooses a word of any memory. If `lane` is `Some`, the word is in the private memory of this lane.
     fn any_memory(&self, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let Some(lane) = lane else {
             return self
@@ -151,8 +151,8 @@ impl Choice<'_> {
         })
     }
 
-    /// Returns the names of the first words of a site, for a message. The function must be fast, because a list of
-    /// faults may have many impossible faults, and each impossible fault causes a message. So the result has the
+    /// Returns the names of the first words of a site, for a message. A list of faults may have many impossible faults,
+    /// and each impossible fault causes a message. So the function must be fast. For this reason, the result has the
     /// registers of only one lane.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {

@@ -2,9 +2,10 @@
 //!
 //! A claim is a file with the name `.NAME.claim` next to the shard. The process that runs the shard creates the claim
 //! exclusively, and deletes the claim when the shard is finished. The claim states the process that created the claim.
-//! This process rewrites the claim every [`BEAT`]. A claim is stale if its process has verifiably ended, or if no
-//! process has rewritten the claim for [`STALE`]. The end of another process can be verified only on the same host and
-//! in the same process namespace. If a claim is stale, another process takes over the claim.
+//! This process rewrites the claim every [`BEAT`]. A claim is stale in two cases: its process has verifiably ended, or
+//! no process has rewritten the claim for [`STALE`]. A process can verify the end of another process only if both
+//! processes are on the same host and in the same process namespace. If a claim is stale, another process takes over
+//! the claim.
 //!
 //! Claims only avoid duplicate work. Results are correct even if claims fail. For example, two processes may both take
 //! over a stale claim and run the same shard. Both processes then write the same bytes.
@@ -34,12 +35,12 @@ struct Owner {
     host: String,
     process: u32,
     /// Identifies the boot of the host and the process namespace. The number of a process is unique only within one
-    /// namespace of one boot. Containers on the same host have different namespaces. `None` if the system does not
-    /// provide this information.
+    /// process namespace and one boot of the host. Containers on the same host have different namespaces. `None` if the
+    /// system does not provide this information.
     space: Option<String>,
-    /// Start time of the process. The start time distinguishes the process from a later process with the same number.
+    /// Start time of the process. A later process with the same number has a different start time.
     started: Option<String>,
-    /// Text that distinguishes this claim from other claims of the process.
+    /// Text that differs between all claims of the process.
     token: String,
 }
 
@@ -79,8 +80,8 @@ pub(crate) struct Claim {
 /// Fails if the folder is not writable.
 pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
     let path = folder.join(format!(".{name}.claim"));
-    // The loop removes a stale claim and then tries again. Between the two attempts, another process may create its own
-    // claim. In this case, the shard belongs to the other process.
+    // The loop removes a stale claim and then tries again to create a claim. Between the removal and the second
+    // attempt, another process may create a claim. In this case, the shard belongs to that process.
     for _ in 0..2 {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
@@ -132,7 +133,7 @@ impl Drop for Claim {
             let _ = beats.join();
         }
         // While this process was suspended, another process may have taken over the claim. So this function deletes the
-        // file only if the file still contains this claim.
+        // file only if the file still has the text of this claim.
         if read(&self.path).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
@@ -153,8 +154,8 @@ fn owner(path: &Path) -> Option<Owner> {
     serde_json::from_str(&read(path).ok()?).ok()
 }
 
-/// Returns whether no process has written the claim for [`STALE`]. The age of the claim is measured with the clock of
-/// the file system, because the clocks of hosts may differ.
+/// Returns whether no process has written the claim for [`STALE`]. The function measures the age of the claim with the
+/// clock of the file system, because the clocks of hosts may differ.
 fn is_old(path: &Path) -> io::Result<bool> {
     let written = match fs::symlink_metadata(path) {
         Ok(claim) => claim.modified()?,
@@ -167,8 +168,8 @@ fn is_old(path: &Path) -> io::Result<bool> {
     Ok(probe.modified()?.duration_since(written).is_ok_and(|age| age > STALE))
 }
 
-// ---- Processes, read from Linux's `/proc`. On other systems, only the age of a claim decides whether the claim is
-// stale.
+// ---- Processes, read from Linux's `/proc`. On systems other than Linux, only the age of a claim decides whether the
+// claim is stale.
 
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -182,8 +183,8 @@ fn space() -> Option<String> {
     Some(format!("{} {}", boot.trim(), namespace.display()))
 }
 
-/// Returns the start time of a process in ticks since the boot. Returns `None` if the process has ended. A zombie
-/// process is treated as ended.
+/// Returns the start time of a process, as the number of ticks since the boot. Returns `None` if the process has ended.
+/// A zombie process is treated as ended.
 fn started(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the process is in brackets before the fields, and may contain any characters.
@@ -219,9 +220,9 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A process in another container may have the same number as a process that has ended in this container. So the
-    /// number does not show that the owner of the other container's claim has ended. Only the age of that claim decides
-    /// whether the claim is stale.
+    /// A process in another container may have the number of a process that has ended in this container. So this number
+    /// does not show whether the process in the other container has ended. Only the age of that claim decides whether
+    /// the claim is stale.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {
@@ -235,7 +236,7 @@ mod tests {
         plant(&owner);
         assert!(is_mine(&folder));
         // The process with this number runs, but has another start time than the claim states. So the process of the
-        // claim has ended, and a later process has the same number.
+        // claim has ended, and a later process has reused the number.
         plant(&Owner {
             process: std::process::id(),
             started: Some("1".to_owned()),

@@ -28,7 +28,7 @@ reconverge_isa::choices! {
         Sdc = "sdc",
         /// The program trapped.
         Trap = "trap",
-        /// A group issued more instructions than its limit (fuel) allows.
+        /// A group issued more instructions than the limit (fuel) allows.
         Hang = "hang",
     }
 }
@@ -63,10 +63,10 @@ pub struct Record {
     pub outcome: Outcome,
     /// The name of the trap, if the program trapped.
     pub trap: Option<String>,
-    /// The first step at which the issued instruction or its active lanes differ from the run without the fault.
+    /// The first step at which the issued instruction or the active lanes differ from the run without the fault.
     pub flow_step: Option<u64>,
-    /// For an SDC, the largest difference between an output and its expected value. The difference is infinity if the
-    /// output or the expected value is not a number.
+    /// For an SDC, the largest difference between an output and the expected value of the output. The difference is
+    /// infinity if the output or the expected value is not a number.
     pub error: Option<f64>,
     /// For an SDC, the number of output rows that differ from the golden run. A row is a lane, or an element of a
     /// buffer.
@@ -108,7 +108,7 @@ pub(crate) struct Experiment<'a> {
     pub(crate) model: Model,
     /// Number of bits that flip with [`Model::Bits`].
     pub(crate) bits: u32,
-    /// The fault in a list of faults, if the campaign has such a list.
+    /// The list entry of this fault, if the campaign has a list of faults.
     pub(crate) listed: Option<&'a ListedFault>,
     /// Function that names the outcome.
     pub(crate) classify: Option<&'a Classify>,
@@ -133,7 +133,8 @@ impl Experiment<'_> {
     /// Chooses the fault.
     ///
     /// # Errors
-    /// Fails if the site or the word does not exist at the step of the fault, or if the engine fails before this step.
+    /// Fails if the site or the word does not exist at the step of the fault. Also fails if the engine fails before
+    /// this step.
     pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
         let wrong = |why: String| LaunchError::Machine(format!("experiment {}: {why}", self.index));
         let mut random = self.random();
@@ -256,8 +257,8 @@ impl Experiment<'_> {
             hits: 0,
             class: None,
         };
-        // If the groups are independent, the fault changes only the results of its own group. So later groups do not
-        // need to run.
+        // If the groups are independent, a fault in one group does not change the results of other groups. So the
+        // groups after this group do not need to run.
         let alone = !matches!(flaw.spot, Spot::Program(_)) && stepping.is_independent();
         let mut follower = Follower::new(&point.course, step as usize + usize::from(late));
         let only = alone.then_some(group);
@@ -358,8 +359,8 @@ fn whole(
     all
 }
 
-/// Runs the launch with stuck bits, one instruction at a time. If `only` is given, stops when the group `only` has
-/// ended.
+/// Runs the launch with stuck bits, one instruction at a time. If `only` names a group, the function stops at the end
+/// of this group.
 fn go_on_stuck(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -387,8 +388,8 @@ fn go_on_stuck(
     Ok(())
 }
 
-/// Runs the launch to its end. If `only` is given, stops when the group `only` has ended, because the fault does not
-/// affect other groups.
+/// Runs the launch to its end. If `only` names a group, the function stops at the end of this group, because the fault
+/// does not affect other groups.
 fn go_on(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -411,7 +412,7 @@ fn go_on(
 }
 
 /// Returns the largest difference between two sets of outputs, and the number of rows that differ. If a range is given,
-/// compares only the rows in this range.
+/// the function compares only the rows in this range.
 fn difference<'a>(
     golden: &'a [(String, Array)],
     found: &'a [(String, Array)],

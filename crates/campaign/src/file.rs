@@ -28,7 +28,7 @@ pub struct CampaignFile {
     pub seed: u64,
     /// Number of experiments per point, divided evenly among sites and models.
     pub injections: Option<u64>,
-    /// Probability that a measured rate is within the margin of the true rate (default: 0.95).
+    /// Probability that a measured rate differs from the true rate by at most the margin (default: 0.95).
     pub confidence: Option<f64>,
     /// Maximum error of the rate of an outcome at a site. This field is an alternative to `injections`. The margin
     /// determines the number of experiments.

@@ -41,7 +41,8 @@ pub struct FaultFilter {
     pub pc: Option<OneOrMore>,
     /// The operations of the instructions at which faults may occur: `mul`, `MULADD`.
     pub opcode: Option<OneOrMore>,
-    /// The registers that faults may change. The names are the same as in results: `$r1`, `R2`, `R2.x`, `temp[0]`.
+    /// The registers that faults may change. The names are the same as in the results of a campaign: `$r1`, `R2`,
+    /// `R2.x`, `temp[0]`.
     pub register: Option<OneOrMore>,
     /// The lanes in which faults may change words: `0-3,8`. The lanes are numbered within their group.
     pub lane: Option<OneOrMore>,
@@ -56,7 +57,7 @@ pub(crate) struct ProgramLine {
     pub(crate) operations: Vec<String>,
 }
 
-/// A filter whose names were resolved for one program.
+/// A filter, after the names in the filter were looked up in one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// The allowed addresses. `None` allows all addresses.
@@ -141,7 +142,7 @@ impl FaultFilter {
     }
 }
 
-/// Returns the registers that a filter names. Fails if the program does not use one of these registers.
+/// Returns the registers that a filter names. Fails if the filter names a register that the program does not use.
 fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String>, String> {
     for text in wanted {
         if !registers.iter().any(|name| is_register(text, name)) {
@@ -164,7 +165,7 @@ fn is_register(text: &str, name: &str) -> bool {
         || name.split_once('.').is_some_and(|(register, _)| register.eq_ignore_ascii_case(text))
 }
 
-/// Reads a number, or a range with its first and last number.
+/// Reads a number or a range. A range has a first and a last number.
 fn range(text: &str) -> Option<RangeInclusive<u32>> {
     let number = |text: &str| parse_number(text.trim()).and_then(|number| u32::try_from(number).ok());
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -229,7 +230,7 @@ impl Allowed {
 }
 
 /// Returns the labels of a source, each with the address of the instruction that follows the label. `lines` has the
-/// addresses of instructions and their line numbers.
+/// address and the line number of each instruction.
 pub(crate) fn labels(source: &str, lines: &[(u32, usize)]) -> Vec<(String, u32)> {
     let name = |line: &str| {
         let (name, _) = line.trim_start().split_once(':')?;
@@ -297,7 +298,7 @@ mod tests {
         assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
     }
 
-    /// The filter allows a number if and only if one of the texts contains the number.
+    /// The filter allows a number if and only if a range in one of the texts contains this number.
     #[test]
     fn lanes_and_groups_are_those_of_the_ranges() {
         let mut random = Random::new(1);

@@ -1,20 +1,19 @@
 //! Fault injection and sweeps. Fault injection runs a launch many times. Each run has one change to the machine's
-//! state. A sweep runs a launch with many combinations of parameters. One campaign can do both.
+//! state. A sweep runs a launch with many combinations of parameters. One campaign can inject faults and sweep
+//! parameters.
 //!
 //! A campaign file names a launch, the faults, and the number of faults. [`Campaign`] is the opened file. A campaign is
 //! divided into [`Shard`]s. The results of each shard are one Parquet file. The bytes of this file depend only on the
-//! campaign. The bytes do not depend on the processes, on the number of threads, or on the order in which shards run.
+//! campaign. The processes, the number of threads and the order of the shards do not change the bytes.
 //!
-//! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file, and [`listed`] has the faults
-//!   that a campaign file lists one by one. `source` has the files that a campaign file names, and the hash of these
-//!   files.
+//! * [`mod@file`] has the campaign file. [`filter`] has the filter of a campaign file. [`listed`] has the faults that a
+//!   campaign file lists one by one. `source` has the files that a campaign file names, and a hash of these files.
 //! * [`site`] has sites and fault models. `spot` has the word that a fault changes. `choice` chooses this word.
-//! * `point` has a launch with its golden run, the steps at which sites exist, and snapshots at which experiments
-//!   start.
-//! * [`experiment`] has one change and its outcome. [`replay`] repeats one experiment for inspection.
+//! * `point` has a launch, the golden run of the launch, the steps at which sites exist, and the snapshots at which
+//!   experiments start.
+//! * [`experiment`] has one change and the outcome of this change. [`replay`] repeats one experiment for inspection.
 //! * [`work`] runs shards on threads.
-//! * `table` writes shards as Parquet files with a checksum, and reads these files. `claim` divides shards among
-//!   processes.
+//! * `table` writes and reads shards, which are Parquet files with a checksum. `claim` divides shards among processes.
 //! * [`summary`] has counts of outcomes. [`estimate`] computes the confidence intervals of the counts.
 //!
 //! The results of a campaign are files, so this crate reads and writes files.
@@ -83,7 +82,7 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results. This version consists of the version of the package, and of the version of the procedure that
+/// Version of results. The text has two parts: the version of the package, and the version of the procedure that
 /// derives faults from a seed. Results can be compared if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
@@ -125,7 +124,7 @@ impl Error {
     }
 }
 
-/// A range of experiments whose results are one file.
+/// A range of experiments. The results of these experiments are one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shard {
     /// Number of the shard, from 0.
@@ -136,8 +135,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Returns the name of the shard's file. The name consists of two parts: the hash of program, data and campaign,
-    /// and the shard's number.
+    /// Returns the name of the shard's file. The name has two parts. The first part is the hash of program, data and
+    /// campaign. The second part is the number of the shard.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -172,7 +171,7 @@ pub enum Taken {
     Finished(PathBuf),
     /// Another process runs the shard. The field is a text that names this process for the user.
     Elsewhere(String),
-    /// The caller stopped the run of the shard before its end.
+    /// The caller stopped the run of the shard before the end of the run.
     Stopped,
 }
 
@@ -181,14 +180,14 @@ pub enum Taken {
 pub struct SiteProfile {
     /// The site.
     pub site: Site,
-    /// Number of steps of the golden run at which the site exists. Each fault chooses one of these steps.
+    /// Number of steps of the golden run at which the site exists. The step of a fault is one of these steps.
     pub instants: u64,
 }
 
 /// One launch of a campaign, and the run of this launch without a fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointDescription {
-    /// The keys that the sweep sets, with their values.
+    /// The keys that the sweep sets, and the values of these keys.
     pub parameters: BTreeMap<String, String>,
     /// The machine.
     pub isa: String,
@@ -260,7 +259,7 @@ pub struct Disagreement {
 /// The result of [`Campaign::recheck`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Recheck {
-    /// Number of experiments that ran again on the reference engine.
+    /// Number of experiments that the reference engine ran again.
     pub checked: u64,
     /// The experiments whose result on the reference engine differs from the stored result.
     pub differ: Vec<Disagreement>,
@@ -289,8 +288,8 @@ const MOST_SHARDS: u64 = 1_000_000;
 const READY: usize = 4;
 
 impl Campaign {
-    /// Reads a campaign file and the files that the campaign file names. Then runs the launches without a fault, and
-    /// finds the sites.
+    /// Reads a campaign file and the files that the campaign file names. The function then runs each launch without a
+    /// fault, and finds the sites.
     ///
     /// # Errors
     /// Fails if a file is invalid or does not exist. Also fails if no site exists during the golden run, or if a launch
@@ -421,9 +420,10 @@ impl Campaign {
         self.write(shard, folder, &records).map(Some)
     }
 
-    /// Runs a shard, unless the shard's file exists or another process runs the shard. Several processes can call this
-    /// function for all shards of a folder. These processes divide the shards among themselves, on one host or on
-    /// several hosts. If a process ends before its shard is finished, another process runs the shard.
+    /// Runs a shard, unless the file of the shard exists or another process runs the shard. Several processes can call
+    /// this function for all shards of a folder. The processes then divide the shards among themselves. The processes
+    /// may be on one host or on several hosts. If a process ends before its shard is finished, another process runs the
+    /// shard.
     ///
     /// # Errors
     /// Returns the errors of [`Campaign::run_shard`].
@@ -442,7 +442,7 @@ impl Campaign {
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
             // When this function started, the shard was not finished. In the meantime, another process has finished the
-            // shard and has released its claim.
+            // shard and has released the claim.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -532,7 +532,7 @@ impl Campaign {
         Ok(experiment.run(&*self.point(experiment.point as usize, engine)?)?)
     }
 
-    /// Returns one experiment for inspection, together with a run that does not have the fault of the experiment.
+    /// Returns two runs for inspection: one experiment, and the same run without the fault of the experiment.
     ///
     /// # Errors
     /// Fails if the experiment does not exist, or if an engine has a bug.
@@ -570,7 +570,7 @@ impl Campaign {
         placed(&plain(&self.path).display().to_string(), message)
     }
 
-    /// Returns an experiment by its number.
+    /// Returns the experiment that has this number.
     fn numbered(&self, index: u64) -> Result<Experiment<'_>, Error> {
         let Description { injections, injections_of_point, sites, models, .. } = &self.description;
         if index >= *injections {
@@ -582,8 +582,8 @@ impl Campaign {
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
         let listed = self.sources.faults.get(number as usize).map(|entry| &entry.fault);
-        // Sites and models alternate from one experiment to the next, so that every range of experiments contains all
-        // sites and models.
+        // The experiments use the sites and models in rotation, so that every range of experiments contains all sites
+        // and models.
         let site = sites[(number % sites.len() as u64) as usize];
         let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
         Ok(Experiment {
@@ -851,8 +851,8 @@ impl Campaign {
     }
 }
 
-/// Returns an error about a file. If the message starts with a line number, the function moves this number to the end
-/// of the file's name.
+/// Returns an error about a file. If the message starts with a line number, the function moves this number from the
+/// message to the end of the file name.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },
@@ -860,7 +860,7 @@ fn placed(file: &str, message: String) -> Error {
     }
 }
 
-/// Returns the range of a shard's experiments as text, for the metadata of its file.
+/// Returns the range of experiments of a shard as text. The text is metadata in the file of the shard.
 fn experiments(shard: &Shard) -> String {
     format!("{}..{}", shard.range.start, shard.range.end)
 }

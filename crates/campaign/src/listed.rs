@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault in a list. If an optional field has no default and is absent, the seed determines its value.
+/// A fault in a list. If an optional field has no default and is absent, the seed determines the value of the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
@@ -27,7 +27,7 @@ pub struct ListedFault {
     pub value: Option<u64>,
 }
 
-/// A fault in a list, with its position in the list.
+/// A fault in a list, and the position of the fault in the list.
 #[derive(Debug)]
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
@@ -94,17 +94,17 @@ impl ListedFault {
         })
     }
 
-    /// Returns the key that states the change of the word, together with the value of this key.
+    /// Returns the key that states how the word changes, and the value of this key.
     fn stated(&self) -> Option<String> {
         let bit = self.bit.map(|bit| format!("bit = {bit}"));
         let xor = self.xor.map(|xor| format!("xor = {xor:#x}"));
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the bits of a word that the fault states: the bits that flip, or the stuck bits. Returns `None` if the
-    /// fault does not state bits or a value. In this case, the model chooses the bits. `name` is the name of the word,
-    /// `before` is the value of the word, and `exist` is the mask of the word's bits. `count` is the number of bits
-    /// that [`Model::Bits`] flips, and 0 for other models.
+    /// Returns the bits that the fault states for a word: the bits that flip, or the stuck bits. Returns `None` if the
+    /// fault does not state bits or a value. In this case, the model chooses the bits. `name` and `before` are the name
+    /// and the value of the word. `exist` is the mask of the word's bits. `count` is the number of bits that
+    /// [`Model::Bits`] flips. For other models, `count` is 0.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

@@ -14,8 +14,8 @@ use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
 
-/// Reads the faults that a campaign states one by one. The result first has the faults in the campaign file, and then
-/// the faults in the list that the campaign file names.
+/// Reads the faults that a campaign states one by one. The faults in the campaign file come first. The faults in the
+/// list that the campaign file names come after these faults.
 ///
 /// # Errors
 /// Returns the name of the file, and the problem with the file.
@@ -48,7 +48,7 @@ const COLUMNS: [&str; 10] =
 const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
 /// Reads a list of faults. If the file name ends in `.parquet`, the file is Parquet. Otherwise, the file is CSV, and
-/// its first line names the columns. Returns each fault with its position in the list.
+/// its first line names the columns. Returns each fault and the position of the fault in the list.
 ///
 /// # Errors
 /// Returns the problem. The message states the line, the column, and the values that are allowed.

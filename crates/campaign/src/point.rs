@@ -1,5 +1,5 @@
-//! One launch of a campaign, with its golden run, the steps at which sites exist, and snapshots at which experiments
-//! start.
+//! One launch of a campaign: the golden run of the launch, the steps at which sites exist, and the snapshots at which
+//! experiments start.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -88,7 +88,7 @@ pub(crate) struct Point {
     pub(crate) isa: Isa,
     pub(crate) chip: Option<String>,
     pub(crate) mode: &'static str,
-    /// The keys that the sweep sets, with their values.
+    /// The keys that the sweep sets, and the values of these keys.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) groups: usize,
     pub(crate) statistics: Statistics,
@@ -96,11 +96,11 @@ pub(crate) struct Point {
     pub(crate) fuel: u64,
     pub(crate) golden: Vec<(String, Array)>,
     pub(crate) course: Course,
-    /// Snapshots of the golden run, each with its step.
+    /// Snapshots of the golden run, and the step of each snapshot.
     snapshots: Vec<(u64, Stepping)>,
     /// The sites that exist in the golden run. Each site has the steps at which the site exists.
     pub(crate) instants: Vec<(Site, Instants)>,
-    /// Registers that the program names and the filter allows, each with its bits.
+    /// Registers that the program names and that the filter allows. Each entry has the mask of the register's bits.
     pub(crate) registers: Vec<(Register, u32)>,
     /// Index into `registers` for each register name of the results.
     by_name: HashMap<String, usize>,
@@ -120,7 +120,7 @@ pub(crate) struct Source<'a> {
     pub(crate) fuel: f64,
     pub(crate) engine: Engine,
     pub(crate) filter: &'a FaultFilter,
-    /// The labels of the program's source, with their addresses.
+    /// The labels of the program's source, and the address of each label.
     pub(crate) labels: &'a [(String, u32)],
 }
 
@@ -205,7 +205,7 @@ impl Point {
         self.by_name.get(name).map(|place| self.registers[*place].0)
     }
 
-    /// Returns the registers that the instruction at an address writes, each with its bits.
+    /// Returns the registers that the instruction at an address writes, and the bits of each register.
     pub(crate) fn destinations(&self, pc: u32) -> impl Iterator<Item = (Register, u32)> + '_ {
         let places = self.written.get(&pc).into_iter().flatten();
         places.map(|place| self.registers[*place])
@@ -221,7 +221,7 @@ impl Point {
         labels: &[(String, u32)],
     ) -> Result<(), LaunchError> {
         let mut stepping = session.start(&self.options)?;
-        // Compiles the program before the launch is copied, so that all copies share the compiled code.
+        // Compiles the program before the function copies the launch, so that all copies share the compiled code.
         stepping.advance(0, Watch::Nothing)?;
         self.find_registers(&stepping, opened, filter, labels)?;
         self.areas = areas(&stepping);
@@ -248,8 +248,8 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
             let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
             if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
-                // If a group has ended, a change to its registers has no effect. So the site does not exist after the
-                // last instruction of a group.
+                // After the end of a group, a change to the registers of the group has no effect. So the site does not
+                // exist after the last instruction of a group.
                 let is_there = stepping.state(group as usize) != GroupState::Ended;
                 if is_there && self.destinations(pc).next().is_some() {
                     list.push(step as u32);
@@ -259,8 +259,7 @@ impl Point {
         let whole = |(site, list): (Site, Vec<u32>)| match list.len() {
             0 => None,
             count if count == steps => Some((site, Instants::All(steps as u64))),
-            // If the campaign does not have a filter, the active mask is a site only if an active mask exists at every
-            // step.
+            // In a campaign without a filter, the active mask is a site only if an active mask exists at every step.
             _ if site == Site::Flow(Kind::ActiveMask) && self.allowed == Allowed::default() => None,
             _ => Some((site, Instants::Some(list))),
         };
@@ -378,9 +377,10 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     )
 }
 
-/// Returns the registers that a program names. Each register has its bits, and the addresses of the instructions that
-/// write the register. If an instruction accesses a register by an index, the register is not known. The result then
-/// has all registers of the register file, but the address of this instruction is not in their lists.
+/// Returns the registers that a program names. Each entry has a register, the bits of the register, and the addresses
+/// of the instructions that write the register. If an instruction accesses a register by an index, the register is not
+/// known. In this case, the result has all registers of the register file. The address of this instruction is not in
+/// the lists of these registers.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -418,8 +418,8 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Some registers cannot be set, because they only mirror other registers. These registers are the outputs of R500,
-    // and $a0. The result does not contain these registers.
+    // Registers that only mirror other registers cannot be set. These registers are the outputs of R500, and $a0. The
+    // result does not contain these registers.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());

@@ -1,8 +1,8 @@
-//! Repeats one experiment for inspection. Provides two launches that are ready to run. One launch does not have the
-//! fault, and the other launch has the fault.
+//! Repeats one experiment for inspection. Provides two launches that are ready to run. One launch has the fault. The
+//! other launch does not have the fault.
 //!
-//! The launch with the fault is an ordinary [`Session`]. So a debugger, a page and a trace do not need special support
-//! for faults. The session runs one instruction at a time. At the step of the fault, the session changes the state.
+//! The launch with the fault is an ordinary [`Session`]. So debuggers, pages and traces do not need special support for
+//! faults. The session runs one instruction at a time. At the step of the fault, the session changes the state.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Replay {
     pub faulty: Session,
     /// The program of both launches.
     pub program: Program,
-    /// Options of both runs. If a group issues more instructions than its limit (fuel) allows, the group hangs.
+    /// Options of both runs. A group that issues more instructions than the limit (fuel) counts as hung.
     pub options: Options,
 }
 

@@ -1,5 +1,5 @@
-//! The files of a campaign. This module has the contents of these files, the launches that these files describe, and
-//! one hash of all contents.
+//! The files of a campaign. This module has the contents of the files, the launches that the files describe, and one
+//! hash of all contents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ pub(crate) struct Sources {
     launch: Launch,
     pub(crate) files: Beside,
     pub(crate) opened: Opened,
-    /// The labels in the program's source, with their addresses.
+    /// The labels in the program's source, and the address of each label.
     pub(crate) labels: Vec<(String, u32)>,
     /// The faults that the campaign states one by one.
     pub(crate) faults: Vec<PlacedFault>,
@@ -82,7 +82,7 @@ pub(crate) struct Sources {
     pub(crate) text: Option<String>,
 }
 
-/// The launch of a point, and the keys that the sweep sets, with their values.
+/// The launch of a point. Also has the keys that the sweep sets, and the values of these keys.
 pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
 
 enum Launch {
@@ -185,10 +185,11 @@ impl Sources {
         })
     }
 
-    /// Returns the launches of all points. Each launch has the keys that the sweep sets, with the values of these keys.
+    /// Returns the launches of all points. Each launch contains the keys that the sweep sets, and the values of these
+    /// keys.
     ///
     /// # Errors
-    /// Returns the key, and the problem with its value.
+    /// Returns the key, and the problem with the value of the key.
     pub(crate) fn launches(&self, file: &CampaignFile) -> Result<Vec<PointLaunch>, String> {
         let mut points: Vec<Vec<(&str, &toml::Value)>> = vec![Vec::new()];
         for (key, values) in &file.sweep {
@@ -264,7 +265,8 @@ impl Sources {
     }
 }
 
-/// Returns the launch of a kernel. The campaign file and the point of the sweep set some values of the launch.
+/// Returns the launch of a kernel. Some values of the launch come from the campaign file and from the point of the
+/// sweep.
 fn of_kernel(
     mut launch: LaunchFile,
     file: &CampaignFile,

@@ -15,7 +15,7 @@ use crate::site::Model;
 pub(crate) enum Spot {
     /// A register of a lane.
     Register { register: Register, bits: u32, lane: u8 },
-    /// A word of memory. `words` is the number of words between the start of this word and the end of its memory area.
+    /// A word of memory. `words` is the number of words from the start of this word to the end of the memory area.
     Memory { space: &'static str, private: bool, address: u32, words: u64, lane: u8 },
     /// A word of flow state.
     Flow(Word),
@@ -52,8 +52,8 @@ impl Spot {
         }
     }
 
-    /// If the word is a mask, returns a word that consists of one bit of this mask: the bit of `lane`. Returns `None`
-    /// if the word is not a mask, or if the mask does not have this bit.
+    /// If the word is a mask, returns one bit of this mask: the bit of `lane`. Returns `None` if the word is not a
+    /// mask, or if the mask does not have the bit of `lane`.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
@@ -106,9 +106,9 @@ impl Spot {
         }
     }
 
-    /// Returns the words that a warp-wide fault changes. The fault flips the same bits in each of these words. If this
-    /// word is a register or flow state, the result has the words of all lanes. If this word is in memory, the result
-    /// has contiguous words that start at this word. The result then has one word per lane.
+    /// Returns the words that a warp-wide fault changes. The fault flips the same bits in each returned word. If this
+    /// word is a register or flow state, the result has this word of every lane. If this word is in memory, the result
+    /// has contiguous words that start at this word. The number of these words is the number of lanes.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -136,8 +136,7 @@ impl Spot {
     }
 }
 
-/// Returns the machine's word with all of its bits. `word` is the same word, but may have fewer bits, because a filter
-/// or a lane can restrict the bits.
+/// Returns the machine's word with all of its bits. A filter or a lane may have removed bits from `word`.
 fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
@@ -184,7 +183,7 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
-    /// Returns whether only the word's own group can access the word.
+    /// Returns whether the word belongs to one group, so that no other group can access the word.
     fn is_of_group(&self) -> bool {
         match self.spot {
             Spot::Register { .. } | Spot::Flow(_) => true,
@@ -194,9 +193,9 @@ impl Flaw {
     }
 
     /// Returns whether stuck bits must be restored after the group `issued` has issued an instruction. `next` is the
-    /// group that runs next. A word of flow state exists only while its group is the next group to run. So the bits of
-    /// such a word are restored when its group becomes the next group to run. The bits of any other word are restored
-    /// if the instruction may have changed the word.
+    /// group that runs next. The flow state of a group exists only while this group is the next group to run. So the
+    /// bits of a word of flow state are restored when the group of the word becomes the next group to run. The bits of
+    /// a word that is not flow state are restored if the instruction may have changed the word.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),
@@ -211,8 +210,8 @@ impl Flaw {
             || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
     }
 
-    /// Returns write events for the registers that the change affects. Each register has one event with its current
-    /// value.
+    /// Returns write events for the registers that the change affects. For each register, the result has one event with
+    /// the current value of the register.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
         let Some(held) = stepping.read(self.group, *register) else { return Vec::new() };
@@ -237,8 +236,8 @@ impl Flaw {
     /// Restores stuck bits. Returns whether the stuck bits had changed. Does nothing if the word does not exist at the
     /// current step.
     pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) -> bool {
-        // A fault in the program changes the program's words once. No instruction can change these words back, so stuck
-        // bits in these words do not need to be restored.
+        // A fault in the program changes the program's words once. No instruction can change the words of the program,
+        // so stuck bits in these words do not need to be restored.
         let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
             return false;
         };
@@ -248,7 +247,7 @@ impl Flaw {
     }
 }
 
-/// Returns the words of flow state of one kind, as far as the filter allows changes. Each word has the bits that may
+/// Returns the words of flow state of one kind that the filter allows to change. Each word has the bits that may
 /// change.
 pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
     let words = stepping.words(kind);

@@ -8,7 +8,7 @@ use crate::estimate::wilson;
 use crate::experiment::{Outcome, Record};
 use crate::site::{Model, Site};
 
-/// The number of experiments with one outcome, and the rate of the outcome among all experiments of a point, site and
+/// The number and the rate of the experiments with one outcome. The rate refers to all experiments of a point, site and
 /// model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
@@ -16,13 +16,13 @@ pub struct Rate {
     pub outcome: &'static str,
     /// Number of experiments with the outcome.
     pub count: u64,
-    /// The rate of the outcome: `count` divided by the number of experiments of the same point, site and model.
+    /// The rate of the outcome: `count` divided by the number of all experiments of this point, site and model.
     pub rate: f64,
     /// The Wilson interval of `rate`.
     pub interval: [f64; 2],
 }
 
-/// The number of experiments with one class, and the rate of the class among all experiments of a point, site and
+/// The number and the rate of the experiments with one class. The rate refers to all experiments of a point, site and
 /// model. A class is a name that an outcome function returns.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassRate {
@@ -30,7 +30,7 @@ pub struct ClassRate {
     pub class: String,
     /// The number of experiments with the class.
     pub count: u64,
-    /// The rate of the class: `count` divided by the number of experiments of the same point, site and model.
+    /// The rate of the class: `count` divided by the number of all experiments of this point, site and model.
     pub rate: f64,
     /// The Wilson interval of `rate`.
     pub interval: [f64; 2],
@@ -56,8 +56,8 @@ pub struct Counts {
     pub classes: Vec<ClassRate>,
     /// Number of traps by name.
     pub traps: BTreeMap<String, u64>,
-    /// The largest error of an SDC. This error is absent if no experiment is an SDC, or if an output or its expected
-    /// value is not a number.
+    /// The largest error of an SDC. This error is absent if no experiment is an SDC, if an output is not a number, or
+    /// if an expected value is not a number.
     pub largest_error: Option<f64>,
 }
 

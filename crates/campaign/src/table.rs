@@ -1,4 +1,4 @@
-//! Writes shards as Parquet files, and reads these files. Equal records result in files with equal bytes.
+//! Writes shards to Parquet files and reads these files. Equal records result in files with equal bytes.
 //!
 //! | column | contents |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | the result |
 //! | `class` | the name from an outcome function |
 //!
-//! The footer of a file has notes. One note is a checksum of all bytes except the checksum itself. [`read`] searches
-//! the bytes for this note, and compares the checksum before [`read`] calls Parquet's reader. Parquet's reader trusts
-//! lengths and offsets in the file, and panics if some of these numbers are wrong. A change of a single byte always
-//! changes the checksum, because FNV-1a maps different states to different states.
+//! The footer of a file has notes. One note is a checksum of all other bytes of the file. [`read`] searches the bytes
+//! for this note, and compares the checksum before [`read`] calls Parquet's reader. Parquet's reader trusts the lengths
+//! and offsets in a file. Some wrong lengths and offsets make the reader panic. A change of a single byte always
+//! changes the checksum, because each step of FNV-1a maps different states to different states.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -100,7 +100,7 @@ pub(crate) enum Damage {
     Table(String),
 }
 
-/// Returns the bytes of a file that contains these records, these notes and a checksum.
+/// Returns the bytes of a file that contains the records, the notes and a checksum.
 pub(crate) fn file(records: &[Record], notes: &[(&str, &str)]) -> Result<Vec<u8>, ParquetError> {
     let unknown = format!("{MARK}{}", "0".repeat(DIGITS));
     let mut all = notes.to_vec();
@@ -120,7 +120,7 @@ fn digits(bytes: &[u8]) -> Option<Range<usize>> {
     (digits.end <= bytes.len()).then_some(digits)
 }
 
-/// Returns the checksum of all bytes except for the digits of the checksum itself.
+/// Returns the checksum of all bytes outside of `digits`, which are the digits of the checksum.
 fn checksum(bytes: &[u8], digits: &Range<usize>) -> String {
     format!("{:032x}", hash([&bytes[..digits.start], &bytes[digits.end..]]))
 }
@@ -134,7 +134,7 @@ pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
 
 /// Returns the bytes of a regular file.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>, Damage> {
-    // If the file is a pipe, opening the file would wait until another process opens the other end of the pipe.
+    // If the file is a pipe, the function would wait until another process opens the other end of the pipe.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Damage::NotRegular);
     }
@@ -155,7 +155,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
 /// Returns the value of a note in the bytes of a file. The file may be any file, even a file that is not a shard.
 ///
 /// The footer uses Thrift's compact protocol. The header of the next field follows the key. The next field is the
-/// value. The value is a string, which consists of its length and then its bytes.
+/// value. The value is a string: first the length of the string, then the bytes of the string.
 pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
     let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;
@@ -176,7 +176,7 @@ pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
     }
 }
 
-/// Writes records as a table with these notes.
+/// Writes a table that contains the records and the notes.
 fn write<W: Write + Send>(out: W, records: &[Record], notes: &[(&str, &str)]) -> Result<W, ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
@@ -286,7 +286,7 @@ mod tests {
         each_flip_is_found(bytes);
     }
 
-    /// Flips bits of the pages, the footer, the checksum and its key.
+    /// Flips bits of the pages, the footer, the checksum, and the key of the checksum.
     fn each_flip_is_found(mut bytes: Vec<u8>) {
         for bit in 0..8 * bytes.len() {
             bytes[bit / 8] ^= 1 << (bit % 8);

@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use crate::{Campaign, Error, Shard, Taken};
 
-/// Time between two checks of shards that other processes run.
+/// Time between two checks of the shards that other processes run.
 const WAIT: Duration = Duration::from_millis(200);
 
 /// Progress of a campaign, for a progress callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of finished experiments, in this process and in other processes. The number includes only experiments of
-    /// the shards that must run.
+    /// Number of experiments that this process and other processes have finished. The number includes only experiments
+    /// of the shards that must run.
     pub done: u64,
     /// Number of experiments in all shards that must run.
     pub of: u64,
-    /// Number of experiments that ran in this process.
+    /// Number of experiments that this process ran.
     pub ran: u64,
-    /// This field is present while this process waits for other processes. The field has the number of shards that
-    /// other processes run, and the names of these processes.
+    /// The field is `Some` while this process waits for other processes. The field has the number of shards that other
+    /// processes run, and the names of these processes.
     pub waiting: Option<(usize, String)>,
 }
 
@@ -41,12 +41,12 @@ struct SharedWork<'a> {
 }
 
 impl Campaign {
-    /// Runs shards on `jobs` threads until all shards are finished. Other processes that share the folder may run some
-    /// of the shards.
+    /// Runs shards on `jobs` threads until all shards are finished. Some of the shards may run in other processes that
+    /// share the folder.
     ///
-    /// Calls `progress` after each experiment, from any of the threads. Also calls `progress` while this process waits
-    /// for other processes. If `progress` returns `false`, the run stops. Returns the number of experiments that ran in
-    /// this process, or `None` if the run was stopped. Finished shards remain in the folder.
+    /// Calls `progress` after each experiment, from any of the threads. The function also calls `progress` while this
+    /// process waits for other processes. If `progress` returns `false`, the run stops. Returns the number of
+    /// experiments that this process ran, or `None` if the run was stopped. Finished shards remain in the folder.
     ///
     /// # Errors
     /// Returns the first error of [`Campaign::take_shard_while`] on any thread.
@@ -80,8 +80,8 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // If this process ran some of the open shards, the other processes may have finished their shards in the
-            // meantime. So this process waits only if other processes run all open shards.
+            // While this process ran some of the open shards, other processes may have finished shards. So this process
+            // waits only if other processes run all open shards.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;
@@ -124,8 +124,8 @@ impl SharedWork<'_> {
                 self.ran.fetch_add(own, Ordering::Relaxed);
                 self.tell(None)
             };
-            // `take_shard_while` calls this closure before each experiment. So the second and each later call mean that
-            // one more experiment has finished.
+            // `take_shard_while` calls this closure before each experiment. So each call after the first call means
+            // that one more experiment has finished.
             let started = AtomicU64::new(0);
             let before_each = || match started.fetch_add(1, Ordering::Relaxed) {
                 0 => self.goes_on(),

@@ -114,8 +114,8 @@ pub fn read_as(
     let (target, image) = (opened.target, opened.image);
     let whole = image;
     // If a file does not have modules, the file contains only programs. In this case, each program is tested
-    // separately. If the file has programs for several chips, each program is also tested separately, because one text
-    // cannot hold programs for several chips.
+    // separately. Each program of a file for several chips is also tested separately, because one text cannot contain
+    // programs for several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();

@@ -1,4 +1,5 @@
-//! Shader cases. A case is a program that a driver uploaded, with its inputs and the expected results of every lane.
+//! Shader cases. A case has a program that a driver uploaded, the inputs of the program, and the expected results of
+//! every lane.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub struct ShaderCase<Program, Place, Constants> {
     pub arch: String,
     /// The chip.
     pub chip: Option<String>,
-    /// PCI id (Radeon) or chipset number (GeForce) that the driver received, in hexadecimal.
+    /// Hexadecimal number that identified the chip to the driver: a PCI id (Radeon) or a chipset number (GeForce).
     pub id: Option<String>,
     /// The pipeline stage. The default is a fragment program.
     pub stage: Option<String>,
@@ -43,8 +44,7 @@ pub struct ShaderCase<Program, Place, Constants> {
     /// The interpretation of the four output words of a lane.
     #[serde(default)]
     pub out: Out,
-    /// Sets of constants, each with the results that are expected for these constants. The code is the same in all
-    /// runs.
+    /// Sets of constants, and the expected results for each set. The code is the same in all runs.
     pub runs: Vec<Run<Constants>>,
 }
 
@@ -69,7 +69,8 @@ pub struct Run<Constants> {
     pub expectation: Expectation,
 }
 
-/// A texture with one level. Its sampler uses nearest filtering, clamps to the edge, and has normalised coordinates.
+/// A texture with one level. The sampler of the texture uses nearest filtering, clamps to the edge, and has normalised
+/// coordinates.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TextureCase {
     /// Texture unit.
@@ -104,8 +105,8 @@ pub trait Shader {
     const ISA: Isa;
     /// The output that is compared with the expected results.
     const OUTPUT: &'static str;
-    /// Default output of a lane. If a lane does not write its output, the check compares this value with the expected
-    /// result. If the default is `None`, the case fails instead.
+    /// Default output of a lane. If a lane does not write an output, the check compares the default output with the
+    /// expected result. If the default is `None`, the case fails instead.
     const UNWRITTEN: Option<[u32; 4]>;
 
     /// Returns the program.
@@ -146,8 +147,8 @@ impl<P, Place, Constants> ShaderCase<P, Place, Constants>
 where
     Self: Shader<Constants = Constants>,
 {
-    /// Converts the program to text and back, and runs the converted program. The program runs in both modes unless the
-    /// settings state one mode.
+    /// Converts the program to text and back, and runs the converted program. If the settings do not state a mode, the
+    /// program runs in both modes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let image = match self.image() {
             Ok(image) => image,

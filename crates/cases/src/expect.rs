@@ -26,7 +26,7 @@ pub struct Expectation {
     pub probe: Option<Vec<f32>>,
 }
 
-/// Maximum difference between a component of the output and the same component of the probe.
+/// A component of the output may differ from the same component of the probe by at most this value.
 const PROBE_TOLERANCE: f32 = 0.01;
 
 impl Expectation {

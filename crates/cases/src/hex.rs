@@ -1,5 +1,5 @@
 //! Words in JSON. Each word has eight hexadecimal digits. A string can have several words, with or without spaces
-//! between them.
+//! between the words.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};

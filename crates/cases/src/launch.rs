@@ -1,4 +1,5 @@
-//! Launch files with expectations. Such a file has a program, the inputs of the program, and the expected results.
+//! Launch files with expectations. A launch file with expectations has a program, the inputs of the program, and the
+//! expected results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub struct LaunchCase {
     folder: Arc<dyn Folder>,
 }
 
-/// Reads files that a launch names. The paths of these files are relative to the folder of the case.
+/// Reads files that a launch names. Each path is relative to the folder of the case.
 pub(crate) struct Beside<'a>(pub(crate) &'a dyn Folder);
 
 impl Files for Beside<'_> {
@@ -69,7 +70,7 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let file = next_to(path, &name);
     let named = HandedIn { path: &file, bytes: &bytes, folder };
     let case = LaunchCase::of(launch, &name, named, folder).map_err(damaged)?;
-    // Several launches may use the same program, so the case has the name of the launch file.
+    // Several launch files may use the same program, so the name of the case is the name of the launch file.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
 }

@@ -1,16 +1,16 @@
 //! Reads and runs the cases that the command `check` compares, in every file format.
 //!
 //! * [`read()`] recognises the format of a file by its content, and returns the [`Case`]s in the file. A [`Folder`]
-//!   reads other files near this file.
-//! * [`Case::judge`] runs a case, compares its results with the expected results, and returns a [`Verdict`].
+//!   reads other files in the folder of this file and in the parent folders.
+//! * [`Case::judge`] runs a case, compares the results with the expected results, and returns a [`Verdict`].
 //! * [`summary`] counts the verdicts of many cases.
-//! * [`opened`] finds a case by name, and returns its program and its launches.
+//! * [`opened`] finds a case by name, and returns the program and the launches of the case.
 //!
 //! Each format has a module. [`corpus`] has shader cases with expected results of lanes. [`listing`] has words with a
 //! listing, without expected results. [`vectors`] has tables of single instructions with expected results. [`manifest`]
 //! has run manifests. [`launch`] has launch files. [`binary`] has bare words and containers that must survive the
-//! conversion to text and back. Several of these modules use [`hex`] (words in JSON) and [`expect`] (the comparison of
-//! lanes).
+//! conversion to text and back. Several of these modules use [`hex`] for words in JSON and [`expect`] for the
+//! comparison of lanes.
 
 #![forbid(unsafe_code)]
 
@@ -72,13 +72,13 @@ impl Verdict {
 /// Settings for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The mode in which cases run. If the mode is `None`, cases run in both modes. In this case, a trap in strict mode
+    /// The mode in which cases run. If the mode is `None`, cases run in both modes. With `None`, a trap in strict mode
     /// is a finding if lenient mode returns the expected result.
     pub mode: Option<Mode>,
     /// Options of the runs. The field `options.mode` has no effect.
     pub options: Options,
-    /// Number of instructions that the fast engine ran on each of its [`Path`](reconverge_simt::Path)s. The numbers are
-    /// sums over all lockstep runs.
+    /// Number of instructions that the fast engine ran, for each [`Path`](reconverge_simt::Path). The numbers are sums
+    /// over all lockstep runs.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -112,9 +112,9 @@ pub enum CaseKind {
     Tesla(Box<tesla::TeslaCase>),
     /// One row of the arithmetic vectors.
     Vector(Box<vectors::VectorCase>),
-    /// A run manifest with its program.
+    /// A run manifest and the program of the manifest.
     Manifest(Box<manifest::ManifestCase>),
-    /// A launch file with its program.
+    /// A launch file and the program of the launch file.
     Launch(Box<launch::LaunchCase>),
     /// Words that must not change in the conversion to text and back.
     RoundTrip(Box<binary::RoundTrip>),
@@ -135,12 +135,12 @@ impl Case {
     }
 
     /// Returns a name that is unique among all files. Baselines use this name. The name is `FILE:NAME`, or `FILE` if
-    /// the case has the name of its file.
+    /// the name of the case is the name of the file.
     pub fn id(&self) -> String {
         id(&self.file, &self.name)
     }
 
-    /// Runs the case, and compares its results with the expected results.
+    /// Runs the case, and compares the results with the expected results.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
             CaseKind::R500(case) => case.judge(settings),
@@ -158,7 +158,7 @@ impl Case {
     }
 }
 
-/// Returns `FILE:NAME`, or `FILE` if the case has the name of its file.
+/// Returns `FILE:NAME`, or `FILE` if the name of the case is the name of the file.
 pub(crate) fn id(file: &str, name: &str) -> String {
     match file.rsplit(['/', '\\']).next() == Some(name) {
         true => file.to_owned(),
@@ -202,8 +202,8 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reader tries the known formats one after another. This field is the reason why the content does not have
-        /// the format that the reader tried last.
+        /// The reader tries the known formats one after another. The reason why the content does not have the last
+        /// format that the reader tried.
         why: String,
     },
     /// The file ends early, or its compression is damaged.
@@ -242,7 +242,7 @@ pub fn read(
     Ok(cases)
 }
 
-/// Renames cases so that each name is unique. A case without a name gets the name of its file. If several cases have
+/// Renames cases so that each name is unique. A case without a name gets the name of the file. If several cases have
 /// the same name, the second case gets the suffix `#2`, the third case gets `#3`, and so on.
 fn name_apart(path: &str, cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());

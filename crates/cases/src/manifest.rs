@@ -56,9 +56,9 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
 }
 
 impl ManifestCase {
-    /// Runs the launches, in both modes unless the settings state one mode. Then converts the program to text,
-    /// assembles the text, and runs the launches again with the assembled program. After both runs, memory must have
-    /// the same bytes.
+    /// Runs the launches. If the settings do not state a mode, the launches run in both modes. The function then
+    /// converts the program to text, assembles the text, and runs the launches again with the assembled program. After
+    /// both runs, memory must have the same bytes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let back = match self.of_text() {
             Ok(back) => back,
@@ -80,8 +80,8 @@ impl ManifestCase {
         })
     }
 
-    /// Returns the program's file without any launch. The launches of a manifest share memory, so a single launch
-    /// cannot run without the earlier launches.
+    /// Returns the program's file without any launch. The launches of a manifest share memory, so a launch cannot run
+    /// without the earlier launches.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }

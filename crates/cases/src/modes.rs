@@ -56,10 +56,9 @@ pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
     if lanes > LANES.size() { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
 }
 
-/// Executes every run of a case with `judge`. If the settings do not state a mode, every run executes in both modes,
-/// and lenient mode must return the expected result. In this case, a trap in strict mode is a finding, but a wrong
-/// result in strict mode makes the case fail. A problem that strict mode reports at the program's end is always a
-/// finding.
+/// Executes every run of a case with `judge`. If the settings do not state a mode, every run executes in both modes.
+/// Lenient mode must return the expected result. In this case, a trap in strict mode is a finding. A wrong result in
+/// strict mode makes the case fail. A problem that strict mode reports at the program's end is always a finding.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],

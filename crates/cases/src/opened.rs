@@ -1,4 +1,4 @@
-//! One case of a file, with its program and launches. The commands `run`, `dis` and `explain` use this module.
+//! The program and the launches of one case of a file. The commands `run`, `dis` and `explain` use this module.
 //!
 //! [`crate::read()`] lists the cases of a file. [`find`] returns a case by name. [`Case::open`] returns the program and
 //! the launches of a case.
@@ -14,8 +14,8 @@ use crate::{Case, CaseKind};
 /// A case's program and launches.
 #[derive(Clone, Debug)]
 pub struct OpenedCase {
-    /// The program with its machine and chip. The image has only this program, or all programs of the file to which the
-    /// case refers.
+    /// The program with its machine and chip. The image has either only this program or all programs of the file that
+    /// the case names.
     pub opened: Opened,
     /// One launch for each set of constants, with all inputs. The list is empty if the case has only words. Launches do
     /// not contain the expected results. [`Case::judge`] compares the results with the expected results.
@@ -114,7 +114,7 @@ impl Case {
     }
 }
 
-/// Returns a number with its noun: `1 lane`, `2 lanes`.
+/// Returns a number and a noun: `1 lane`, `2 lanes`.
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

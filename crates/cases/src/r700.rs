@@ -42,8 +42,7 @@ pub struct Place {
     gpr: u8,
 }
 
-/// Contents of the constant buffers. Each entry of a list has the index of the entry's first word, and the words that
-/// start at this index.
+/// Contents of the constant buffers. Each entry of a list has an index, and the words that start at this index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]
@@ -151,8 +150,8 @@ pub(crate) struct LlvmExport {
 }
 
 impl LlvmCase {
-    /// Converts the program to text and back, and runs the converted program. The program runs in both modes unless the
-    /// settings state one mode.
+    /// Converts the program to text and back, and runs the converted program. If the settings do not state a mode, the
+    /// program runs in both modes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let (session, target) = match self.prepare(&self.image()).and_then(|it| Ok((it, self.target()?))) {
             Ok(ready) => ready,
@@ -276,7 +275,7 @@ impl LlvmCase {
     }
 }
 
-/// Returns whether two words are equal, or are floats that differ by at most `ulp` units in the last place.
+/// Returns `true` for equal words, and for floats that differ by at most `ulp` units in the last place.
 fn near(found: u32, wanted: u32, ulp: u32) -> bool {
     let ordered = |bits: u32| if bits >> 31 != 0 { -i64::from(bits & 0x7fff_ffff) } else { i64::from(bits) };
     found == wanted || (ulp > 0 && (ordered(found) - ordered(wanted)).abs() <= i64::from(ulp))

@@ -55,7 +55,7 @@ reconverge_isa::choices! {
     }
 }
 
-/// The status of a case, and the duration of its run.
+/// The status of a case, and the duration of the case's run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timed {
     /// The file.
@@ -71,7 +71,7 @@ pub struct Timed {
 /// Failures of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// The text of the reason that these failures share. The text does not have numbers.
+    /// The common reason of these failures, as text. The text does not have numbers.
     pub reason: String,
     /// Number of failures.
     pub count: usize,
@@ -107,7 +107,7 @@ pub struct Summary {
     pub failures: Vec<Outcome>,
     /// The failures grouped by reason. The most frequent reason comes first.
     pub reasons: Vec<Reason>,
-    /// Cases that pass, although the baseline lists these cases.
+    /// Cases that pass, but that the baseline lists as failures.
     pub unexpected_passes: Vec<Outcome>,
     /// The flaky cases that failed.
     pub flakes: Vec<Outcome>,
@@ -117,7 +117,7 @@ pub struct Summary {
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
-    /// Number of instructions that the fast engine ran on each of its paths. The map is empty unless the check ran in
+    /// Number of instructions that the fast engine ran on each path. The map is empty if the check did not run in
     /// lockstep.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
@@ -127,15 +127,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Completes the summary after the last case: sorts the reasons by frequency, and sets `paths` to the numbers in
-    /// `shares`.
+    /// Completes the summary after the last case. Sorts the reasons by frequency, and copies the numbers in `shares` to
+    /// `paths`.
     pub fn finish(&mut self, shares: &Shares) {
         self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let ran = Path::ALL.into_iter().filter(|path| shares.of(*path) > 0);
         self.paths = ran.map(|path| (path.name(), shares.of(path))).collect();
     }
 
-    /// Adds the verdict of a case that ran for `time`.
+    /// Adds the verdict of a case. The case ran for `time`.
     pub fn add(&mut self, case: &Case, verdict: Verdict, time: Duration, known: &Known) {
         let outcome = |why| Outcome { file: case.file.clone(), name: case.name.clone(), why };
         let id = case.id();
@@ -208,8 +208,8 @@ impl Summary {
         self.known.contains(&outcome.id())
     }
 
-    /// Returns whether the results match the baseline. The results match if the baseline lists every failure, and if
-    /// every case that the baseline lists still fails.
+    /// Returns whether the results match the baseline. The results match if the baseline lists every case that fails,
+    /// and if every case in the baseline still fails.
     pub fn is_good(&self) -> bool {
         self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
     }

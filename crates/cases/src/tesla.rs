@@ -31,8 +31,7 @@ pub struct Place {
     slots: Vec<u16>,
 }
 
-/// Contents of the constant segments. Each entry of a list has the index of the entry's first word, and the words that
-/// start at this index.
+/// Contents of the constant segments. Each entry of a list has an index, and the words that start at this index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]

@@ -149,8 +149,8 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
-    /// Executes the row on the engine that the settings state. A lockstep engine consists of two engines. If the
-    /// settings state a lockstep engine, executes the row on both of these engines.
+    /// Executes the row on the engine that the settings state. A lockstep engine consists of two engines. For a
+    /// lockstep engine, the function executes the row on both of these engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
@@ -256,8 +256,8 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
-    // The test writes the initial value directly to memory. A store instruction would also set the value, but the
-    // interpreter that the test checks would execute this instruction.
+    // The test writes the initial value directly to memory. A store instruction would set the value with the
+    // interpreter, but the interpreter is the code under test.
     let mut memory = run.memory().clone();
     let word = memory.bytes_mut(WORD, bytes).ok_or("an operand of more than eight bytes")?;
     word.copy_from_slice(&row.given(5)?.to_le_bytes()[..bytes]);
@@ -299,7 +299,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
             let mut compute = Compute::of(&program, chip).map_err(|error| error.to_string())?;
             compute.setup = setup.into();
             compute.block = [lanes, 1, 1];
-            // The instructions access g0[]. Segment g14[] maps all of memory, so g0[] gets the same mapping as g14[].
+            // The instructions access g0[]. Segment g14[] maps all of memory. The segment g0[] gets the same mapping.
             compute.segments.0[0] = compute.segments.0[14];
             compute.memory =
                 Memory::new(vec![Buffer::new(WORD, vec![0; 8])]).map_err(|error| error.to_string())?;

@@ -81,7 +81,7 @@ fn changed(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|data| data.modified()).ok()
 }
 
-/// The files that were read, each with the time of its last change.
+/// The files that were read, and the time of the last change of each file.
 type Watched = Vec<(PathBuf, Option<SystemTime>)>;
 
 /// Assembles the sources and writes the output. Returns the number of programs. Adds the names of the files that the

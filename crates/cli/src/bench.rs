@@ -122,8 +122,8 @@ struct Measured {
     /// Time of the longest compilation before a run, in seconds. The field is absent for engines that do not compile.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_s: Option<f64>,
-    /// One-time cost before the first compilation in this process, in seconds. The field is absent if an earlier kernel
-    /// in this process compiled code.
+    /// Seconds that this process needed once, before the first compilation. The field is absent if an earlier kernel in
+    /// this process compiled code.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_once_s: Option<f64>,
     /// Size of the generated code in bytes.
@@ -267,13 +267,14 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
 struct Runs {
     cpu: Vec<Duration>,
     wall: Vec<Duration>,
-    /// Time of [`add_rows`] after each run. The list is empty unless several numbers of threads are compared.
+    /// Time of [`add_rows`] after each run. The list is empty if the command does not compare several numbers of
+    /// threads.
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
     /// Time of the longest compilation before a run.
     compiled: Spent,
-    /// Hash of the result. If some results were wrong, this is the hash of the first wrong result.
+    /// Hash of the result. If a result was wrong, the field has the hash of the first wrong result.
     hash: u32,
     wrong: bool,
 }
@@ -314,7 +315,7 @@ impl Runs {
     }
 
     /// Returns the measurements of `self`. `first` has the runs with the first number of threads. The speedup is
-    /// relative to these runs. If `self` has these runs, `first` is `None`.
+    /// relative to these runs. `first` is `None` if `self` itself has these runs.
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),
@@ -340,8 +341,8 @@ impl Runs {
     }
 }
 
-/// Runs a kernel `args.runs` times on each pool. The runs alternate between the pools, so other load on the host slows
-/// all pools alike. Every second iteration uses the pools in reverse order, so that no pool always runs first.
+/// Runs a kernel `args.runs` times on each pool. The runs alternate between the pools, so other programs on the host
+/// slow all pools alike. Every second iteration uses the pools in reverse order, so that no pool always runs first.
 fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare()?;
     let options = kernel.options(args.options())?;
@@ -372,9 +373,9 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
 /// Adds rows of numbers on all threads of a pool, and returns the elapsed time. The rows of a thread fit into the
 /// processor's L1 cache. The total work does not depend on the number of threads.
 ///
-/// This loop resembles an engine whose threads do not share data and never wait. If other programs use the processors,
-/// the speedup of this loop is below the number of threads. If a kernel has a low speedup, the engine is the cause only
-/// if this loop has a higher speedup.
+/// This loop resembles an engine whose threads share no data and never wait. If other programs use the processors, the
+/// speedup of this loop is below the number of threads. The engine is the cause of a kernel's low speedup only if this
+/// loop has a higher speedup.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
     let start = Instant::now();
@@ -392,14 +393,14 @@ fn add_rows(pool: &ThreadPool) -> Duration {
 }
 
 /// Returns the speedup of the runs `own` over the runs `other`. The speedup is the median of the ratios of all
-/// iterations, because a temporary slowdown of the host affects both runs of an iteration.
+/// iterations. A temporary slowdown of the host affects both runs of an iteration.
 fn speedup(own: &[Duration], other: &[Duration]) -> f64 {
     let ratio = |(own, other): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
     median(own.iter().zip(other).map(ratio).collect())
 }
 
-/// Returns the median, or 0 for an empty list. If the number of values is even, two values are in the middle. The
-/// function then returns the lower of these two values.
+/// Returns the median, or 0 for an empty list. If the number of values is even, two values are in the middle. In this
+/// case, the function returns the lower of these two values.
 fn median(mut list: Vec<f64>) -> f64 {
     list.sort_unstable_by(f64::total_cmp);
     list.get(list.len().saturating_sub(1) / 2).copied().unwrap_or_default()

@@ -3,7 +3,7 @@
 //! A launch file may come from an untrusted source. So each file that a launch file names must be a regular file inside
 //! one folder. Otherwise, this module does not read the file. For a launch file, this folder is the folder of the
 //! launch file. For a manifest, this folder is the parent of the manifest's folder. For `check`, this folder is the
-//! folder that the user passes. Files on the command line are not restricted, because the user names these files.
+//! folder that the user passes. The user names the files on the command line, so these files are not restricted.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use reconverge_workbench::values::Files;
 use crate::files::read_bounded;
 use crate::messages::note;
 
-/// Two folders: the folder to which file names in a launch are relative, and the folder that must contain the files.
+/// Two folders. The names of files in a launch are relative to one folder. The other folder must contain these files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,
@@ -37,7 +37,7 @@ impl Beside {
     }
 
     /// Returns a `Beside` for files that the launch file or manifest `file` names. Names are relative to the folder of
-    /// `file`. If `root` is given, each name must refer to a regular file inside `root`.
+    /// `file`. If `root` is `Some`, each name must refer to a regular file inside this folder.
     pub(crate) fn file(file: &Path, root: Option<PathBuf>) -> Beside {
         Beside { folder: folder_of(file), by_file: true, root, types: RefCell::default() }
     }
@@ -88,7 +88,7 @@ pub(crate) fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the path if it refers to a regular file. If `root` is given, the file must also be inside `root`.
+/// Returns the path if it refers to a regular file. If `root` is `Some`, the file must also be inside this folder.
 pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
     let found = real(path)?;

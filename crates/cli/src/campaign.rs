@@ -131,8 +131,8 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Runs shards on threads until all shards are finished. Other processes may run some of the shards. Returns the number
-/// of experiments that ran in this process, or `None` if Ctrl-C interrupted the run.
+/// Runs shards on threads until all shards are finished. Some of the shards may run in other processes. Returns the
+/// number of experiments that this process ran, or `None` if Ctrl-C interrupted the run.
 fn run_shards(
     campaign: &Campaign,
     missing: Vec<Shard>,
@@ -228,7 +228,7 @@ fn print_points(described: &Description) {
     print(&rows);
 }
 
-/// Returns a share in percent, with its confidence interval.
+/// Returns a share in percent, and the confidence interval of the share.
 fn percent(rate: f64, [low, high]: [f64; 2]) -> String {
     format!("{:.2} [{:.2}, {:.2}]", 100. * rate, 100. * low, 100. * high)
 }

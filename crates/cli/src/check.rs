@@ -202,8 +202,8 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
     }
 }
 
-/// Judges a case within a time limit. If a case exceeds the limit, its thread continues until the process ends, because
-/// a running program cannot be stopped from outside.
+/// Judges a case within a time limit. If a case exceeds the limit, the thread of the case continues until the process
+/// ends. A running program cannot be stopped from outside.
 fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdict {
     let Some(Seconds(limit)) = limit else { return case.judge(settings) };
     let (sender, receiver) = channel();
@@ -227,8 +227,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // The reason may contain a line number. If the case has the name of its file, this number refers to a line of
-        // the file. In this case, the message has the same form as a message of `run`.
+        // The reason may contain a line number. If the name of the case is the name of the file, this number refers to
+        // a line of the file. In this case, the message has the same form as a message of `reconverge run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -279,8 +279,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 }
 
 /// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time. The
-/// conclusion states which programs ran on which engine, and explains what a finding is. The conclusion also suggests a
-/// command that the reader can try after `check`. If a case did not pass, the function prints nothing.
+/// conclusion states which programs ran on which engine. The conclusion also explains what a finding is. The conclusion
+/// also suggests a command that the reader can try after `check`. If a case did not pass, the function prints nothing.
 fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
     if summary.passed < summary.cases {
         return;
@@ -335,7 +335,7 @@ const fn described(engine: Engine) -> &'static str {
 }
 
 /// Returns the name of this command for a message. If the user started the command with a relative path, as `cargo run`
-/// does, the name is that path. Otherwise, the name is `reconverge`.
+/// does, the name is this path. Otherwise, the name is `reconverge`.
 fn typed_name() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let path = path.filter(|path| path.is_relative() && path.components().count() > 1);
@@ -463,8 +463,8 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
 
 // ---- Files
 
-/// Whether a file in a folder is skipped because it has no cases. Such a file can be a document, a source, or data that
-/// another file names.
+/// Returns whether the command skips a file in a folder, because the file has no cases. Such a file is, for example, a
+/// document, a source, or data that another file names.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -543,8 +543,8 @@ fn has_json(folder: Option<&Path>) -> bool {
         .any(|path| path.extension().is_some_and(|extension| extension == "json"))
 }
 
-/// Adds the cases of a file. If the file was found in a folder that the command line names, `folder` is that folder. If
-/// the command line names the file itself, `folder` is `None`.
+/// Adds the cases of a file. If the command found the file in a folder on the command line, `folder` is this folder. If
+/// the file itself is on the command line, `folder` is `None`.
 fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<Case>) {
     let name = plain(path).display().to_string();
     let content = match folder {

@@ -1,5 +1,5 @@
-//! `reconverge stats --compare`: finds the first difference between two programs, traces or engines, and the
-//! differences between their counts.
+//! `reconverge stats --compare`: compares two programs, traces or engines. The command finds the first difference and
+//! the differences between the counts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -167,7 +167,8 @@ impl Side {
         rows.collect()
     }
 
-    /// Returns a moment as text. If an instruction ran, the text has the lanes, the address and the instruction.
+    /// Returns a moment as text. If an instruction ran at this moment, the text has the lanes, the address and the
+    /// instruction.
     fn spelled(&self, moment: &Moment) -> String {
         let width = self.reader.header().lanes_per_group.clamp(1, 64) as u8;
         let text = self.reader.described(&moment.what, None);

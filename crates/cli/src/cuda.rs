@@ -137,8 +137,8 @@ mod linux {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // The program has ended. If the deletion of the folder fails, the error is ignored, because the folder is
-            // only a leftover.
+            // The program has ended. If the deletion of the folder fails, the command ignores the error, because the
+            // folder is no longer needed.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }

@@ -88,8 +88,7 @@ impl ErrataArgs {
     /// Checks that the errata and fixes belong to the driver of a board.
     ///
     /// # Errors
-    /// Returns an error if the list of errata contains an unknown name or an erratum of another driver, or if the fixes
-    /// are for another driver.
+    /// Returns an error for an unknown erratum, for an erratum of another driver, and for fixes of another driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
         chosen.transpose().map_err(|why| anyhow!("--errata: {why}"))?;
@@ -166,7 +165,7 @@ fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
     bail!("drm is available only on Linux, because it runs Linux graphics drivers")
 }
 
-/// Returns a list of names with their counts, for a message.
+/// Returns a list of names and counts, for a message.
 #[cfg(target_os = "linux")]
 pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTreeMap<N, u64>) -> String {
     let entries: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();

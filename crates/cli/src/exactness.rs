@@ -1,5 +1,5 @@
-//! The report of a run about exactness. The report states the exactness of three kinds of values: values that decide
-//! control flow, values that select addresses, and values that leave the program.
+//! The report of a run about exactness. The report covers values of three kinds: values that decide control flow,
+//! values that select addresses, and values that leave the program.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::{Machine, Opened, Session, Style};
 use serde_json::{Value, json};
 
-/// The exactness of a run's values, with the data that locates these values in the program.
+/// The exactness of the values of a run, and the data that locates these values in the program.
 pub(crate) struct Followed {
     exactness: Exactness,
     machine: &'static dyn Machine,
@@ -26,8 +26,8 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Runs a launch again and tracks the exactness of its values. `result` is the result of the first run of the
-    /// launch.
+    /// Runs a launch again and tracks the exactness of the values in the launch. `result` is the result of the first
+    /// run of the launch.
     pub(crate) fn of(
         opened: &Opened,
         program: &Program,
@@ -64,7 +64,7 @@ impl Followed {
         Ok(Followed { exactness: taint.finish(), machine, texts, first })
     }
 
-    /// Returns an address with its instruction: `0x48 (bra L60)`.
+    /// Returns an address and the instruction at this address: `0x48 (bra L60)`.
     fn place(&self, pc: u32) -> String {
         let text = self.texts.get(&pc).map(|text| format!(" ({text})")).unwrap_or_default();
         format!("{}{text}", self.machine.isa().spelled(pc))
@@ -81,7 +81,7 @@ impl Followed {
         }
     }
 
-    /// Returns one line for each kind of values (see [`ROLES`]), and one line for the instructions that could not be
+    /// Returns one line for each kind of values (see [`ROLES`]). Another line has the instructions that could not be
     /// tracked.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = ROLES
@@ -107,8 +107,8 @@ impl Followed {
         lines
     }
 
-    /// Returns a message about the first value that is less exact than `required`. Returns `None` if there is no such
-    /// value.
+    /// Returns a message about the first value that is less exact than `required`. Returns `None` if no value is less
+    /// exact than `required`.
     pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
         let reached = self.exactness.worse_than(required)?;
         Some(format!(

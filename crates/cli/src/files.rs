@@ -31,14 +31,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read.and_then(has_room).context(name)
 }
 
-/// Approximate number of copies of a program or launch file that are in memory while the file is read.
+/// While the command reads a program or launch file, memory contains approximately this number of copies of the file.
 const COPIES: u64 = 16;
 
 /// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // Files that are not regular, such as pipes, have the length 0. So the code also limits the number of bytes that it
-    // reads.
+    // Pipes and other files that are not regular have the length 0. So the function also limits the number of bytes
+    // that it reads from the file.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }
@@ -72,7 +72,7 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
 
 /// Ends the process at once, after deleting the partial files.
 pub(crate) fn leave(status: i32) -> ! {
-    // The process holds the lock until the end of the process, so that no other thread starts or finishes a file.
+    // The process holds the lock until the process ends, so that no other thread starts or finishes an output file.
     let _unfinished = discard_unfinished();
     std::process::exit(status)
 }
@@ -126,7 +126,7 @@ pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
 }
 
 /// Returns whether a file without a name is an assembler source. The file is a source if its text names a machine, or
-/// if its text does not start like a file of another format.
+/// if its text does not begin like a file of another format.
 fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();

@@ -31,7 +31,7 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
             break;
         }
         lines += usize::from(!line.is_empty());
-        // The previous message may be longer than its header states. In that case, the header of this message does not
+        // The previous message may be longer than its header states. In this case, the header of this message does not
         // start at the beginning of a line. Names of headers are not case-sensitive.
         if let Some(at) = line.to_ascii_lowercase().find(&HEADER.to_ascii_lowercase()) {
             length = Some(line[at + HEADER.len()..].trim().to_owned());

@@ -110,8 +110,8 @@ impl<S: Sink> Sink for Watched<'_, S> {
     }
 }
 
-/// Runs a launch and passes its events to a sink, until the run ends or Ctrl-C interrupts the run. The second Ctrl-C
-/// ends the process at once.
+/// Runs a launch and passes the events of the launch to a sink. Ends when the run ends, or when Ctrl-C interrupts the
+/// run. The second Ctrl-C ends the process at once.
 pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink) -> Result<Ended> {
     watch();
     let session: Session = ready.session.copy();

@@ -137,7 +137,7 @@ pub(crate) struct LaunchArgs {
     known: InputArgs,
 }
 
-/// A launch that is ready, with its program.
+/// A launch that is ready to run, and the program of the launch.
 pub(crate) struct Ready {
     /// The launch.
     pub(crate) session: Session,
@@ -322,7 +322,7 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("domain", "domain"),
 ];
 
-/// Returns an error if the command line has an option that describes a launch. The input `what` itself states the
+/// Returns an error if the command line has an option that describes a launch. The input `what` itself describes the
 /// launch, so such options are not allowed.
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -332,7 +332,7 @@ fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     }
 }
 
-/// Returns an error if the command line has an option for a value that the campaign states.
+/// Returns an error if an option on the command line sets a value that the campaign states.
 #[cfg(feature = "campaign")]
 fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     const OPTIONS: [(&str, &str); 10] = [
@@ -500,7 +500,7 @@ fn read_launch_file(
     Ok((launch, opened, path, beside))
 }
 
-/// A launch file with its program. The launch can be run several times.
+/// A launch file and the program of the launch file. The launch can be run several times.
 pub(crate) struct LaunchOfFile {
     launch: LaunchFile,
     opened: Opened,
@@ -542,7 +542,7 @@ impl LaunchOfFile {
     }
 }
 
-/// The programs of a file, for commands that inspect programs instead of running them.
+/// The programs of a file, for commands that inspect programs but do not run these programs.
 pub(crate) struct Programs {
     /// The opened file of programs.
     pub(crate) opened: Opened,

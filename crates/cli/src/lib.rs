@@ -1,7 +1,7 @@
 //! A library for shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla. The library decodes programs from
-//! bytes and assembles sources. It converts these programs to text, runs them, and reports events and state.
+//! bytes and assembles sources. The library converts programs to text, runs programs, and reports events and state.
 //!
-//! * [`open()`] and [`assemble`] return a [`File`] with its [`Program`]s, from bytes or from a source.
+//! * [`open()`] reads bytes, and [`assemble`] reads a source. Both functions return a [`File`] with [`Program`]s.
 //! * [`Program::text`], [`Program::lines`], [`Program::explain`] and [`Program::lint`] inspect a program.
 //!   [`File::write`] converts all programs of a file to another format.
 //! * [`Program::launch`] and [`Program::launch_from`] return a [`Launch`], from code or from a launch file.
@@ -13,7 +13,7 @@
 //! The library does not read files and does not print. There is an example for each task. The command for the example
 //! `decode` is `cargo run -p reconverge --example decode`. The other examples are `assemble`, `run`, `observe` and
 //! `step`. The feature `cli` adds the command `reconverge` to this package. A program that uses the library can turn
-//! this feature off:
+//! the feature `cli` off:
 //!
 //! ```toml
 //! reconverge = { version = "0.1", default-features = false }
@@ -61,7 +61,7 @@
 //! * `serve` (off): the command `serve`.
 //! * `webgl` (off): the command `webgl`.
 //! * `window` (off): the window of `drm --screen window`.
-//! * `full` (off): all of these features.
+//! * `full` (off): all of the features in this list.
 
 #![forbid(unsafe_code)]
 

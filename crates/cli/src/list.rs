@@ -94,7 +94,7 @@ fn number(value: Option<u32>) -> Option<String> {
 }
 
 /// Returns the number of registers or stack entries that the program declares, as text. If the program needs a
-/// different number, the text also has this number.
+/// different number, the text also has the needed number.
 fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
     match (declared, needed) {
         (None, Some(needed)) => Some(format!("- (needs {needed})")),
@@ -106,8 +106,8 @@ fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
 fn print(contents: &Contents) {
     let programs = &contents.programs;
     say!("{}: {}", contents.format, counted(programs.len() as u64, "program"));
-    // If all cells of a column are empty, the column is omitted. If there is only one module, the column of modules is
-    // also omitted.
+    // If all cells of a column are empty, the column is omitted. If the file has only one module, the column of modules
+    // is also omitted.
     let columns: Vec<&Column> = COLUMNS
         .iter()
         .filter(|(_, of)| programs.iter().any(|program| of(program).is_some()))
@@ -173,7 +173,8 @@ fn print(contents: &Contents) {
     }
 }
 
-/// Returns a table without borders. The table is as wide as its content, because programs may also read the table.
+/// Returns a table without borders. The width of the table depends only on the content of the table, because programs
+/// may also read the table.
 fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = messages::table(header.collect::<Vec<_>>());
     table.set_content_arrangement(ContentArrangement::Disabled);

@@ -1,5 +1,5 @@
-//! `reconverge lsp`: the language server. `server.rs` handles messages in order, `documents.rs` stores the open texts
-//! with their analyses, and `answers.rs` answers requests. `refusal.rs` defines the errors of requests, and
+//! `reconverge lsp`: the language server. `server.rs` handles messages in order. `documents.rs` stores the open texts
+//! and the analyses of these texts. `answers.rs` answers requests. `refusal.rs` defines the errors of requests.
 //! `convert.rs` converts positions to the form that the protocol requires.
 //!
 //! Source: Language Server Protocol 3.17, <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/>.
@@ -42,7 +42,7 @@ const MOST_EXPANDED: u64 = 1 << 20;
 
 pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     if EXPANSION.get() == EXPANSION.default {
-        // The limit is low because the server expands a text after each change, even if the text is incorrect at that
+        // The limit is low, because the server expands a text after each change. The text can be incorrect at that
         // time.
         EXPANSION.set(MOST_EXPANDED).map_err(|most| anyhow!("at most {most}"))?;
     }

@@ -1,8 +1,8 @@
-//! The command line. The command line is a thin layer over the other crates. It reads the input files and prints the
-//! results.
+//! The command line. The command line is a thin layer over the other crates. The command line reads the input files and
+//! prints the results.
 //!
-//! The exit status is 0 for success, 1 for a negative answer (a case failed, a rule is broken, the program trapped),
-//! and 2 for wrong input or usage. `drm` exits with the status of the program that it runs.
+//! The exit status is 0 for success and 2 for wrong input or usage. The exit status is 1 for a negative answer: a case
+//! failed, a rule is broken, or the program trapped. `drm` exits with the exit status of the program that `drm` runs.
 //!
 //! `lib.rs` describes the features of this package.
 
@@ -182,7 +182,7 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
 
 /// Returns the message about wrong arguments, in which the arguments are escaped. The message quotes the arguments
 /// between colour codes. Escaping the whole message would destroy these codes. So the function first escapes the
-/// arguments and then parses the escaped arguments. The parser then returns the same message with escaped arguments.
+/// arguments, and then parses the command line again. For the escaped arguments, the parser returns the same message.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -201,8 +201,8 @@ fn main() -> ExitCode {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // The parser also returns help texts and the version as errors, but these texts are answers and go to
-            // standard output. All other errors mean wrong usage.
+            // The parser also returns help texts and the version as errors. These texts are answers and go to standard
+            // output. All other errors mean wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
             match code {
                 0 => messages::answer_coloured(format_args!("{}", error.render().ansi())),

@@ -57,8 +57,8 @@ pub(crate) fn run(args: &Man, cli: Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Returns the command reference: every command with its arguments, in Markdown. The text does not depend on the
-/// host.
+/// Returns the command reference in Markdown. The reference has every command and the arguments of the command. The
+/// text does not depend on the host.
 fn reference(mut cli: Command) -> String {
     cli.build();
     let commands: Vec<&Command> =
@@ -99,8 +99,8 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     for argument in shown {
         let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
         let mut said = vec![cell(&help.unwrap_or_default())];
-        // The list includes hidden values. Help texts hide the values that this host does not support, but this
-        // reference must not depend on the host.
+        // The list includes hidden values. Help texts hide the values that this host does not support. This reference
+        // must not depend on the host.
         let values: Vec<String> =
             argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
         if argument.get_action().takes_values() && !values.is_empty() {
@@ -118,7 +118,7 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     }
 }
 
-/// Returns an argument in the form in which the user types it: `-o`, `--output FILE`.
+/// Returns an argument as the user types it: `-o`, `--output FILE`.
 fn spelled(argument: &Arg) -> String {
     let values = argument.get_value_names().unwrap_or_default().join(" ");
     let names = [

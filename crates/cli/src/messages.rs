@@ -223,8 +223,8 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
 /// Maximum number of diagnostics that are shown.
 const SHOWN: usize = 50;
 
-/// Returns diagnostics with their source lines. The function passes only these lines to the renderer, because the
-/// renderer reads its whole input once per diagnostic.
+/// Returns diagnostics with their source lines. The renderer reads its whole input once per diagnostic, so the function
+/// passes only these lines to the renderer.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let renderer = Renderer::styled();
     let starts_of = |text: &str| -> Vec<usize> {
@@ -283,7 +283,8 @@ mod tests {
         assert!(rendered.ends_with("1950 more of 2000 in a.s\n"), "{rendered}");
     }
 
-    /// Tests a position at the end of a text without a newline, a position after the end, and a range over two lines.
+    /// Tests three places: a position at the end of a text without a newline, a position after the end, and a range
+    /// over two lines.
     #[test]
     fn any_place_can_be_shown() {
         for (start, end) in [(3, 3), (7, 9), (0, 4), (2, 3)] {

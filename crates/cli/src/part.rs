@@ -1,9 +1,9 @@
-//! `--shard K/N`: one part of a list, so that N commands can divide the list.
+//! `--shard K/N` selects one part of a list, so that N commands can divide the list.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Part K/N of a list: items K, K + N, K + 2N and so on, counted from 1.
+/// Part K/N of a list: the items with the numbers K, K + N, K + 2N and so on. The first item has the number 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     part: usize,

@@ -2,7 +2,7 @@
 //!
 //! Runs piglit's shader tests on Mesa's driver and an emulated chip. A second run is the *control*, in which the chip
 //! does not execute shaders. If a test also passes in the control, the result of the test does not depend on the chip.
-//! If the user names a profile of piglit, the command runs all tests of this profile instead of the shader tests.
+//! If the user names a profile of piglit, the command runs all tests of this profile and not the shader tests.
 //!
 //! The command starts in [`runner`]. [`choice`] and [`profile`] list the tests. [`groups`] divides the tests among
 //! processes, and [`process`] runs one process. [`against`] compares the results with a list of results from a real

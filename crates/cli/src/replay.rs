@@ -1,9 +1,9 @@
 //! `reconverge replay`
 //!
 //! Replays a trace of apitrace on an emulated chip and on a software renderer. Finds the first frame and the first draw
-//! with different pictures. The command starts in [`search`]. [`trace_file`] reads the trace with `apitrace`,
-//! [`retracer`] runs a replay and returns its pictures, [`picture`] compares pictures, and [`capture`] finds the launch
-//! files of a draw.
+//! with different pictures. The command starts in [`search`]. [`trace_file`] reads the trace with `apitrace`.
+//! [`retracer`] runs a replay and returns the pictures of the replay. [`picture`] compares pictures. [`capture`] finds
+//! the launch files of a draw.
 
 #[cfg(target_os = "linux")]
 mod answer;

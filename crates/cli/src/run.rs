@@ -164,8 +164,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Prepares and runs the launch that the arguments describe. If the arguments request exactness, runs the launch again
-/// to track the exactness of its values. Also returns the path of the program's file.
+/// Prepares and runs the launch that the arguments describe. If the arguments request exactness, the function runs the
+/// launch again and tracks the exactness of the values. Also returns the path of the program's file.
 fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>, PathBuf)> {
     let options = args.launch.options();
     let mut followed = None;
@@ -252,7 +252,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     }
 }
 
-/// Outputs by name. The outputs are written as one JSON object, without a copy of the object in memory.
+/// Outputs by name. The command writes the outputs as one JSON object, without a copy of the object in memory.
 struct Outputs<'a>(&'a [(String, Array)]);
 
 impl Serialize for Outputs<'_> {
@@ -271,7 +271,7 @@ struct Answered<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
     group_instructions: u64,
-    /// The same number as `group_instructions`, under the name that the output of `bench` uses.
+    /// The same number as `group_instructions`. The output of `bench` uses this name.
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
@@ -340,7 +340,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
 
 /// Number of rows that are formatted together. Columns are as wide as the widest number in these rows.
 const PIECE: usize = 1024;
-/// Maximum number of values that are printed per row, unless all rows are printed.
+/// Maximum number of values that the command prints per row, unless the command prints all rows.
 const COLUMNS: usize = 16;
 
 fn print_rows(array: &Array, rows: Rows) {

@@ -1,7 +1,7 @@
 //! `reconverge serve`
 //!
 //! [`server`] sends the page to a browser and answers the page's requests. Each request runs in a separate process,
-//! `reconverge serve --answer`. The process ends after its reply, at its time limit, or when the page stops the
+//! `reconverge serve --answer`. The process ends after the reply, at the time limit, or when the page stops the
 //! request.
 
 #[cfg(feature = "serve")]

@@ -1,13 +1,13 @@
-//! Text from input, as it appears in answers and messages. Characters that control a terminal or are invisible are
-//! escaped.
+//! Text from input, in the form in which answers and messages show the text. Characters that control a terminal or are
+//! invisible are escaped.
 //!
-//! Names and source lines may contain anything, such as sequences that clear a terminal or set its title. Messages
-//! about names and source lines may contain the same sequences. [`is_hidden`] decides which characters the functions of
-//! this module escape:
+//! Names and source lines may contain any characters, for example a sequence that clears a terminal or sets the title
+//! of a terminal. Messages about names and source lines may contain the same sequences. [`is_hidden`] decides which
+//! characters the functions of this module escape:
 //!
 //! * [`name`] and [`path`] escape a name within a line. These functions also escape newlines and tabs.
-//! * [`lines`] and [`styled`] escape a whole answer or message. The module `messages` applies these functions to all
-//!   output to a terminal or to standard error. So all such output is escaped.
+//! * [`lines`] and [`styled`] escape a whole answer or message. The module `messages` passes all output to a terminal
+//!   or to standard error through these functions. So all output to a terminal or to standard error is escaped.
 //! * [`Json`] writes JSON strings with JSON escapes.
 //! * [`listed`] converts a name to an entry of a list with one name per line. [`unlisted`] converts the entry back.
 
@@ -18,9 +18,9 @@ use std::path::Path;
 
 use reconverge_workbench::keys::plain;
 
-/// Returns whether a character controls a terminal or is invisible. Such characters are control characters, format
-/// characters (text direction, joiners, zero-width spaces), separators of lines and paragraphs, unassigned characters
-/// and private characters.
+/// Returns whether a character controls a terminal or is invisible. Such a character is a control character, a format
+/// character (text direction, joiners, zero-width spaces), a separator of lines or paragraphs, an unassigned character,
+/// or a private character.
 pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
@@ -54,13 +54,13 @@ pub(crate) fn name(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// Returns the name of a file for use within a line, without a leading `./`.
+/// Returns the name of a file without a leading `./`, for use within a line.
 pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
-/// Returns the name of a program in the form in which the user gave it. The form matters, because `./name` is a file in
-/// the folder, but `name` is found with `PATH`.
+/// Returns the name of a program as the user typed it. The form matters, because `./name` is a file in the folder, but
+/// `name` is found with `PATH`.
 pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
@@ -70,9 +70,9 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Escapes the hidden characters in a text of several lines, but keeps the colour sequences. The caller must escape the
-/// names in the text beforehand, because this function cannot distinguish colour sequences in names from the colour
-/// sequences that the caller has added.
+/// Escapes the hidden characters in a text of several lines, but keeps the colour sequences. The caller must first
+/// escape the names in the text, because this function cannot distinguish colour sequences in names from colour
+/// sequences of the caller.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -122,7 +122,7 @@ impl serde_json::ser::Formatter for Json {
     }
 }
 
-/// Returns a name as an entry of a list with one entry per line. [`unlisted`] converts the entry back to the name.
+/// Returns an entry for a name. Each line of the list has one entry. [`unlisted`] converts the entry back to the name.
 /// Unlike in messages, backslashes are also escaped in the entry. Characters that readers of lists remove or treat as a
 /// comment are also escaped.
 pub(crate) fn listed(name: &str) -> String {
@@ -143,7 +143,7 @@ pub(crate) fn listed(name: &str) -> String {
     out
 }
 
-/// Returns the name in an entry that [`listed`] wrote. Other tools write backslashes without escaping them. So a
+/// Returns the name in an entry that [`listed`] wrote. Other tools do not escape backslashes in their entries. So a
 /// backslash that does not start an escape is part of the name.
 pub(crate) fn unlisted(entry: &str) -> String {
     let mut out = String::with_capacity(entry.len());
@@ -178,7 +178,7 @@ fn unescaped(text: &str) -> Option<(char, usize)> {
 mod tests {
     use super::*;
 
-    /// Tests one character of each kind that controls a terminal or is hidden, and letters, marks and symbols of
+    /// Tests one character of each kind that controls a terminal or is hidden. Also tests letters, marks and symbols of
     /// several scripts.
     #[test]
     fn what_a_terminal_obeys_is_escaped_and_letters_are_not() {

@@ -190,8 +190,8 @@ struct Counts<'a> {
     lines: &'a Lines,
     /// Whether accesses to memory were counted.
     memory: bool,
-    /// Rule by which accesses to memory coalesce. If the manual does not state a rule, the text states the reason why
-    /// there is no rule.
+    /// Rule by which accesses to memory coalesce. If the manual does not state a rule, the text explains why there is
+    /// no rule.
     rule: &'a str,
     /// Number of groups in a block, if the launch has blocks.
     groups_per_block: Option<usize>,

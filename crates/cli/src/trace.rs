@@ -165,7 +165,7 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     }
 }
 
-/// Whether a file is a trace, according to its first bytes.
+/// Whether the first bytes of a file show that the file is a trace.
 pub(crate) fn is_trace(path: &Path) -> bool {
     let mut start = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"RTRACE"
@@ -187,7 +187,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reports whether a trace lacks records because of the limit on its size or because of an interruption.
+/// Reports whether the limit on the size or an interruption has removed records from a trace.
 ///
 /// # Errors
 /// Returns an error if the trace is truncated or damaged.
@@ -251,13 +251,14 @@ impl<W: Write> Sink for Recorder<W> {
 /// Records the launch into a file. The bytes of the file do not depend on the engine.
 ///
 /// The packed form of a trace depends on the number of instructions that an engine reports at a time. The fast engine
-/// reports many consecutive instructions at a time, and the reference interpreter reports one instruction at a time.
-/// Files always have the form that the fast engine produces. A launch on another engine is therefore recorded twice: on
-/// that engine and on the fast engine. If both recordings have the same records, the recording of the fast engine is
-/// written. Otherwise one engine is wrong, and the recording of the requested engine is written.
+/// reports many consecutive instructions at a time. The reference interpreter reports one instruction at a time. Files
+/// always have the form that the fast engine produces. If a launch uses another engine, the function therefore records
+/// the launch twice: on that engine and on the fast engine. If both recordings have the same records, the function
+/// writes the recording of the fast engine. Otherwise one engine is wrong, and the recording of the requested engine is
+/// written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
     // A recording with data always comes from the reference interpreter. The compiled engine does not run launches with
-    // observers. If the user requests the compiled engine, the fast engine runs such a launch instead.
+    // observers. If the user requests the compiled engine, the fast engine runs a launch with observers.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
         return record(ready, what, out);
     }
@@ -278,7 +279,7 @@ fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Resu
 }
 
 /// Returns whether two traces have the same records. If the limit on bytes has ended one of the traces, the function
-/// compares only the records up to that point.
+/// compares only the records up to the end of this trace.
 fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     let (mut a, mut b) = (Reader::new(std::io::Cursor::new(a))?, Reader::new(std::io::Cursor::new(b))?);
     let is_bounded = [a.end(), b.end()].iter().flatten().any(|end| end.bound_at.is_some());
@@ -296,7 +297,7 @@ pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result
     Ok((out, ended))
 }
 
-/// Records a launch like [`record`], but returns the notes for the user instead of printing them.
+/// Records a launch like [`record`]. Returns the notes for the user and does not print these notes.
 fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended, Vec<String>)> {
     let mut notes = Vec::new();
     let (target, program) = (&ready.opened.target, ready.program());
@@ -390,7 +391,7 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     let mut replay = launch.and_then(Replay::of);
     let mut damaged = None;
     for number in 0..reader.blocks().len() {
-        // If one block is damaged, the other blocks can still be read.
+        // If one block is damaged, the reader can still read all other blocks.
         let records = match reader.block(number) {
             Ok(records) => records,
             Err(error @ TraceError::Damaged { .. }) => {
@@ -428,8 +429,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. If the output does not support colours,
-/// `messages::answer_coloured` removes the colours.
+/// Returns the letters of lanes. Each letter has the colour of the lane's state. If the output does not support
+/// colours, `messages::answer_coloured` removes the colours.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";

@@ -7,7 +7,7 @@ use reconverge_isa::program::CodeAt;
 use crate::bytes::{little_endian, to_bytes, words};
 use crate::{Endian, Error, Format};
 
-/// Returns one program without a name. Fails if the length is not a multiple of four.
+/// Returns an image with one program without a name. Fails if the length is not a multiple of four.
 pub fn load(bytes: &[u8], endian: Endian) -> Result<Image, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);

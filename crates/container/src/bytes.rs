@@ -8,7 +8,7 @@ use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
 use crate::Error;
 
-/// The bytes of a file or of a member of a container. The functions read these bytes by offset.
+/// The bytes of a file or of a member of a container. The functions of this type read bytes at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     bytes: &'a [u8],
@@ -111,7 +111,7 @@ pub(crate) fn little_endian(words: Vec<u32>, at: u64) -> Program {
     Program { code_at, ..Program::from_words(words) }
 }
 
-/// Returns the location of words that a text spells as numbers, one number per word.
+/// Returns the location of the words in a text. The text has one number per word.
 pub(crate) fn numbers(places: Vec<Range<usize>>, digits: Digits) -> CodeAt {
     let numbers = Numbers { start: 0, places: Arc::new(places), digits, width: 4, big_endian: false };
     CodeAt::Numbers(numbers, Box::new(CodeAt::Bytes { start: 0, big_endian: false }))

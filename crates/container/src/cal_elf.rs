@@ -1,14 +1,14 @@
-//! AMD CAL images (R600 and R700): the ELF files that CAL's compiler generates, alone or inside an OpenCL binary.
+//! AMD CAL images (R600 and R700). CAL's compiler generates these ELF files, alone or inside an OpenCL binary.
 //!
 //! ```text
 //! ELF header              32 bits, OS ABI 100, machine 125
 //! dictionary segment      a row for each encoding: machine, type, offset and size of its segments, flags
 //! PT_NOTE and PT_LOAD     of each encoding; the sections .text, .data, .symtab and .strtab lie in the latter
 //! ```
-//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can contain the same program
-//! several times: for several chips, and in the intermediate language. Programs in the intermediate language are
-//! skipped. Literal constants are not read. The register addresses in the notes are inferred, because no file of this
-//! generation was available.
+//! (Sources: AMD's `amuABI.h`, and Multi2Sim's reader of the same format for later chips.) An image can contain the
+//! same program several times: for several chips, and in the intermediate language. Programs in the intermediate
+//! language are skipped. Literal constants are not read. The register addresses in the notes are inferred, because no
+//! file of this generation was available.
 
 use reconverge_isa::program::{Module, Stage};
 use reconverge_isa::{Image, Isa};
@@ -23,8 +23,8 @@ const OS_ABI: u8 = 100;
 /// The note that contains pairs of a register address and a value.
 const PROGRAM_INFORMATION: u32 = 1;
 
-/// Machine numbers of the chips whose code is read. The numbers 5 to 8 stand for the intermediate language, and all
-/// other numbers stand for later chips.
+/// Machine numbers of the chips whose code is read. The numbers 5 to 8 stand for the intermediate language. All other
+/// numbers stand for later chips.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (0, "r600"), (1, "rv610"), (2, "rv630"), (3, "rv670"), (4, "rv770"), (11, "rv710"), (12, "rv730"),
@@ -81,7 +81,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Adds the program of the encoding whose segments are in the range `place` (offset, size).
+/// Adds the program of an encoding. `place` (offset, size) is the range of the encoding's segments.
 fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> Result<(), Error> {
     let inside = |at: u64, (start, bytes): (u64, u64)| at >= start && at - start < bytes;
     let segment = |kind| {

@@ -1,11 +1,11 @@
 //! ATI CTM executables for the R500 ("DPP programs"). (CTM guide pp. 45-49)
 //!
-//! The notes that the guide defines are named "ATI DPP". These notes contain the program information, the inputs and
+//! The notes that the guide defines are named "ATI DPP". The notes contain the program information, the inputs and
 //! outputs, the conditional output, the float and integer constants in use, and the early exit. Only the first two
-//! words of the program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and
-//! constant values are therefore in separate notes. This project defines these separate notes, which have the name
-//! "Reconverge". `docs/ctm-elf.md` describes these notes. The type numbers 2 to 5 of the guide's notes are inferred
-//! from the order in which the guide lists the notes.
+//! words of the program information are known. These words are a reserved 1 and the value for FG_DEPTH_SRC. State
+//! registers and constant values are therefore in separate notes. This project defines the separate notes and names
+//! these notes "Reconverge". `docs/ctm-elf.md` describes these notes. The type numbers 2 to 5 of the guide's notes are
+//! inferred from the order of the notes in the guide.
 
 use object::Endianness;
 use object::elf as raw;
@@ -46,10 +46,10 @@ mod own {
 }
 
 /// Consecutive registers: name, address of the first register, and number of registers. If there is only one register,
-/// the name of this register has no number.
+/// the name of the register has no number.
 struct Registers(&'static str, u32, u32);
 
-// Sources: the register reference of the R5xx acceleration guide and, for the addresses of RS_*, Mesa's r300 driver.
+// Sources: the register reference of the R5xx acceleration guide, and Mesa's r300 driver for the addresses of RS_*.
 #[rustfmt::skip]
 const REGISTERS: [Registers; 14] = [
     Registers("US_CONFIG",       0x4600, 1),
@@ -147,8 +147,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // If a file has a state note, this note lists all state. If the note does not list this register, the zero in
-        // the program information is not a value of this register. The zero only fills the field that the guide
+        // If a file has a state note, this note lists all state. If the state note does not list this register, the
+        // zero in the program information is not a value of this register. The zero only fills the field that the guide
         // requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
@@ -202,8 +202,8 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     Ok((text.offset, text.data))
 }
 
-/// Rejects note segments that share bytes. Without this check, reading a small file could require many times the size
-/// of the file in memory.
+/// Rejects note segments that share bytes. Without this check, reading a small file could need many times the size of
+/// the file in memory.
 fn note_segments_apart(elf: &elf::Elf<'_>) -> Result<(), Error> {
     let mut segments: Vec<_> = elf.segments.iter().filter(|segment| segment.kind == elf::PT_NOTE).collect();
     segments.sort_by_key(|segment| segment.offset);
@@ -322,10 +322,10 @@ fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error
     Ok(())
 }
 
-/// Writes a program as an executable that [`load`] reads back as the same program.
+/// Writes a program as an executable. [`load`] reads the executable back as the same program.
 ///
-/// The returned notes report data that the format cannot represent. Two kinds of data are errors: state that is not a
-/// register of the R500, and constants that are not whole vectors of bank 0.
+/// The returned notes report data that the format cannot represent. State that is not a register of the R500 is an
+/// error. Constants that are not whole vectors of bank 0 are also an error.
 pub fn write(program: &Program) -> Result<Written<Vec<u8>>, Error> {
     let unwritable = |what: String, remedy| Error::Unwritable { format: Format::CtmElf.name(), what, remedy };
     if let Some(name) = program.name.as_deref().filter(|name| name.contains('\0') || name.len() > 4096) {
@@ -411,7 +411,8 @@ fn note(notes: &mut Vec<u8>, name: &[u8], kind: u32, values: &[u32]) {
     notes.extend(to_bytes(values));
 }
 
-/// Writes the file header, two segments, their contents, a symbol if the program has a name, and section headers.
+/// Writes the file header, two segments, the contents of the segments, and section headers. If the program has a name,
+/// also writes a symbol.
 fn file(text: &[u8], notes: &[u8], name: Option<&str>) -> Result<Vec<u8>, object::write::Error> {
     let mut buffer = Vec::new();
     let mut writer = Writer::new(Endianness::Little, false, &mut buffer);

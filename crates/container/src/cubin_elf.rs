@@ -1,8 +1,8 @@
 //! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, in 32-bit and 64-bit files.
 //!
-//! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes the
-//! layout of sections for later chips. Twelve files of nvcc 3.0 to 6.5 agree with this layout. Relocations,
-//! `.nv.global` and `.nv.local` do not occur in these twelve files, so the layout of these three items is inferred.
+//! Section names and attribute numbers are from the output of NVIDIA's `cuobjdump -elf` (`EIATTR_…`). gdev describes
+//! the layout of sections for later chips. Twelve files of nvcc 3.0 to 6.5 agree with this layout. These twelve files
+//! contain no relocations, no `.nv.global` and no `.nv.local`. So the layout of these three items is inferred.
 
 mod write;
 
@@ -20,8 +20,8 @@ pub use write::write;
 /// The relocation that writes a 32-bit address. No other relocation has a known meaning.
 const ABSOLUTE_32: u32 = 2;
 
-/// Attributes whose value is a number. These attributes become state of the program, with the names that `cuobjdump`
-/// prints.
+/// Attributes whose value is a number. These attributes become state of the program. The names of the state are the
+/// names that `cuobjdump` prints.
 #[rustfmt::skip]
 const NUMBERS: [(u8, &str); 8] = [
     (0x04, "EIATTR_CTAIDZ_USED"),
@@ -128,13 +128,13 @@ fn no_kernel(section: &Section<'_>) -> String {
     format!("the kernel of section {} does not exist, so the section was skipped", section.name)
 }
 
-/// Returns whether a section has debug information, in DWARF or in NVIDIA's own format.
+/// Returns whether a section has debug information in DWARF or in NVIDIA's format.
 fn is_debug(name: &str) -> bool {
     [".debug", ".nv_debug"].iter().any(|start| name.starts_with(start))
 }
 
-/// Returns whether this code may skip a section without a message. This is the case if other code reads the section, or
-/// if the section contains no data of a program.
+/// Returns whether this code may skip a section without a message. This code may skip a section if other code reads the
+/// section, or if the section contains no data of a program.
 fn is_plumbing(section: &Section<'_>) -> bool {
     let name = section.name;
     name.is_empty()
@@ -144,7 +144,7 @@ fn is_plumbing(section: &Section<'_>) -> bool {
 }
 
 fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
-    // If the suffix is not a number or does not fit into 64 bits, the bank becomes `u64::MAX`, which is not a valid
+    // If the suffix is not a number or is too large for 64 bits, the bank becomes `u64::MAX`, which is not a valid
     // bank.
     let bank = digits.parse().unwrap_or(u64::MAX);
     limits::at_most("the bank of a constant section", section.offset, bank, limits::LAST_BANK)
@@ -227,8 +227,8 @@ fn attributes(
     Ok(())
 }
 
-/// Returns the parameters of a kernel if the file states only the offset of each parameter and the total size of the
-/// parameters. Each parameter ends at the start of the following parameter, so the size of a parameter includes any
+/// Returns the parameters of a kernel for a file that states only the offset of each parameter and the total size of
+/// the parameters. Each parameter ends at the start of the following parameter, so the size of a parameter includes any
 /// padding. Returns an empty list if the end of the last parameter is unknown.
 fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
     offsets.sort_unstable();
@@ -269,9 +269,9 @@ fn attribute_of_kernel(
             };
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
         }
-        // EIATTR_SMEM_PARAM_OFFSETS: one word per parameter, with the offset in the low half. Tools of CUDA 3.0 and 3.1
-        // describe the parameters only with this record. Later tools also write KPARAM_INFO. See
-        // `parameters_of_offsets`.
+        // EIATTR_SMEM_PARAM_OFFSETS has one word per parameter. The low half of each word is the offset of the
+        // parameter. Tools of CUDA 3.0 and 3.1 describe the parameters only with this record. Later tools also write
+        // KPARAM_INFO. See `parameters_of_offsets`.
         0x0b => {
             if words.is_empty() || value.len() != 4 * words.len() || words.iter().any(|word| *word >> 16 != 0)
             {
@@ -279,8 +279,8 @@ fn attribute_of_kernel(
             }
             offsets.clone_from(&words);
         }
-        // EIATTR_KPARAM_INFO. The value has three words: -1 or 0; index (16 bits) and offset (16 bits); size << 18 |
-        // flags.
+        // EIATTR_KPARAM_INFO. The value has three words. The first word is -1 or 0. The second word has the index (16
+        // bits) and the offset (16 bits). The third word is size << 18 | flags.
         0x17 => {
             let [_, place, size] = words[..] else { return Ok(false) };
             program.params.push(Param { name: None, offset: place >> 16, bytes: size >> 18 });
@@ -312,8 +312,8 @@ fn attribute_of_kernel(
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
     let mut variables = Vec::new();
-    // The function copies the contents of variables, and limits the total size of the copies to the total size of the
-    // sections. A file exceeds this limit only if objects in the file overlap, so such a file is damaged.
+    // The function copies the contents of variables. The total size of the copies is limited to the total size of the
+    // sections. Only a file with overlapping objects exceeds this limit. Such a file is damaged.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
@@ -352,8 +352,8 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
 /// For each symbol, returns the words in constant banks that contain the address of the symbol. The key of the map is
 /// the index of the symbol.
 ///
-/// The word that a relocation writes must be in a constant section, and the relocation's symbol must be in global
-/// memory. So the result of a relocation cannot depend on another relocation.
+/// A relocation must write a word in a constant section, and the symbol of the relocation must be in global memory. So
+/// the result of a relocation cannot depend on another relocation.
 fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
     let mut slots: HashMap<usize, Vec<Slot>> = HashMap::new();
     let objects: BTreeMap<(u16, u64), usize> = elf

@@ -8,10 +8,10 @@
 //!     bincode { 0x1000c805 0x0423c780 }
 //! }
 //! ```
-//! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. Comments from
-//! `#` or `//` to the end of the line are also accepted, which is an extension of the format. A block with an unknown
-//! name is skipped with a note. If a `code` block contains `key = number` with an unknown key, the pair becomes a state
-//! entry of the program. The name of the state entry is the key. [`write()`] writes the pair back.
+//! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. As an
+//! extension of the format, the reader also accepts comments from `#` or `//` to the end of the line. A block with an
+//! unknown name is skipped with a note. If a `code` block contains `key = number` with an unknown key, the pair becomes
+//! a state entry of the program. The name of the state entry is the key. [`write()`] writes the pair back.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -29,13 +29,13 @@ use crate::{Error, Format, Written, limits};
 /// Maximum nesting of skipped blocks. Real files have three levels of blocks.
 const DEEPEST: usize = 16;
 
-/// Top-level keys. A text that starts with one of these keys and `{` is a text cubin.
+/// Top-level keys. A text that starts with one of these keys and then `{` is a text cubin.
 const KEYS: [&str; 7] = ["architecture", "abiversion", "modname", "code", "consts", "sampler", "reloc"];
 
 /// Architectures with Tesla code.
 pub(crate) const CHIPS: [&str; 4] = ["sm_10", "sm_11", "sm_12", "sm_13"];
 
-/// Keys of a `code` block that have a defined meaning. If any other key has a number, the pair becomes a state entry of
+/// Keys of a `code` block that have a defined meaning. A pair of any other key and a number becomes a state entry of
 /// the program.
 const CODE_KEYS: [&str; 7] = ["name", "lmem", "smem", "reg", "bar", "bincode", "const"];
 
@@ -106,7 +106,7 @@ pub fn load(text: &str) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Returns whether the first tokens of the text are those of a cubin.
+/// Returns whether the text starts with the tokens of a cubin.
 pub(crate) fn starts_like(text: &str) -> bool {
     let mut reader = Reader { text, at: 0 };
     reader.next().is_some_and(|key| KEYS.contains(&key.text))
@@ -141,8 +141,8 @@ impl Segment<'_> {
     }
 }
 
-/// A member of a block: `key = value`, or `key { … }`. A member with braces has no value, and its opening brace has
-/// been read.
+/// A member of a block: `key = value`, or `key { … }`. A member with braces has no value. The reader has already read
+/// the opening brace of this member.
 type Member<'a> = (Token<'a>, Option<Token<'a>>);
 
 struct Reader<'a> {
@@ -377,10 +377,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes a text cubin that [`load`] reads back as the same programs and module.
+/// Writes a text cubin. [`load`] reads the text cubin back as the same programs and module.
 ///
-/// The returned notes report data that the format cannot represent: parameters, usage, and unknown resources. An image
-/// with several modules, an image for another machine, and a kernel without a name are errors.
+/// The returned notes report data that the format cannot represent: parameters, usage, and unknown resources. Three
+/// inputs are errors: an image with several modules, an image for another machine, and a kernel without a name.
 pub fn write(image: &Image) -> Result<Written<String>, Error> {
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {
         return unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead");
@@ -430,8 +430,8 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.field(1, "texunit", sampler.unit);
         lines.line(0, "}");
     }
-    // If several variables start at the same offset, the contents at this offset belong to the first of these
-    // variables. Contents at an offset without a variable are written separately.
+    // If several variables start at the same offset, the contents belong to the first of these variables. Contents at
+    // an offset without a variable are written separately.
     let mut named = vec![false; module.constants.len()];
     for variable in &module.variables {
         check("the variable name", &variable.name)?;

@@ -1,5 +1,5 @@
-//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side of
-//! the diff. If [`Hints::old`] is set, the reader reads the old side instead.
+//! Unified diffs of the text formats, in the form that `diff -u` and `git format-patch` write. The reader reads the new
+//! side of the diff. If [`Hints::old`] is set, the reader reads the old side instead.
 //!
 //! ```text
 //! --- a/shaders.h
@@ -10,8 +10,9 @@
 //! +    0x0000203c, 0x94200688,
 //!  };
 //! ```
-//! Each file of a diff is read separately. The characters that belong to the diff itself are replaced by white space.
-//! Lines that the diff omits are replaced by a character that marks a gap, so that no item is read across a gap.
+//! Each file of a diff is read separately. The reader replaces the characters that belong to the diff itself by white
+//! space. In place of the lines that the diff omits, the text has a character that marks a gap. So the reader does not
+//! read an item across a gap.
 
 use reconverge_isa::Image;
 
@@ -22,7 +23,7 @@ use crate::{Error, Format, Hints, load_as, merge, recognise};
 /// Maximum number of files in a diff.
 const MOST_FILES: usize = 1000;
 
-/// Returns whether the text contains the names of two files and a hunk after these names.
+/// Returns whether the text contains the names of two files and, after these names, a hunk.
 pub(crate) fn looks_like(text: &str) -> bool {
     let mut before = "";
     let mut named = false;
@@ -40,7 +41,7 @@ struct ChangedFile {
     /// Offset of the first `@@` line of the file, and number of lines before this line.
     start: usize,
     lines_before: usize,
-    /// The text of the selected side. All other characters are replaced by white space.
+    /// The text of the selected side. White space replaces all characters that are not part of this side.
     text: String,
 }
 
@@ -63,7 +64,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
             image.notes.push(format!("{name}: this side of the diff is empty"));
             continue;
         }
-        // The code adds empty lines before the text, so that errors state line numbers of the diff.
+        // The code adds empty lines before the text, so that the line numbers in errors are line numbers of the diff.
         let padded = "\n".repeat(lines_before) + &text;
         let result = recognise(padded.as_bytes()).and_then(|format| match format {
             Format::Diff => Err(Error::missing("a text", "a diff of a diff is not read")),

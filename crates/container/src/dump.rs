@@ -1,5 +1,5 @@
-//! Words in pasted listings and dumps: the words that drivers and disassemblers print next to their text, and hex
-//! dumps.
+//! Words in pasted listings and dumps. Drivers and disassemblers print such words next to their text. Hex dumps also
+//! contain words.
 //!
 //! ```text
 //! 0000 00000002 A0000000 ALU 1 @4            Mesa r600, without a header: addresses count words, clauses are placed
@@ -11,9 +11,9 @@
 //! ```
 //! The addresses determine the positions of the words. The reader tries several units of addresses and uses the first
 //! unit with which the addresses are consistent. Lines without words are skipped, and a note states the number of
-//! skipped lines. If a number next to words or between lines of numbers is not a word of the dump, the number is an
-//! error. Each `Function : NAME` of cuobjdump begins a program. The preceding line `code for sm_NN` names the chip of
-//! the program.
+//! skipped lines. A number next to words or between lines of numbers must be a word of the dump. Any other number at
+//! such a position is an error. Each `Function : NAME` of cuobjdump begins a program. The preceding line `code for
+//! sm_NN` names the chip of the program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ const WIDEST_GAP: usize = 64;
 struct Line<'a> {
     number: usize,
     address: Option<&'a str>,
-    /// The digits of each unit. A unit is a number on the line, or one half of a number with 16 digits.
+    /// The digits of each unit. A unit is a number on the line, or one half of a number that has 16 digits.
     units: Vec<Range<usize>>,
     /// Number of bytes in a unit.
     width: usize,
     /// Whether the bytes of a unit are printed in memory order, as in the 16-bit groups of xxd.
     in_order: bool,
-    /// Whether the addresses of lines may have gaps and may be in any order. This is the case if no mark, such as a
+    /// Whether the addresses of lines may have gaps and may be in any order. The value is `true` if no mark, such as a
     /// colon, follows an address, as in Mesa's dumps. Without such a mark, the first number of a line may be something
-    /// else than an address.
+    /// other than an address.
     loose: bool,
     /// Whether the number follows the text of the instruction, if the units are the two halves of a number. If the
     /// units are not two halves, the value is `None`.
@@ -62,7 +62,8 @@ pub(crate) fn looks_like(text: &str) -> bool {
     parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
 }
 
-/// Returns whether each line begins with an address. A reader that ignores addresses would misread such a text.
+/// Returns whether each line begins with an address. A reader that ignores the addresses would misread a text with
+/// addresses.
 pub(crate) fn is_addressed(text: &str) -> bool {
     parts(text).iter().any(|part| read(text, part).is_ok_and(|dump| dump.addressed && dump.lines > 1))
 }
@@ -76,11 +77,11 @@ struct ListedFunction<'a> {
     line: usize,
 }
 
-/// Splits a listing of cuobjdump into functions. Any other text is one part.
+/// Splits a listing of cuobjdump into functions. For any other text, returns one part.
 fn parts(text: &str) -> Vec<ListedFunction<'_>> {
     let mut parts: Vec<ListedFunction<'_>> = Vec::new();
     let mut chip = None;
-    // Most texts are not listings of cuobjdump. For these texts, the code skips the search for functions, which saves 5
+    // Most texts are not listings of cuobjdump. For these texts, the code skips the search for functions. This saves 5
     // % of the time to open a text of words.
     let lines = if text.contains("code for ") || text.contains("Function :") { text } else { "" };
     let mut start = 0;
@@ -114,13 +115,13 @@ struct Dump {
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// Whether the last line of a dump of Mesa's r600 lacks its last word, which is 0. This word is the fourth word of
+    /// Whether the last line of a dump of Mesa's r600 lacks the last word, which is 0. This word is the fourth word of
     /// a fetch, or the word after an odd number of literals.
     lacks_word: bool,
     notes: Vec<String>,
 }
 
-/// Reads the words of a dump as one program without a name. In a listing of cuobjdump, each `Function :` becomes a
+/// Reads the words of a dump as one program, which has no name. In a listing of cuobjdump, each `Function :` becomes a
 /// separate program. If the words are the dump of another container, the function reads that container.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let parts = parts(text);
@@ -302,7 +303,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
 /// Puts the words of each long instruction into memory order. Bit 0 of the first word of an instruction is set. In the
 /// second word, bit 0 marks the end of the program. If bit 0 is set in both words, another line of the listing
 /// determines the order. If no line determines the order, the form of the listing determines the order. CUDA 5 and
-/// later print the number after the text of the instruction, with the second word first.
+/// later versions print the number after the text of the instruction. In this form, the second word comes first.
 fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
     let mut second_first = None;
     let mut after_text = None;
@@ -415,15 +416,15 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
 
 /// Returns the position of each number in the text, sorted by the addresses of the numbers. `None` stands for a gap.
 /// The function tries several units of addresses. The function uses the first unit with which all lines are contiguous.
-/// If no such unit exists, the text can only be a dump of Mesa. In Mesa's dumps, addresses count words in decimal,
-/// lines can be in any order, and small gaps occur between clauses.
+/// If the lines are not contiguous with any unit, the text can only be a dump of Mesa. In Mesa's dumps, addresses count
+/// words in decimal, lines can be in any order, and small gaps occur between clauses.
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
         return Ok(all());
     }
-    // Base of the digits of an address, and number of bytes per address unit. The unit of an address is a byte, a word,
-    // a slot of two words (R700) or a slot of six words (R500).
+    // Base of the digits of an address, and number of bytes per address unit. The address unit is a byte, a word, a
+    // slot of two words (R700) or a slot of six words (R500).
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
@@ -431,8 +432,8 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
-    // Returns the number of lines at the start whose words are contiguous, if the addresses have the base and unit in
-    // `way`.
+    // Returns the number of lines at the start of the text whose words are contiguous, for addresses with the base and
+    // the unit in `way`.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
         let follows = |line: &&Line<'_>| {

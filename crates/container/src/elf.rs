@@ -1,8 +1,8 @@
 //! The parts of an ELF file that shader containers use. Each part is checked against the length of the file.
 //!
 //! Cubins of CUDA 3.x have tables and sections at unaligned offsets, and the errors of this crate name byte offsets.
-//! The crate `object` supports neither unaligned tables nor such errors, so this module reads each field of a record
-//! separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
+//! The crate `object` does not support unaligned tables and does not report byte offsets. So this module reads each
+//! field of a record separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
 
 use object::elf;
 
@@ -18,7 +18,7 @@ pub(crate) const MACHINE_CAL: u16 = 125;
 /// `e_machine` of LLVM's R600 and AMDGPU objects.
 pub(crate) const MACHINE_AMDGPU: u16 = elf::EM_AMDGPU.0;
 
-/// Value of the byte order field in big-endian files. Such files are for other processors.
+/// Value of the byte order field in big-endian files. Big-endian files are for other processors.
 const BIG_ENDIAN: u8 = 2;
 
 /// Section types.
@@ -37,7 +37,7 @@ pub(crate) const OBJECT: u8 = 1;
 pub(crate) const FUNC: u8 = 2;
 pub(crate) const SECTION: u8 = 3;
 
-/// A section with its bytes (empty for NOBITS).
+/// A section and the bytes of the section (no bytes for NOBITS).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'a> {
     pub(crate) name: &'a str,
@@ -50,7 +50,7 @@ pub(crate) struct Section<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// A segment with its bytes.
+/// A segment and the bytes of the segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) kind: u32,
@@ -207,7 +207,8 @@ impl<'a> Reader<'a> {
             let flags = self.file.u32(HEADER, at + flags)?;
             let offset = self.address(HEADER, at + offset)?;
             let bytes = self.address(HEADER, at + bytes)?;
-            // Only sections of these types are used. nvcc writes invalid addresses in some other sections.
+            // The reader uses only sections of these types. nvcc writes invalid addresses in some sections of other
+            // types.
             let data = match kind {
                 PT_LOAD | PT_NOTE => self.file.slice("a segment", offset, bytes)?,
                 PT_DICTIONARY => self.file.slice("a segment", offset, bytes).unwrap_or(&[]),
@@ -272,8 +273,8 @@ impl<'a> Reader<'a> {
             let [value, bytes, info, section] = if self.wide { [8, 16, 4, 6] } else { [4, 8, 12, 14] };
             let part = Reader { file: data, wide: self.wide };
             let kind = data.u8(RECORD, at + info)? & 15;
-            // In some cubins, the name offset of section symbols is past the end of the string table. Names of section
-            // symbols are not used.
+            // In some cubins, the name of a section symbol has an offset past the end of the string table. Names of
+            // section symbols are not used.
             let name = match kind {
                 OBJECT | FUNC => total.name("a symbol's name", strings, data.u32(RECORD, at)?)?,
                 _ => total.name("a symbol's name", strings, data.u32(RECORD, at)?).unwrap_or(""),
@@ -290,8 +291,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Limits the total length of the names in a file. Names may share bytes of a string table. Without this limit, each
-/// record of a small file could therefore request a copy of the same long name.
+/// Limits the total length of the names in a file. Names may share bytes of a string table. So without this limit, each
+/// record of a small file could request a copy of the same long name.
 struct Total {
     left: u64,
 }

@@ -1,10 +1,10 @@
-//! Images inside other files: executables, objects, libraries, archives, memory dumps, and compressed sections of the
-//! Wii U's programs.
+//! Images inside other files: executables, objects, libraries, archives, memory dumps, and compressed sections of Wii U
+//! programs.
 //!
 //! The search finds an image by its header. The known headers are the ELF header of a supported machine, the header of
 //! a fat binary, `Gfx2`, and the first words of a text cubin. Each image that can be loaded becomes one or more
-//! modules. The names of these modules contain the offset of the image. If the image is in a member of an archive, the
-//! names of its modules also contain the name of the member. A note names each image that cannot be loaded.
+//! modules. The names of these modules contain the offset of the image. If the image is in a member of an archive,
+//! these names also contain the name of the member. A note names each image that cannot be loaded.
 
 use memchr::memmem;
 use reconverge_isa::Image;
@@ -13,8 +13,8 @@ use reconverge_isa::program::CodeAt;
 use crate::error::Unread;
 use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
-/// Maximum number of images that cannot be loaded. After this number of such images, the search ends. Without this
-/// limit, the search would take a long time in a damaged or crafted file with many headers.
+/// Maximum number of images that cannot be loaded. The search ends after this number of unreadable images. Without this
+/// limit, the search would take a long time in a damaged or malicious file with many headers.
 const MOST_UNREAD: usize = 1000;
 
 /// The first bytes of each kind of header.
@@ -25,7 +25,8 @@ pub(crate) fn has_image(bytes: &[u8]) -> bool {
     places(bytes).into_iter().any(|at| image_at(bytes, at).is_some())
 }
 
-/// Reads all images in a file. If `hints` name a machine, images for other machines are skipped with a note.
+/// Reads all images in a file. If `hints` name a machine, the function skips images for other machines and adds a note
+/// about each skipped image.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let mut image = Image { format: Format::Embedded.name(), ..Image::default() };
     let mut unread = Unread::default();
@@ -103,12 +104,12 @@ fn places(bytes: &[u8]) -> Vec<usize> {
     places
 }
 
-/// Returns the format of the image at an offset, and the maximum number of bytes that can belong to the image.
+/// Returns the format of the image at an offset. Also returns the maximum number of bytes that can belong to the image.
 fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     let rest = &bytes[at..];
     if rest.starts_with(MARKS[0]) {
-        // An ELF header for an unsupported machine does not begin an image. Such a header belongs to the searched file
-        // itself, or to an object in an archive.
+        // An ELF header for an unsupported machine does not begin an image. Such a header is the header of the searched
+        // file itself, or of an object in an archive.
         return elf::recognise(rest)
             .ok()
             .filter(|format| *format != Format::Embedded)
@@ -127,8 +128,8 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     cubin_text::starts_like(text).then_some((Format::CubinText, length))
 }
 
-/// Returns the number of bytes from the start of an image that certainly belong to this image. The search skips these
-/// bytes.
+/// Returns the number of bytes that certainly belong to an image, counted from the start of the image. The search skips
+/// these bytes.
 fn extent(rest: &[u8], format: Format, length: usize) -> usize {
     match format {
         Format::Fatbin | Format::CubinText => length,
@@ -181,8 +182,8 @@ fn members(bytes: &[u8]) -> Vec<Member> {
     members
 }
 
-/// Returns the kernels of an AMD OpenCL binary. For each kernel, the result contains the range of its image and its
-/// name. (Symbols `__OpenCL_NAME_kernel`.)
+/// Returns the kernels of an AMD OpenCL binary. For each kernel, the result contains the range of the kernel's image
+/// and the name of the kernel. (Symbols `__OpenCL_NAME_kernel`.)
 fn opencl_kernels(bytes: &[u8]) -> Vec<(usize, usize, String)> {
     let Ok(elf) = elf::read_any(bytes) else { return Vec::new() };
     let kernels = elf.symbols.iter().filter_map(|symbol| {

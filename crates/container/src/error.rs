@@ -120,7 +120,7 @@ pub enum Error {
     Missing {
         /// The missing item.
         what: &'static str,
-        /// The reason why the item is required, or its expected location.
+        /// The reason why the item is required, or the expected location of the item.
         remedy: String,
     },
     /// A member is compressed.
@@ -150,7 +150,7 @@ pub enum Error {
         line: usize,
         /// Name of the shader.
         name: String,
-        /// Chip as the log names it.
+        /// Name of the chip in the log.
         chip: String,
     },
     /// The format of the file differs from the format that the hints state.
@@ -292,8 +292,8 @@ impl Unread {
     }
 
     /// Adds a note for each unreadable member to the image. If the image has no programs, the function instead returns
-    /// the error of the first unreadable member. If the image has no programs although all members were readable, the
-    /// error states that `what` is missing.
+    /// the error of the first unreadable member. If all members were readable but the image has no programs, the error
+    /// states that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

@@ -36,9 +36,9 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(members).ok()?.checked_add(usize::from(header))
 }
 
-/// Reads all cubins of a fat binary. Members that cannot be read are skipped, each with a note. Such members are PTX,
-/// code of later chips, compressed members, or damaged members. If no member can be read, the function returns the
-/// error of the first member.
+/// Reads all cubins of a fat binary. Members that cannot be read are skipped, each with a note. Four kinds of members
+/// cannot be read: PTX, code of later chips, compressed members, and damaged members. If no member can be read, the
+/// function returns the error of the first member.
 ///
 /// Each member becomes a module of the image. The name of the module consists of the member's number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -71,7 +71,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         number += 1;
         match member(file, at, end, number, &mut image, &mut unread) {
             Ok(next) => at = next,
-            // Without the length of this member, the start of the following member is unknown.
+            // If the length of this member is unknown, the start of the next member is also unknown.
             Err(error) => {
                 unread.push(error);
                 break;

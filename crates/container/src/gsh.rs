@@ -6,9 +6,9 @@
 //! block data    type 3, 6, 8 the registers of a vertex, pixel, geometry program;
 //!               5, 7, 9 its words, 10 the copy program: little-endian words; 1 ends the file
 //! ```
-//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). From some files, other
-//! tools have extracted programs. The words of these programs agree with the words that this module reads from the same
-//! files.
+//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). Other tools have extracted
+//! programs from some files. The words of the extracted programs agree with the words that this module reads from the
+//! same files.
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -27,8 +27,8 @@ struct Layout {
     what: &'static str,
     /// Single registers.
     registers: &'static [(u64, &'static str)],
-    /// Lists of registers. Each entry consists of the index of the count, the index of the first register, the name of
-    /// the first register, and the maximum count.
+    /// Lists of registers. Each entry has the index of the count, the index of the first register, the name of the
+    /// first register, and the maximum count.
     counted: &'static [(u64, u64, &'static str, u32)],
     /// Index of the field with the program's size in bytes.
     size: u64,
@@ -121,8 +121,7 @@ const GEOMETRY: Layout = Layout {
 /// Index of the word in the geometry header that contains the size of the copy program.
 const COPY_SIZE: usize = 21;
 
-/// Registers of the last header block that was read. These registers belong to the program block after this header
-/// block.
+/// Registers of the last header block that was read. These registers belong to the next program block.
 struct Pending {
     stage: Stage,
     state: Vec<(String, u32)>,
@@ -298,13 +297,14 @@ fn add(
 
 // ---- Writing
 
-/// Writes the file for an image. Each program of the image must state all registers of its header. [`load`] reads the
-/// same programs from the written file.
+/// Writes the file for an image. Each program of the image must state all registers of the program's header. [`load`]
+/// reads the same programs from the written file.
 ///
-/// The tables of names (uniforms, attributes, samplers) are empty, because programs do not contain these names.
+/// The tables of names (uniforms, attributes, samplers) in the file are empty, because programs do not contain these
+/// names.
 ///
 /// # Errors
-/// Returns an error if a header cannot represent an item, or if a program does not state a register that its header
+/// Returns an error if a header cannot represent an item, or if a program does not state a register that the header
 /// requires. The error names the first such item or register.
 pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
     let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];
@@ -374,7 +374,7 @@ fn unwritable(program: &Program, what: String, remedy: &'static str) -> Error {
     Error::Unwritable { format: Format::Gsh.name(), what: format!("{what}{of}"), remedy }
 }
 
-/// Returns a header block: the structure of its program type, followed by an empty directory of pointers.
+/// Returns a header block: the structure for the type of the program, and then an empty directory of pointers.
 fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> Result<Vec<u8>, Error> {
     let mut words = vec![0; layout.words];
     let mut left: Vec<&(String, u32)> = program.state.iter().collect();
@@ -421,7 +421,7 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
     Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())
 }
 
-/// Rejects a program whose resources differ from those in `register`, which is SQ_PGM_RESOURCES of the header.
+/// Rejects a program whose resources differ from `register`. `register` is SQ_PGM_RESOURCES of the header.
 fn resources(program: &Program, register: Option<u32>) -> Result<(), Error> {
     let stated = register.map_or_else(Resources::default, resources_of);
     let Resources { registers, stack, .. } = program.resources;

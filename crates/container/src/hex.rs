@@ -1,8 +1,8 @@
 //! `hex32`: words as text, eight hexadecimal digits each, in memory order.
 //!
-//! Files have one word per line, in lower case. The reader also accepts several words per line, upper case, a `0x`
-//! before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. If the first comment has a
-//! form such as `# isa tesla, chip sm_11, stage fragment`, this comment states the target of the words.
+//! Files have one word per line, in lower case. The reader also accepts several words per line, upper case, `0x` before
+//! a word, and blank lines. Comments from `#`, `;` or `//` to the end of the line are also accepted. If the first
+//! comment has a form such as `# isa tesla, chip sm_11, stage fragment`, this comment states the target of the words.
 
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ pub fn load(text: &str) -> Result<Image, Error> {
     })
 }
 
-/// Returns the words as text: one per line, in lower case.
+/// Returns the words as text. The text has one word per line, in lower case.
 pub fn write(words: &[u32]) -> String {
     let mut text = String::with_capacity(words.len() * 9);
     for word in words {

@@ -1,15 +1,15 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! To read a file, start with [`load`], which detects the format of the file from its contents and calls the module for
-//! this format. Each module has a function `load`. If the format can be written, the module also has a function `write`
-//! ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`] lists the formats for help texts. [`patch`] changes
-//! words of a program and keeps every other byte of the program's file.
+//! To read a file, start with [`load`]. [`load`] detects the format of the file from the contents and calls the module
+//! for this format. Each module has a function `load`. If this project can write the format, the module also has a
+//! function `write` ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`] lists the formats for help texts.
+//! [`patch`] changes words of a program and keeps all other bytes of the file.
 //!
 //! All input is treated as hostile. Every length and offset is checked against the actual data, and no input causes a
 //! panic. Memory use is limited to a small multiple of the file's size. For compressed data, memory use is limited to a
 //! fixed number of bytes. Data without a known meaning is skipped with a note in [`Image::notes`].
 //!
-//! The crate does not access files. Its functions take bytes and return values.
+//! The crate does not access files. The functions of this crate take bytes and return values.
 
 #![forbid(unsafe_code)]
 
@@ -131,7 +131,7 @@ pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     Format::ALL.into_iter().map(|format| (format.name(), format.description()))
 }
 
-/// Facts about a file that the file itself does not state.
+/// Facts about a file that are not in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// The format in which to read the file. If this field is `None`, the content of the file determines the format.
@@ -140,7 +140,7 @@ pub struct Hints {
     pub isa: Option<Isa>,
     /// The chip, for formats that do not name a chip.
     pub chip: Option<String>,
-    /// The byte order, for raw words and for arrays whose contents do not show their byte order. The default is little
+    /// The byte order of raw words, and of arrays whose contents do not show the byte order. The default is little
     /// endian.
     pub endian: Option<Endian>,
     /// Macros that are defined for a C source: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
@@ -173,10 +173,10 @@ pub struct Written<T> {
 
 /// Returns the format of a file. The content of the file determines the format.
 ///
-/// Magic numbers and first tokens are checked first. Some files are of a known kind that is not shader code. If such a
-/// file contains an image, its format is [`Format::Embedded`]. Otherwise, the result is an error that names the kind.
-/// Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. If the file does not have this format,
-/// [`load`] returns an error.
+/// Magic numbers and first tokens are checked first. Some files have a known kind but are not shader code. If such a
+/// file contains an image, the format of the file is [`Format::Embedded`]. Otherwise, the result is an error that names
+/// the kind. Any other text is [`Format::Hex32`], and any other data is [`Format::Bin`]. If the file does not have this
+/// format, [`load`] returns an error.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -186,7 +186,7 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     }
     // The order of these checks matters. A diff can change a file of any format, so diffs are checked first. Any text
     // can surround a driver's dump, so dumps of drivers are checked second. The lines of a C declaration can look like
-    // a hex dump, so C sources are checked before hex dumps.
+    // a hex dump, so the function checks for C sources before hex dumps.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
         Some(text) if diff::looks_like(text) => Format::Diff,
@@ -233,8 +233,7 @@ fn as_text(bytes: &[u8]) -> Option<&str> {
 
 /// Reads a file of any format.
 ///
-/// `hints` supplies facts that the file itself does not state. A hint that contradicts the file is ignored with a
-/// note.
+/// `hints` has facts about the file that are not in the file. A hint that contradicts the file is ignored with a note.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let format = match hints.format {
         Some(format) => format,
@@ -264,9 +263,9 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Renames programs so that their names are unique. Programs with the same name get the name of their module as a
-/// prefix. Programs whose names are still not unique get a number as a suffix. (Text cubins have modules, and the names
-/// in a module are unique.)
+/// Renames programs so that their names are unique. If several programs have the same name, the function adds the name
+/// of the module as a prefix. If the names are still not unique, the function adds a number as a suffix. (Text cubins
+/// have modules, and the names in a module are unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
@@ -288,7 +287,7 @@ fn tell_apart(image: &mut Image) {
 }
 
 /// If a program states a register several times, keeps only the last value. The result is the same as in a driver that
-/// writes all values in order.
+/// writes all values in the stated order.
 fn settle(image: &mut Image) {
     for program in &mut image.programs {
         let mut places: HashMap<String, (usize, bool)> = HashMap::new();
@@ -335,7 +334,8 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            // A log may contain a C declaration and a dump with addresses. Such a text is not read as a C source.
+            // A log may contain a C declaration and a dump with addresses. The function does not read such a text as a
+            // C source.
             if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }
@@ -359,8 +359,8 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
 }
 
 /// Adds a member's programs and modules to the image of the container. `place` converts an offset in the member into an
-/// offset in the container. If the hints name a machine and the member is for a different machine, the member is
-/// skipped with a note.
+/// offset in the container. If the hints name a machine and the member is for a different machine, the function skips
+/// the member and adds a note.
 fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked
@@ -370,7 +370,8 @@ fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place:
     }
     let first = image.modules.len();
     if member.modules.is_empty() {
-        // Each program has the index of a module, so a member without modules gets one module.
+        // Each program has the index of a module. So if a member has no modules, the function adds one module for this
+        // member.
         member
             .modules
             .push(reconverge_isa::program::Module { chip: member.chip.clone(), ..Default::default() });

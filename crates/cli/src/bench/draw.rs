@@ -2,8 +2,8 @@
 //! the command also measures Mesa's software renderers.
 //!
 //! A load is an OpenGL frame. The loads are part of the library that `reconverge drm` preloads into programs. For each
-//! load and renderer, a new process runs this program with the library preloaded. The library draws the load before
-//! `main` starts, and prints its measurements.
+//! load and renderer, a new process runs this program with the library preloaded. In this process, the library draws
+//! the load before `main` starts, and then prints the measurements.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -30,8 +30,9 @@ const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 struct ListedLoad {
     name: String,
     about: String,
-    /// Name of the unit of work, and number of these units per frame.
+    /// Name of the unit of work.
     unit: String,
+    /// Number of units of work per frame.
     count: u32,
 }
 

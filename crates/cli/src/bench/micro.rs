@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::median;
 
-/// Minimum duration of a run. A run may be shorter if the loop reaches its maximum number of iterations earlier.
+/// Minimum duration of a run. A run is shorter if the loop reaches the maximum number of iterations before this time.
 const LEAST: Duration = Duration::from_millis(1);
 
 /// The cost of an instruction.

@@ -34,7 +34,7 @@ struct FromFile {
     /// The file's path for messages.
     name: String,
     launch: LaunchOfFile,
-    /// Hash of the first run's result. The results of all later runs must have the same hash.
+    /// Hash of the first run's result. Every later run must have a result with the same hash.
     first: OnceLock<u32>,
 }
 
@@ -76,8 +76,8 @@ impl Work {
         }
     }
 
-    /// Returns the number of lanes. For a launch file, the number of lanes is not known before the run, so the function
-    /// returns `None`.
+    /// Returns the number of lanes. For a launch file, the function returns `None`, because the number of lanes is not
+    /// known before the run.
     pub(super) fn lanes(&self) -> Option<u32> {
         match &self.of {
             Of::Counts(_) => Some(LANES),
@@ -95,7 +95,7 @@ impl Work {
         }
     }
 
-    /// Returns a description of the program: the first sentence of its source.
+    /// Returns the first sentence of the program's source. This sentence describes the program.
     pub(super) fn about(&self) -> String {
         let source = match &self.of {
             Of::Counts(kernel) => kernel.source,
@@ -160,9 +160,9 @@ impl Work {
         }
     }
 
-    /// Writes the inputs and the result as raw words, and a text file that lists these files. The list contains the
-    /// rule of comparison, then the file of the result and its number of words, and then the files of the inputs in
-    /// order.
+    /// Writes the inputs and the result as raw words. Also writes a text file that lists these files. The list has, in
+    /// this order: the rule of comparison, the file of the result, the number of words in this file, and the files of
+    /// the inputs.
     pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
         let stem = format!("{}.{}", self.name(), self.isa().name());
         let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);

@@ -1,6 +1,6 @@
-//! `campaign --replay N`: runs one experiment again, and also runs its launch without the fault.
+//! `campaign --replay N`: runs one experiment again, and runs the launch of the experiment without the fault.
 //!
-//! The debugger, the page and the trace open the experiment like any other launch. The option `--experiment N` of
+//! The debugger, the page and the trace open the experiment as an ordinary launch. The option `--experiment N` of
 //! [`LaunchArgs`] selects the experiment.
 
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn run(
             let mut words = words(without_fault);
             words.extend(["-o".to_owned(), path.display().to_string()]);
             let (trace, matches) = parsed::<Trace>(words)?;
-            // If the experiment traps, this trap is a possible result of the experiment, not an error of the command.
+            // A trap of the experiment is a possible result of the experiment, not an error of the command.
             trace::run(&trace, &matches)?;
         }
     }
@@ -89,13 +89,13 @@ fn parsed<T: Args + FromArgMatches>(words: Vec<String>) -> Result<(T, ArgMatches
     Ok((T::from_arg_matches(&matches)?, matches))
 }
 
-/// Returns the name of the golden run's trace, in the same folder as the experiment's trace.
+/// Returns the file name of the golden run's trace. This file is in the folder of the experiment's trace.
 fn golden_name(path: &Path) -> PathBuf {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("rtrace");
     path.with_extension(format!("golden.{extension}"))
 }
 
-/// Returns one line for each output whose values differ from those of the golden run. If a run traps, there are no
+/// Returns one line for each output that has different values than in the golden run. If a run traps, there are no
 /// outputs, and the result is empty.
 fn differences(replay: &Replay) -> Vec<String> {
     let outputs = |session: &Session| -> Result<Vec<(String, Array)>, Error> {

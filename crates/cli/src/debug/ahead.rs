@@ -1,4 +1,4 @@
-//! Keys and clicks that arrive while the debugger moves through the launch.
+//! Key presses and clicks that the debugger receives during a movement through the launch.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ pub(super) struct TypedAhead(VecDeque<Event>);
 
 impl TypedAhead {
     /// Handles an event during a movement. Returns whether the event ends the movement. Only Ctrl-C and Escape end a
-    /// movement. Each of these keys also discards all events that wait for the end of the movement.
+    /// movement. Ctrl-C and Escape also discard all events that wait for the end of the movement.
     pub(super) fn ends_movement(&mut self, event: Event) -> bool {
         let ends = event.as_key_press_event().is_some_and(|key| {
             key.code == KeyCode::Esc

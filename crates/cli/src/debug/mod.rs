@@ -159,7 +159,8 @@ fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
     false
 }
 
-/// Returns a function. The function reports whether Ctrl-C was pressed since the function was last called.
+/// Returns a function. The returned function reports whether the user has pressed Ctrl-C since the last call of the
+/// returned function.
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     let pressed = Arc::new(AtomicBool::new(false));
     let seen = pressed.clone();
@@ -172,9 +173,9 @@ fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
 fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
-    // A movement stops while this number is greater than 0. The number counts the waiting messages that end a movement:
-    // the thread has read these messages, but the loop has not yet handled them. At the end of the input, the thread
-    // adds 1 that is never subtracted, so that every movement stops.
+    // A movement stops while this number is greater than 0. The number counts messages that end a movement. The thread
+    // has read these messages, but the loop has not handled these messages yet. At the end of the input, the thread
+    // adds 1. The loop never subtracts this 1, so every movement stops.
     let ending = Arc::new(AtomicUsize::new(0));
     let ends = |message: &Value| {
         ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)

@@ -21,7 +21,7 @@ use super::prompt::Prompt;
 /// Maximum number of answer lines that are kept.
 const KEPT: usize = 1000;
 
-/// Keys, each with the command that it executes.
+/// Keys, and the command that each key executes.
 const KEYS: [(char, &str); 12] = [
     ('s', "step"),
     ('n', "over"),
@@ -86,13 +86,13 @@ pub(super) struct Screen {
     /// Number of lines in the last answer.
     last_answer: usize,
     prompt: Prompt,
-    /// The arguments of the last `memory` command. Before the first such command, the value is `None`, and the screen
-    /// shows the first memory that is not empty.
+    /// The arguments of the last `memory` command. Before the first `memory` command, the value is `None`. The screen
+    /// then shows the first memory that is not empty.
     memory: Option<String>,
     /// Whether the screen shows the listing instead of the source.
     shows_listing: bool,
-    /// Whether the screen shows memory instead of registers. This value has an effect only if there is no room for both
-    /// memory and registers.
+    /// Whether the screen shows memory instead of registers. This value has an effect only if the screen has no room
+    /// for both memory and registers.
     shows_memory: bool,
     /// The notation of values that the user has selected, if any.
     notation: Option<Notation>,
@@ -106,10 +106,10 @@ pub(super) struct Screen {
     help: Option<usize>,
     /// Index of the first visible lane in the table of registers.
     first_lane: usize,
-    /// Indices of the registers that have had a value other than 0. The indices follow the machine's order of
+    /// Indices of the registers that had a value other than 0 at any time. The indices follow the machine's order of
     /// registers.
     known: BTreeSet<usize>,
-    /// The number of the group, and the values of its registers before the last movement.
+    /// The number of a group, and the values of the group's registers before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
     places: ScreenParts,
 }
@@ -118,7 +118,7 @@ pub(super) struct Screen {
 #[derive(Debug, Default)]
 struct ScreenParts {
     panes: Vec<(Pane, Rect)>,
-    /// For each program line on the screen, its row and its address.
+    /// For each program line on the screen, the row and the address.
     lines: Vec<(u16, u32)>,
     /// Cell of each lane on the screen.
     lanes: Vec<(Rect, Lane)>,
@@ -369,7 +369,7 @@ impl Screen {
         }
     }
 
-    /// Returns the border of a pane with its title. The border of the selected pane is highlighted.
+    /// Returns the border of a pane, with the title of the pane. The border of the selected pane is highlighted.
     fn border(&self, pane: Pane, title: &str) -> Block<'static> {
         let style = match pane == self.chosen {
             true => Style::new().add_modifier(Modifier::BOLD).fg(Color::LightBlue),
@@ -456,7 +456,8 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Stack, "stack, innermost first")), area);
     }
 
-    /// Draws a table with one column per lane, and one row for each register that has had a value other than 0.
+    /// Draws a table with one column per lane. The table has one row for each register that had a value other than 0 at
+    /// any time.
     fn draw_registers(&mut self, frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
         let group = debugger.group();
         let all = table::rows(debugger, group, true);
@@ -483,8 +484,8 @@ impl Screen {
                 let old = before.map(|before| before.get(&row.name));
                 for lane in shown.clone() {
                     let value = row.values.get(lane).copied().unwrap_or(0);
-                    // `before` has only registers that were not 0 in all lanes. If a register is missing, its old
-                    // values are 0.
+                    // `before` has only registers that were not 0 in all lanes. If `before` does not have a register,
+                    // the old values of the register are 0.
                     let old = old.map(|old| old.and_then(|old| old.get(lane)).copied().unwrap_or(0));
                     let is_changed = old.is_some_and(|old| old != value);
                     let style = match is_changed {
@@ -533,8 +534,8 @@ impl Screen {
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// Returns the memory to show. This is the memory of the last `memory` command. If the user has not used this
-    /// command, the function returns the first memory of the launch that is not empty.
+    /// Returns the memory to show. This is the memory of the last `memory` command. If the user has not used the
+    /// `memory` command, the function returns the first memory of the launch that is not empty.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }
@@ -613,8 +614,8 @@ fn choose_next(debugger: &mut Debugger, forward: bool) {
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Returns the width of the pane that shows the lanes. Each row of this pane contains the number of the row's first
-/// lane, and then up to 16 or 32 lanes.
+/// Returns the width of the pane that shows the lanes. Each row of this pane contains the number of the first lane in
+/// the row, and then up to 16 or 32 lanes.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }
@@ -632,8 +633,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Splits lines that are wider than `width`, and returns all lines. If the second half of the first `width` characters
-/// contains a blank or a comma, the function splits the line after this character.
+/// Splits lines that are wider than `width`, and returns all lines. The function looks for a blank or a comma in the
+/// second half of the first `width` characters, and splits the line after this character.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();
@@ -671,7 +672,7 @@ fn program_line(line: &ProgramLine, is_next: bool) -> Line<'static> {
     Line::from(parts).style(style)
 }
 
-/// Draws the first line: the position in the program, the step, the group and its lanes.
+/// Draws the first line: the position in the program, the step, the group, and the lanes of the group.
 fn draw_head(frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
     let group = debugger.group();
     let place = debugger
@@ -782,7 +783,7 @@ mod tests {
         }
     }
 
-    /// Regression test. An earlier version truncated lanes 12 to 15 and 28 to 31 and the line of keys.
+    /// Regression test. An earlier version truncated the line of keys, lanes 12 to 15, and lanes 28 to 31.
     #[test]
     fn every_lane_and_the_keys_fit_80_columns() {
         assert!(KEY_LINE.chars().count() <= 80, "{}", KEY_LINE.len());
@@ -797,7 +798,7 @@ mod tests {
                 |(cell, _): &&(Rect, Lane)| cell.width == 2 && cell.right() <= 80 && cell.bottom() <= 24;
             let cells: Vec<(Rect, Lane)> = screen.places.lanes.iter().filter(inside).copied().collect();
             assert_eq!(cells.len(), debugger.width(), "{}", kernel.isa);
-            // A click on the last cell selects the lane of this cell, and the table then shows that lane.
+            // A click on the last cell selects the lane of this cell. The table then shows this lane.
             let (cell, last) = cells[cells.len() - 1];
             at(&mut screen, &mut debugger, CLICK, cell.x + 1, cell.y);
             assert_eq!(debugger.lane(), last);

@@ -1,4 +1,4 @@
-//! Runs a program with the emulated device, from the start of the program to its end.
+//! Runs a program with the emulated device, from the start to the end of the program.
 
 use std::collections::{BTreeMap, HashMap};
 use std::env;
@@ -40,7 +40,8 @@ pub(super) struct Wanted<'a> {
     pub(super) patch: Option<&'a Patch>,
 }
 
-/// Runs a program and returns its exit status. If a window is requested, the window shows the screen of the program.
+/// Runs a program and returns the exit status of the program. If a window is requested, the window shows the screen of
+/// the program.
 ///
 /// # Errors
 /// Returns an error if the program cannot be started.
@@ -117,8 +118,8 @@ pub(super) fn run(
 /// The exit status if the program succeeds but a requested file cannot be written.
 const LOST: u8 = 2;
 
-/// Returns the number of frames in a folder. The function counts the files, because a process that is killed does not
-/// report all of its frames.
+/// Returns the number of frames in a folder. The function counts the files, because a killed process does not report
+/// all of its frames.
 fn pictures(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");
@@ -126,7 +127,7 @@ fn pictures(folder: &Path) -> u64 {
 }
 
 /// Creates the folder that an option names, if the folder does not exist. Checks that the folder is empty, and returns
-/// its absolute path.
+/// the absolute path of the folder.
 ///
 /// # Errors
 /// Returns an error if the folder is not empty, if the path is not a folder, or if the folder cannot be created.
@@ -152,8 +153,9 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // Ctrl-C in a terminal also reaches the program directly, so this function does not forward Ctrl-C. A
-            // forwarded Ctrl-C would be a second Ctrl-C, and some programs treat a second Ctrl-C differently.
+            // Ctrl-C in a terminal also reaches the program directly, so this function does not forward Ctrl-C. If this
+            // function forwarded Ctrl-C, the program would receive Ctrl-C twice. Some programs treat a second Ctrl-C
+            // differently.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
                 // `kill` fails if the program has just ended.
@@ -189,7 +191,7 @@ pub(crate) struct Seen {
     pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,
-    /// Number of items that could not be written, for each kind of item: frames, recorded frames, programs, surfaces
+    /// Numbers of items that could not be written. The kinds of items are frames, recorded frames, programs, surfaces
     /// and captures.
     lost: BTreeMap<String, u64>,
     captured: u64,
@@ -197,8 +199,8 @@ pub(crate) struct Seen {
     pub(crate) patched: u64,
 }
 
-/// The file to which every process that opens the device appends its report. If no environment variable names the file,
-/// the report is a temporary file, which is deleted at the end.
+/// Every process that opens the device appends a report to this file. If no environment variable names the file, the
+/// report is a temporary file. The command deletes this file at the end.
 pub(crate) struct Report {
     pub(crate) path: PathBuf,
     file: File,
@@ -216,7 +218,7 @@ impl Report {
         // A temporary file must be new. Otherwise, another user could have created the file.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
-        // If the file is a pipe, this program and the library would wait for the reader of the pipe. O_NONBLOCK
+        // If the file is a pipe without a reader, this program and the library would wait for a reader. O_NONBLOCK
         // prevents this.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
@@ -224,7 +226,7 @@ impl Report {
             bail!("RECONVERGE_DRM_REPORT {}: not a regular file", crate::shown::path(&path));
         }
         file.seek(SeekFrom::End(0)).with_context(|| crate::shown::path(&path))?;
-        // The program may change its working directory, so the path must be absolute.
+        // The program may change the working directory, so the path must be absolute.
         let path = absolute(&path);
         Ok(Report { path, file, ours })
     }
@@ -234,7 +236,7 @@ impl Report {
         let mut text = Vec::new();
         self.file.read_to_end(&mut text).with_context(|| crate::shown::path(&self.path))?;
         let lines = String::from_utf8_lossy(&text);
-        // The last report line of a process contains its final counts.
+        // The last report line of a process contains the final counts of the process.
         let mut last = HashMap::new();
         for line in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             last.insert((line["pid"].to_string(), line["opened"].to_string()), line);
@@ -261,8 +263,8 @@ impl Report {
     }
 }
 
-/// Adds a count from a report line to a sum. The program that ran may have written report lines itself, so the count
-/// can be any number. If the sum would overflow, the sum saturates.
+/// Adds a count from a report line to a sum. The program that the command ran may have written report lines too, so the
+/// count can be any number. If the sum would overflow, the sum saturates.
 fn add(sum: &mut u64, count: &Value) {
     *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }

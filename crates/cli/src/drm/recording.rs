@@ -1,5 +1,4 @@
-//! The files of `--record`. The library that is preloaded into programs writes these files; see `screen/record.rs` in
-//! `crates/drm`.
+//! The files of `--record`. The preloaded library writes these files. See `screen/record.rs` in `crates/drm`.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
@@ -36,8 +35,8 @@ impl RecordingFiles {
                 crate::shown::name(&old)
             );
         }
-        // Creates the file only to check that it can be created. The library creates the file again with the first
-        // frame.
+        // Creates the file only to check whether the file can be created. The library creates the file again with the
+        // first frame.
         OpenOptions::new().write(true).create_new(true).open(&recording.path).with_context(named)?;
         fs::remove_file(&recording.path).with_context(named)?;
         Ok(recording)
@@ -49,7 +48,7 @@ impl RecordingFiles {
     }
 
     /// Returns the files and the number of frames in each file. The function counts the frames in the files, because a
-    /// process that is killed does not report its number of frames.
+    /// killed process does not report the number of its frames.
     pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
         let files: Vec<_> = self.existing().into_iter().map(|(_, path)| (frames(&path), path)).collect();
         match files.is_empty() {
@@ -113,7 +112,7 @@ mod tests {
         }
         let found = [(folder.join("a-2.y4m"), 1), (folder.join("a-10.y4m"), 1)];
         assert_eq!(recording.files(), found);
-        // A pipe, a file whose frame size overflows, and a file without a line do not have frames.
+        // The function counts no frames in a pipe, in a file whose frame size overflows, and in a file without a line.
         let pipe = std::process::Command::new("mkfifo").arg(folder.join("a-11.y4m")).status().unwrap();
         assert!(pipe.success());
         fs::write(folder.join("a-12.y4m"), format!("YUV4MPEG2 W2 H{} F60:1\n", u64::MAX / 6)).unwrap();

@@ -27,7 +27,7 @@ const LIBRARY: Library = Library {
 /// the package depends on the driver.
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri";
 
-/// Returns the libdrm library for Mesa's driver, and its Debian package.
+/// Returns the libdrm library for Mesa's driver, and the Debian package of this library.
 const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
     match driver {
         Driver::Nv50 => ("libdrm_nouveau.so.2", "libdrm-nouveau2"),
@@ -38,7 +38,7 @@ const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
 /// The file that identifies the folder of a Mesa build.
 const EGL: &str = "libEGL_mesa.so.0";
 
-/// A build of Mesa that is not the installed build: unpacked packages, or the output of `meson install`.
+/// A build of Mesa other than the installed build: unpacked packages, or the output of `meson install`.
 #[derive(Clone, Debug)]
 pub(crate) struct Build {
     /// The folder of the build's libraries.
@@ -46,8 +46,8 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Finds the build in a folder or its subfolders. If the argument is `installed`, returns `None`, which stands for
-    /// the installed build.
+    /// Finds the build in a folder or in the subfolders of this folder. If the argument is `installed`, returns `None`,
+    /// which stands for the installed build.
     ///
     /// # Errors
     /// Returns an error if the folder does not contain a build.
@@ -93,8 +93,8 @@ impl Setup {
     /// Finds the library and the driver.
     ///
     /// # Errors
-    /// Returns an error if the library is in none of its usual folders, or if the dynamic linker does not accept its
-    /// path.
+    /// Returns an error if no usual folder contains the library, or if the dynamic linker does not accept the path of
+    /// the library.
     pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Build>) -> Result<Setup> {
         let library = LIBRARY.find()?;
         // Blanks and colons separate the names in LD_PRELOAD, and `$` starts a substitution. None of these characters
@@ -117,7 +117,7 @@ impl Setup {
         })
     }
 
-    /// Sets the engine and the folder for shaders, as the command line states them.
+    /// Sets the engine and the folder for shaders to the values on the command line.
     ///
     /// # Errors
     /// Returns an error if the folder for shaders cannot be created.
@@ -136,12 +136,12 @@ impl Setup {
         Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }
 
-    /// Sets the engine that runs shaders. If `engine` is `None`, the library uses its default engine.
+    /// Sets the engine that runs shaders. If `engine` is `None`, the library uses the default engine.
     pub(crate) fn with_engine(self, engine: Option<Engine>) -> Setup {
         Setup { engine, ..self }
     }
 
-    /// Sets the window system for piglit's tests, by its name in `PIGLIT_PLATFORM`.
+    /// Sets the window system for piglit's tests. `platform` is the value of `PIGLIT_PLATFORM`.
     pub(crate) fn with_platform(self, platform: &str) -> Setup {
         Setup { platform: Some(platform.to_owned()), ..self }
     }
@@ -151,8 +151,8 @@ impl Setup {
         Setup { opencl: true, ..self }
     }
 
-    /// Returns the value for `LD_LIBRARY_PATH`. The value contains the folders in `first`, then the driver's folder,
-    /// then the folders of the current value.
+    /// Returns the value for `LD_LIBRARY_PATH`. The value contains, in this order, the folders in `first`, the folder
+    /// of the driver, and the folders of the current value.
     fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
         let mut folders = first.to_vec();
         folders.extend(self.driver.iter().map(|driver| driver.libraries.clone()));
@@ -161,8 +161,8 @@ impl Setup {
         (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
     }
 
-    /// Sets the environment of a command. The command searches the folders `libraries` for shared libraries before it
-    /// searches other folders.
+    /// Sets the environment of a command. The command looks for shared libraries first in `libraries` and then in other
+    /// folders.
     pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
         self.apply(command);
         if let Some(path) = self.library_path(libraries) {
@@ -225,8 +225,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // The cache is disabled for two reasons. First, another driver may have compiled the shaders in the cache with
-        // other options. Second, if shaders came from the cache, tests would not test the compiler.
+        // The cache is disabled for two reasons. First, a driver with other options may have compiled the shaders in
+        // the cache. Second, if shaders came from the cache, tests would not test the compiler.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -248,8 +248,8 @@ impl Setup {
         }
     }
 
-    /// Changes the environment of a command. The command then draws OpenGL with a software renderer of Mesa instead of
-    /// the chip.
+    /// Changes the environment of a command. After this change, the command draws OpenGL with a software renderer of
+    /// Mesa, not with the chip.
     pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
         for name in ["RECONVERGE_DRM_CHIP", "RADEON_GPU_ID", "NOUVEAU_CHIPSET"] {
             command.env_remove(name);
@@ -258,8 +258,8 @@ impl Setup {
     }
 
     /// Starts the probe in this environment. If `software` names a software renderer of Mesa, this renderer draws
-    /// instead of the chip. Returns the answer of the probe, and a text with its messages. If there are messages, the
-    /// text starts with a newline.
+    /// instead of the chip. Returns the answer of the probe, and a text with the messages of the probe. If there are
+    /// messages, the text starts with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
         // Runs this program with the library preloaded. The function `probe` in the library ends the process before
         // `main`.
@@ -294,7 +294,7 @@ impl Setup {
     /// renderer.
     ///
     /// # Errors
-    /// Returns an error if OpenGL cannot start, or if a renderer other than the requested renderer draws.
+    /// Returns an error if OpenGL cannot start, or if OpenGL does not use the requested renderer.
     pub(crate) fn check_software(&self, renderer: &str) -> Result<()> {
         let (answer, messages) = self.probed(Some(renderer))?;
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
@@ -310,11 +310,11 @@ impl Setup {
     /// context.
     ///
     /// If Mesa's driver cannot start, a program silently uses a software renderer. Without this check, the program
-    /// would draw correctly, and no message would report that the chip is not used.
+    /// would draw correct pictures, and no message would report that the program does not use the chip.
     ///
     /// # Errors
-    /// Returns an error if a renderer other than the chip draws. The message names this renderer and the components
-    /// that may be missing.
+    /// Returns an error if OpenGL uses a renderer other than the chip. The message names this renderer and the
+    /// components that may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
@@ -342,11 +342,11 @@ impl Setup {
 }
 
 impl Setup {
-    /// Checks that OpenCL in this environment has the chip as its device.
+    /// Checks that OpenCL uses the chip as its device in this environment.
     ///
     /// # Errors
-    /// Returns an error if OpenCL finds a device other than the chip, or if a component is not installed. The message
-    /// names the device or the component.
+    /// Returns an error if the device of OpenCL is not the chip, or if a component is not installed. The message names
+    /// the device or the component.
     pub(crate) fn check_opencl(&self) -> Result<()> {
         let spirv = SPIRV.into_iter().any(|path| Path::new(path).exists());
         let vendor = env::var_os(VENDORS).is_some() || opencl_vendor().is_some();
@@ -378,8 +378,8 @@ const VENDORS: &str = "OCL_ICD_VENDORS";
 /// The file that describes Mesa's OpenCL implementation.
 const ICD: &str = "rusticl.icd";
 
-/// Paths of the file with the OpenCL C functions that Mesa adds to kernels. The first path is that of Debian, and the
-/// second path is that of other distributions.
+/// Paths of the file with the OpenCL C functions that Mesa adds to kernels. The first path is used by Debian. The
+/// second path is used by other distributions.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
 /// The command that installs Mesa's OpenCL on Debian, without the package of [`libdrm`]. Messages append this package,
@@ -407,7 +407,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A library of this project that is preloaded into other programs.
+/// A library of this project that a command preloads into other programs.
 pub(crate) struct Library {
     /// The environment variable that overrides the library's path.
     pub(crate) variable: &'static str,
@@ -419,7 +419,7 @@ pub(crate) struct Library {
 
 impl Library {
     /// Returns the path of the library. If the library's environment variable is set, the variable contains the path.
-    /// Otherwise, the library is in the folder of this program, in `deps` inside that folder, or in
+    /// Otherwise, the function searches the folder of this program, the subfolder `deps` of that folder, and
     /// `../lib/reconverge`.
     ///
     /// # Errors
@@ -435,8 +435,8 @@ impl Library {
         let program = env::current_exe().context("the path of this program")?;
         let folder =
             program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
-        // An installed program is in `bin`, and its library is in `lib/reconverge` next to `bin`. The library of a
-        // built program is in the program's folder or in `deps` inside this folder.
+        // An installed program is in `bin`. The library of this program is in `lib/reconverge` next to `bin`. The
+        // library of a built program is in the program's folder or in `deps` inside this folder.
         let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(file));
         match places.iter().find_map(|place| place.canonicalize().ok()) {
             Some(place) => Ok(place),

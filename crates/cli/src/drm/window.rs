@@ -1,4 +1,4 @@
-//! The window of `--screen window`. The window shows the screen of the emulated board, and the program receives the
+//! The window of `--screen window`. The window shows the screen of the emulated board. The program receives the
 //! keyboard and mouse events of the window.
 //!
 //! [`reconverge_board::screen`] defines the protocol. One thread reads frames. The loop in
@@ -39,8 +39,8 @@ use input::{Device, Pointer, Seen};
 
 /// Interval at which keyboard and mouse are polled.
 const LOOK: Duration = Duration::from_millis(8);
-/// Interval after which the picture is drawn again. Drawing again is necessary because X11 does not keep content that
-/// other windows have covered.
+/// Interval after which the picture is drawn again. The window must be drawn again, because X11 does not keep content
+/// that another window has covered.
 const REDRAW: Duration = Duration::from_millis(250);
 /// Interval at which the title is updated.
 const TITLE: Duration = Duration::from_millis(500);
@@ -51,12 +51,12 @@ const INSTEAD: &str = "--screen DIR and --record FILE write frames without a win
 /// An open window, and the sockets to which programs connect.
 pub(super) struct ScreenWindow {
     window: Window,
-    /// Changes of keys since the last call of [`ScreenWindow::send_events`].
+    /// Keys that were pressed or released after the last call of [`ScreenWindow::send_events`].
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
     /// The scroll distances that the window library reports per step of a wheel. The first number is the distance to
-    /// the right, and the second number is the distance up.
+    /// the right. The second number is the distance up.
     per_step: [f32; 2],
     reader: FrameReader,
     keyboard: Device,
@@ -106,8 +106,8 @@ impl ScreenWindow {
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
         // On X11, the library adds a step for the press and another step for the release of a wheel button. The
-        // positive directions of a wheel are up and to the left. On Wayland, a step of a wheel is 10 surface units. The
-        // positive directions are down and to the right. (minifb 0.29, `process_button`; Weston)
+        // positive directions of a wheel are up and to the left. On Wayland, a step of a wheel is 10 surface units. On
+        // Wayland, the positive directions are down and to the right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -172,13 +172,12 @@ impl ScreenWindow {
             // `kill` fails if the program has just ended.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
-        // If the program continues after the sockets are closed, its preloaded library detects the closed sockets and
-        // no longer uses them.
+        // If the program continues, the preloaded library detects the closed sockets and no longer uses these sockets.
         drop(self);
         child.wait()
     }
 
-    /// Sends keyboard and mouse events to the program. The events are the changes since the last call of this method.
+    /// Sends keyboard and mouse events to the program. The events are the changes after the last call of this method.
     fn send_events(&mut self, pointer: &mut Pointer, picture: [u32; 2]) {
         let changes = self.keys.take();
         self.keyboard.accept();

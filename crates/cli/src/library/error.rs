@@ -19,7 +19,7 @@ pub enum Error {
     /// The source does not assemble.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The bytes are not a program, or the program is for a different machine or chip than the options state.
+    /// The bytes are not a program, or the options state a different machine or chip than the program.
     #[error(transparent)]
     Open(OpenError),
     /// The file does not contain the program.
@@ -50,7 +50,7 @@ pub enum Error {
         /// Machine of the program.
         program: crate::Isa,
     },
-    /// The program trapped. The program did something that the documents of its machine forbid or leave undefined.
+    /// The program trapped. The program did something that the documents of the machine forbid or leave undefined.
     #[error(transparent)]
     Trap(Box<Trap>),
     /// The launch does not fit the program or the machine, or an engine has a defect.
@@ -96,7 +96,7 @@ impl Trap {
         self.0.lanes
     }
 
-    /// Returns the name of the cause, such as `Memory` or `Flow.StackMismatch`.
+    /// Returns the name of the cause of the trap, such as `Memory` or `Flow.StackMismatch`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -113,7 +113,7 @@ impl Trap {
         self.0.line
     }
 
-    /// Returns the registers that the instruction names, each with its words in the first affected lane.
+    /// Returns the registers that the instruction names, and the words of each register in the first affected lane.
     pub fn registers(&self) -> &[(String, Vec<u32>)] {
         self.0.state.as_ref().map_or(&[], |state| &state.registers)
     }
@@ -140,7 +140,7 @@ impl SourceError {
         SourceError { diagnostics, places }
     }
 
-    /// Returns each error with its line and column, counted from 1.
+    /// Returns each error, and the line and column of the error. Lines and columns are counted from 1.
     pub fn errors(&self) -> impl Iterator<Item = (usize, usize, &Diagnostic)> {
         self.places.iter().zip(&self.diagnostics).map(|((line, column), error)| (*line, *column, error))
     }

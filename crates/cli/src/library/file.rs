@@ -14,8 +14,8 @@ use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
 
-/// Properties of a file. The options are needed if the file itself does not state these properties. If the file
-/// contradicts these properties, reading the file fails.
+/// Properties of a file. The caller sets these options if the file itself does not state the properties. If the file
+/// contradicts these options, reading the file fails.
 ///
 /// ```
 /// use reconverge::{Isa, OpenOptions};
@@ -118,7 +118,7 @@ pub fn open(bytes: &[u8], options: &OpenOptions) -> Result<File, Error> {
     Ok(File(Arc::new(opened)))
 }
 
-/// Assembles a source. The source starts with `.isa` or `.chip`, unless the options state the machine.
+/// Assembles a source. If the options do not state the machine, the source must start with `.isa` or `.chip`.
 ///
 /// # Errors
 /// Returns [`Error::Source`] with the position of each error in the source.
@@ -211,12 +211,12 @@ impl File {
         Ok(self.0.target.machine().image_text(&self.0.target, &self.0.image, options.0)?)
     }
 
-    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. If the format cannot represent a
-    /// name or a declaration, the returned notes list this name or declaration.
+    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. The returned notes list each name
+    /// and each declaration that the format cannot represent.
     ///
     /// # Errors
-    /// Returns [`Error::Write`] if the format cannot represent the programs. Also returns [`Error::Write`] if the
-    /// format cannot represent the state of the programs, unless `state` is [`State::Dropped`].
+    /// Returns [`Error::Write`] if the format cannot represent the programs. Unless `state` is [`State::Dropped`], this
+    /// error also occurs if the format cannot represent the state of the programs.
     pub fn write(&self, format: &str, state: State) -> Result<Written<Vec<u8>>, Error> {
         let drop_state = match state {
             State::Required => false,
@@ -311,14 +311,14 @@ impl Program {
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
     }
 
-    /// Returns the target of this program. In a file for several chips, each program has its own target.
+    /// Returns the target of this program. In a file for several chips, the programs can have different targets.
     fn target(&self) -> Target {
         let opened = self.opened();
         opened.target.for_program(&opened.image, self.inner())
     }
 
-    /// Returns an address in the notation of listings and messages: decimal (`12`), or hexadecimal for machines that
-    /// count bytes (`0x60`).
+    /// Returns an address in the notation of listings and messages. The notation is decimal (`12`), or hexadecimal for
+    /// machines that count bytes (`0x60`).
     pub fn spelled(&self, address: u32) -> String {
         self.opened().target.isa.spelled(address)
     }
@@ -332,7 +332,7 @@ impl Program {
         Ok(target.machine().explain_at(target, self.inner(), address)?)
     }
 
-    /// Returns the positions where the program breaks a rule of its machine.
+    /// Returns the positions where the program breaks a rule of the machine.
     ///
     /// # Errors
     /// Returns [`Error::Target`] if the program cannot be loaded.

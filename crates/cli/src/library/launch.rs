@@ -90,8 +90,8 @@ impl RunOptions {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Values {
-    /// A text as in launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file added by
-    /// [`Launch::file`].
+    /// A value in the syntax of launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file that
+    /// [`Launch::file`] added.
     Text(String),
     /// An array of numbers with a type.
     Array(Array),
@@ -162,9 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply to a launch. The machine also determines which names of registers and
-/// memories (`place`) these functions accept. If a function does not apply or does not accept the name, the function
-/// returns [`Error::Launch`]. The options of the command line use the same names.
+/// The machine determines which functions apply to a launch. The machine also determines the names of registers and
+/// memories (`place`) that these functions accept. If a function does not apply or does not accept the name, the
+/// function returns [`Error::Launch`]. The options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,
@@ -182,8 +182,8 @@ impl Program {
     /// file are ignored.
     ///
     /// # Errors
-    /// Returns [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for a
-    /// different machine than the program.
+    /// Returns [`Error::LaunchFile`] if the text is malformed. Returns [`Error::OtherMachine`] if the text is a launch
+    /// for a different machine than the program.
     pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
         let file = LaunchFile::parse(text)?;
         if file.isa != self.opened().target.isa {
@@ -248,7 +248,7 @@ impl Launch {
         self.set("block", &format!("{x}x{y}x{z}"))
     }
 
-    /// Sets an input of all lanes, such as `temp0` or `R0`, with one row of numbers per lane.
+    /// Sets an input of all lanes, such as `temp0` or `R0`. The values have one row of numbers per lane.
     ///
     /// # Errors
     /// Returns [`Error::Launch`] if the machine does not have this register.
@@ -265,7 +265,7 @@ impl Launch {
     }
 
     /// Adds a buffer, which is also an output. For a Tesla kernel, `place` is a name, and the buffer is the next
-    /// parameter. For other programs, `place` is the number or the name of the buffer.
+    /// parameter. For any other program, `place` is the number or the name of the buffer.
     ///
     /// # Errors
     /// Returns [`Error::Launch`] if the machine does not have this buffer.
@@ -281,7 +281,8 @@ impl Launch {
         self.place("arg", name, value.into())
     }
 
-    /// Adds a file. Values and launch files refer to this file by its name. The library itself does not read files.
+    /// Adds a file. Values and launch files refer to this file by the name `name`. The library itself does not read
+    /// files.
     #[must_use]
     pub fn file(mut self, name: &str, bytes: Vec<u8>) -> Launch {
         self.named.files.insert(name.to_owned(), bytes);
@@ -304,8 +305,8 @@ impl Launch {
         }
     }
 
-    /// Runs the launch to its end. The groups run in order on one thread. Passes each event and the number of its group
-    /// to `observer`.
+    /// Runs the launch to its end. The groups run in order on one thread. Passes each event and the number of the
+    /// event's group to `observer`.
     ///
     /// # Errors
     /// See [`Launch::run`].

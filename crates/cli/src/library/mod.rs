@@ -1,9 +1,9 @@
-//! The items that the library itself defines. These items group the functions of the other crates by task. Later
-//! versions may add options to the option types of these items.
+//! The items that the library defines. These items group the functions of the other crates by task. Later versions may
+//! add options to the option types of the library.
 //!
-//! Some enums of other crates may get more variants. The library mirrors these enums with `#[non_exhaustive]`
-//! (`mirror!`). The workspace matches its own enums exhaustively. Users of the library see a new variant only in the
-//! mirror.
+//! Later versions of other crates may add variants to some enums. The library mirrors such enums with
+//! `#[non_exhaustive]` enums (`mirror!`). The workspace matches the mirrored enums exhaustively. Users of the library
+//! see a new variant only in the mirror.
 
 mod error;
 mod file;

@@ -14,7 +14,7 @@ mirror! {
     pub enum Isa {
         /// ATI R500: fragment processor and vertex unit.
         R500,
-        /// AMD R700, with R600 as one of its chips.
+        /// AMD R700. R600 is also a chip of this machine.
         R700,
         /// NVIDIA G80 to GT21x.
         Tesla,

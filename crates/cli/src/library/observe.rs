@@ -6,7 +6,7 @@ use reconverge_workbench::trace::Sink;
 use super::mirror::mirror;
 
 mirror! {
-    /// The events that [`Launch::observe`](crate::Launch::observe) passes to its observer.
+    /// The events that [`Launch::observe`](crate::Launch::observe) passes to the observer.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Observed {
@@ -36,17 +36,17 @@ mirror! {
         Diverge {
             /// The lanes whose path runs first.
             taken: Mask,
-            /// The lanes whose path runs later.
+            /// The lanes that run later, on the other path.
             not: Mask,
         },
-        /// Waiting lanes become active. At least one lane that was active before does not stay active, so the lanes do
-        /// not reconverge.
+        /// Waiting lanes become active. At least one lane that was active before becomes inactive, so the lanes do not
+        /// reconverge.
         Resume {
             /// All lanes that are now active.
             mask: Mask,
         },
-        /// Waiting lanes become active. All lanes that were active before stay active, so these lanes and the waiting
-        /// lanes reconverge.
+        /// Waiting lanes become active. All lanes that were active before stay active. These lanes reconverge with the
+        /// waiting lanes.
         Reconverge {
             /// All active lanes.
             mask: Mask,
@@ -61,8 +61,8 @@ mirror! {
             /// The manual's name for the entry.
             kind: &'static str,
         },
-        /// The group jumps: the next instruction that it executes does not directly follow the current instruction in
-        /// the program.
+        /// The group jumps. The next instruction of the group does not directly follow the current instruction in the
+        /// program.
         Jump {
             /// Address at which the lanes continue.
             to: u32,

@@ -21,7 +21,7 @@ mirror! {
         Active,
         /// A branch deactivated the lane.
         Branch {
-            /// Number of control-flow constructs that the group has entered since the branch.
+            /// Number of control-flow constructs that the group has entered after the branch.
             depth: u32,
         },
         /// The lane left a loop.
@@ -56,7 +56,7 @@ pub enum Stop {
 /// A launch that has stopped between two instructions.
 ///
 /// A launch consists of *groups*. The lanes of a group share a program counter. Instructions execute in one fixed
-/// order, group after group. At the end, the results equal those of [`Launch::run`](crate::Launch::run).
+/// order, group after group. At the end, the results equal the results of [`Launch::run`](crate::Launch::run).
 pub struct Session {
     stepping: Stepping,
     program: Program,
@@ -64,7 +64,7 @@ pub struct Session {
 }
 
 impl Launch {
-    /// Returns the launch before its first instruction.
+    /// Returns a session at the start of the launch, before the first instruction.
     ///
     /// # Errors
     /// Returns [`Error::Launch`] if the launch does not fit the program.
@@ -166,14 +166,14 @@ impl Session {
         self.stepping.spaces()
     }
 
-    /// Returns up to `count` bytes of a memory space, starting at `address`. If each group or lane has its own memory,
-    /// `group` and `lane` select the memory.
+    /// Returns up to `count` bytes of a memory space, starting at `address`. If each group or lane has a separate
+    /// memory, `group` and `lane` select the memory.
     pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
         self.stepping.memory(space, group, lane, address, count)
     }
 
-    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or none
-    /// of them.
+    /// Changes bytes of a memory space, starting at an address. The function changes either all of these bytes or no
+    /// byte.
     ///
     /// # Errors
     /// Returns [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
@@ -195,7 +195,7 @@ impl Session {
     /// the end of the launch.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the instruction traps. The launch is then in its state before the trapping
+    /// Returns [`Error::Trap`] if the instruction traps. In this case, the launch is in the state before the trapping
     /// instruction.
     pub fn step(&mut self) -> Result<Option<usize>, Error> {
         let Some(group) = self.current() else { return Ok(None) };
@@ -240,7 +240,7 @@ impl Session {
         self.stepping.snapshot()
     }
 
-    /// Restores an earlier or later state of this launch.
+    /// Restores the state in `snapshot`, which is an earlier or later state of this launch.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         self.stepping.restore(snapshot);
     }

@@ -279,7 +279,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
     asked.analysis.complete(asked.offset(position)).into_iter().enumerate().map(item).collect()
 }
 
-/// Returns the item with its documentation, which lists the forms of a mnemonic.
+/// Returns the item with documentation. The documentation lists the forms of a mnemonic.
 fn resolved(mut item: CompletionItem, is_plain: bool) -> Result<Value, Refusal> {
     let data = item.data.clone().and_then(|data| serde_json::from_value::<ItemData>(data).ok());
     if let Some(ItemData { machine, mnemonic }) = data
@@ -306,7 +306,7 @@ fn references(texts: &mut OpenTexts, params: Value) -> Result<Value, Refusal> {
     Ok(json!(places.iter().filter_map(|place| location(texts, &asked, place)).collect::<Vec<_>>()))
 }
 
-/// Returns the location of a position, in the source or in a file that the source includes.
+/// Returns the location of a position. The position is in the source or in a file that the source includes.
 fn location(texts: &OpenTexts, asked: &Asked, place: &FilePlace) -> Option<Location> {
     let Some(file) = &place.file else {
         return Some(Location::new(asked.uri.clone(), asked.placed().range(place.span)));
@@ -390,8 +390,8 @@ fn tokens(asked: &Asked, part: Span) -> SemanticTokens {
     for coloured in asked.analysis.colours(part) {
         let Span { start, end } = coloured.span;
         let own = lines.line(start);
-        // The width is measured from the previous token of the same line, not from the start of the line. So even a
-        // long line is read only once.
+        // The function measures the width from the previous token of the same line, not from the start of the line. So
+        // even a long line is read only once.
         let from = if own == line { before } else { lines.start(text, own) };
         let token_type = Colour::ALL.iter().position(|colour| *colour == coloured.colour).unwrap_or(0);
         data.push(SemanticToken {

@@ -1,4 +1,4 @@
-//! The open texts, each with the analysis of its current version.
+//! The open texts. Each text has an analysis of the current version of the text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use super::convert::{TextPlaces, path_of};
 #[derive(Debug)]
 pub(super) struct OpenText {
     pub(super) version: i32,
-    /// The text in the form in which the client sent it.
+    /// The text as the client sent it.
     raw: String,
-    /// The text in which each carriage return without a line feed is replaced by a line feed. The reason for this
+    /// The text, in which the server has put a line feed in place of each lone carriage return. The reason for this
     /// change is that a carriage return alone also ends a line.
     pub(super) text: String,
     pub(super) lines: LineStarts,
@@ -36,7 +36,7 @@ pub(super) struct OpenText {
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
     pub(super) texts: BTreeMap<String, OpenText>,
-    /// Machine, chip and stage for sources that do not state these properties.
+    /// Machine, chip and stage of sources that do not state a machine, chip or stage.
     pub(super) fallback: TargetHint,
     /// Constants for all sources.
     pub(super) defines: Vec<String>,
@@ -106,7 +106,7 @@ impl OpenTexts {
         true
     }
 
-    /// Discards the analysis of a text, and the analyses of all texts that depend on this text.
+    /// Discards the analyses of a text and of all texts that depend on this text.
     fn changed(&mut self, uri: &str) {
         let path = self.texts.get_mut(uri).and_then(|open| {
             open.forget();
@@ -157,7 +157,8 @@ impl OpenTexts {
         Some(analysis)
     }
 
-    /// Returns the diagnostics of a TOML or JSON text, or `None` if the text is a source or is not open.
+    /// Returns the diagnostics of a TOML or JSON text. Returns `None` if the text is a source, or if the text is not
+    /// open.
     pub(super) fn field_markers(&self, uri: &str) -> Option<Vec<Marker>> {
         let open = self.texts.get(uri).filter(|open| open.is_fields)?;
         Some(if is_launch(&open.text) { launch_markers(&open.text) } else { Vec::new() })
@@ -199,7 +200,7 @@ fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl OpenText {
-    /// Derives `text` and its lines from the text that the client sent.
+    /// Derives `text` and the lines of `text` from the text that the client sent.
     fn take_raw(&mut self) {
         let mut bytes = self.raw.clone().into_bytes();
         for at in 0..bytes.len() {

@@ -1,8 +1,8 @@
 //! The state of a connection. The server handles messages in order.
 //!
 //! The server publishes the diagnostics of a text only when no message waits. So the server analyses only the newest
-//! version of the text. If a waiting message changes the text to which a request refers, the answer to the request is
-//! the error ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
+//! version of the text. If a waiting message changes the text of a request, the server answers the request with the
+//! error ContentModified. If a waiting message cancels the request, the answer is the error RequestCancelled.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,7 +82,7 @@ impl Server {
         self.ended_well
     }
 
-    /// Returns whether the server has work that it can do without a further message.
+    /// Returns whether the server has work that does not need a further message.
     pub(super) fn is_busy(&self) -> bool {
         self.phase == Phase::Ready && self.texts.next_dirty().is_some()
     }
@@ -169,7 +169,7 @@ impl Server {
         let item = client.completion.and_then(|completion| completion.completion_item);
         self.texts.plain_help = is_plain(item.and_then(|item| item.documentation_format));
         if let Some(options) = params.initialization_options {
-            // Errors in the options are ignored. The server would have to report such an error before it answers
+            // Errors in the options are ignored. The server would have to report such an error before the answer to
             // `initialize`, but the protocol forbids messages before this answer.
             let _ = self.settings(options);
         }
@@ -285,7 +285,7 @@ impl Server {
 /// The kinds of hints that are shown if the settings do not select any kinds.
 const SHOWN: [HintSort; 2] = [HintSort::Address, HintSort::Value];
 
-/// The kinds of hints, each with its name in settings.
+/// The kinds of hints, and the name of each kind in the settings.
 const HINTS: [(&str, HintSort); 3] =
     [("addresses", HintSort::Address), ("words", HintSort::Words), ("values", HintSort::Value)];
 

@@ -1,8 +1,8 @@
 //! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
 //! The list is one of Mesa's `*-fails.txt` files. The list contains commands and subtests. A command that is skipped on
-//! the emulated chip has no result that could be compared with the list. The comparison treats a test with a warning as
-//! a pass, both in the list and on the emulated chip.
+//! the emulated chip has no result that could be compared with the list. Both in the list and on the emulated chip, the
+//! comparison treats a test with a warning as a pass.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::shown::unlisted;
 /// The list of tests that fail on a real chip.
 #[derive(Debug)]
 pub(super) struct FailsList {
-    /// Status of each listed test by name, or `None` if the list names the test without a status.
+    /// Names of the listed tests, with the status of each test. The status is `None` if the list has only the name.
     fails: HashMap<String, Option<&'static str>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Agreement {
     pub(super) fails_there: Vec<Disagreement>,
 }
 
-/// A test that fails on only one of two chips: the emulated chip, and the real chip of the list.
+/// A test that fails on only one of two chips: the emulated chip, or the real chip of the list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Disagreement {
     pub(super) test: String,
@@ -48,8 +48,8 @@ pub(super) struct Compared {
     #[serde(flatten)]
     pub(super) commands: Agreement,
     pub(super) subtests: Agreement,
-    /// Number of entries in the list that have no result. The test of such an entry was not run, was skipped, or did
-    /// not report the subtest of the entry.
+    /// Number of entries in the list that have no result. The test of such an entry did not run, was skipped, or did
+    /// not report the subtest that the entry names.
     pub(super) not_run: usize,
     pub(super) not_run_tests: Vec<String>,
     /// Number of entries in the list whose test is not in the profile.
@@ -77,8 +77,8 @@ impl FailsList {
         let mut fails = HashMap::new();
         for line in lines {
             let known = |word: &str| Status::ALL.into_iter().find(|status| status.name() == word.trim());
-            // The function treats the text after the last comma as a status only if this text is the name of a status.
-            // The reason is that an entry without a status may contain commas in its name.
+            // The text after the last comma is a status only if this text is the name of a status. The reason is that
+            // the name of a test may contain commas.
             let (name, status) = match line.rsplit_once(',').map(|(name, word)| (name, known(word))) {
                 Some((name, Some(status))) => (name, Some(status)),
                 _ => (line, None),
@@ -107,8 +107,7 @@ impl FailsList {
         }
         for agreement in [&mut commands, &mut subtests] {
             let Agreement { agree, executed, .. } = *agreement;
-            // The percentage is rounded down to two decimals, so that the percentage is 100 only for complete
-            // agreement.
+            // The percentage is rounded down to two decimals, so only complete agreement gives 100.
             agreement.percent =
                 (agree * 10_000).checked_div(executed).map(|hundredths| hundredths as f64 / 100.);
         }
@@ -142,7 +141,7 @@ impl FailsList {
     }
 }
 
-/// Returns whether a name is the name of a test in `all`, or of a subtest of such a test.
+/// Returns whether `name` is a test in `all`, or a subtest of a test in `all`.
 fn is_in(name: &str, all: &HashSet<String>) -> bool {
     all.contains(name) || name.match_indices('@').any(|(at, _)| all.contains(&name[..at]))
 }

@@ -1,8 +1,8 @@
 //! `reconverge piglit --compare A B`: compares two builds of Mesa on the same tests and chip.
 //!
 //! The command compares the surfaces after every draw, not only the pixels that a test probes. The command pairs the
-//! draws of the two drivers by their index. The pairing ends before the first pair whose two draws store into surfaces
-//! of different shapes. After that point, the command compares only verdicts.
+//! draws of the two drivers by their index. If the two draws of a pair store into surfaces of different shapes, the
+//! pairing ends before this pair. After that point, the command compares only verdicts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,8 +49,8 @@ struct Surface {
 }
 
 impl Surface {
-    /// Returns the properties that must be equal in two draws. Contents are compared only if these properties are
-    /// equal.
+    /// Returns the properties that must be equal in two draws. The command compares the contents of two surfaces only
+    /// if these properties are equal.
     fn shape(&self) -> (&str, &str, usize, usize) {
         (&self.name, &self.format, self.pitch, self.rows)
     }
@@ -63,7 +63,7 @@ struct Answered<'a> {
     /// `GL_VERSION` of both drivers.
     drivers: [&'a str; 2],
     tests: usize,
-    /// Number of tests in which each draw of one driver was paired with a draw of the other driver.
+    /// Number of tests in which the pairs contain all draws of both drivers.
     paired: usize,
     /// Number of draws that were compared.
     draws: usize,
@@ -108,11 +108,12 @@ struct Pixel {
 /// The result of pairing two lists of draws.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Paired {
-    /// Number of pairs of draws that have the same index and store into surfaces of the same shape.
+    /// Number of pairs of draws with the same index that store into surfaces of the same shape.
     draws: usize,
     /// Whether all draws of both lists were paired.
     all: bool,
-    /// Index of the first draw whose contents differ, and index of the first surface of this draw that differs.
+    /// The first number is the index of the first draw whose contents differ. The second number is the index of the
+    /// first surface of this draw that differs.
     first: Option<(usize, usize)>,
 }
 
@@ -257,7 +258,7 @@ fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     Paired { draws, all: draws == a.len() && draws == b.len(), first }
 }
 
-/// Returns the number of pixels that differ, and the first of these pixels.
+/// Returns the number of different pixels, and the first of these pixels.
 fn differing(surface: &Surface, [a, b]: &[Vec<u8>; 2]) -> (usize, Vec<Pixel>) {
     let bytes = surface.bytes.max(1);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();

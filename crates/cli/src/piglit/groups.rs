@@ -1,9 +1,9 @@
 //! Runs all tests in one environment. A process runs several tests.
 //!
 //! Starting the process takes most of the time of a single test, so a process runs several tests. A verdict must not
-//! depend on state that earlier tests leave in the process. The verdict of a test in a process with several tests is
-//! therefore valid only in some cases; see [`Groups::decides`]. If the verdict is not valid, the test runs again alone.
-//! The tests of the baseline are expected to fail, so these tests run alone from the start.
+//! depend on state that earlier tests leave in the process. So if a process runs several tests, a verdict is valid only
+//! in some cases. See [`Groups::decides`]. If the verdict is not valid, the test runs again alone. The tests of the
+//! baseline are likely to fail, so each of these tests runs alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ pub(super) struct Groups<'a> {
 struct RunState {
     /// Groups that have not started. A group is a list of the indices of its tests.
     left: VecDeque<Vec<usize>>,
-    /// Outcomes so far, indexed by test.
+    /// Outcomes of the tests that have ended, indexed by test.
     outcomes: Vec<Option<Outcome>>,
     list: List,
     reported: Reported,
@@ -49,8 +49,8 @@ struct RunState {
 
 impl Groups<'_> {
     /// Runs all tests, unless Ctrl-C interrupts the run. If `list` contains the outcome of a test from an earlier run,
-    /// the function uses this outcome and does not run the test. A test that cannot run is skipped. Returns an outcome
-    /// for each test that ended, and the sums of the counts that the processes reported.
+    /// the function returns this outcome and does not run the test. A test that cannot run is skipped. Returns an
+    /// outcome for each test that ended, and the sums of the counts that the processes reported.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -86,16 +86,15 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns whether the verdict of a test is valid although other tests ran in the same process. `text` is the
-    /// output of the test.
+    /// Returns whether the verdict of a test is valid if the process has also run other tests. `text` is the output of
+    /// the test.
     ///
-    /// A test of a profile is skipped only if a version or an extension of OpenGL is missing. Earlier tests do not
-    /// change the versions and extensions, so the verdict of a skipped test is valid. Piglit itself also groups tests,
-    /// and accepts the verdict of a skipped test in a group. If the tests do not come from a profile, a skipped test
-    /// runs again alone.
+    /// A test of a profile reports a skip only if a version or an extension of OpenGL is missing. Earlier tests do not
+    /// change the versions and extensions, so the skip is valid. Piglit also runs several tests in one process, and
+    /// accepts the verdict of a skipped test. If the tests do not come from a profile, a skipped test runs again alone.
     ///
     /// If the chip executes shaders, only the verdict `Pass` is valid. If the chip does not execute shaders, a test
-    /// reads the previous content of its memory. If the test runs alone, this content is zeros. In a group, this
+    /// reads the old content of the test's memory. If the test runs alone, this content is zeros. In a group, this
     /// content can be data of an earlier test. So in a group, the verdict `Fail` is valid only if the test observed
     /// zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
@@ -133,8 +132,8 @@ struct Ran {
     tests: usize,
     /// Indices of the tests that must run again alone.
     again: Vec<usize>,
-    /// Whether the counts in the process's report were added to [`RunState`]. If so, these counts also include the
-    /// tests that run again.
+    /// Whether the counts in the process's report were added to [`RunState`]. If the value is `true`, these counts also
+    /// include the tests that run again.
     reported: bool,
 }
 
@@ -152,7 +151,7 @@ impl Job<'_> {
             {
                 let mut shared = self.shared();
                 shared.failed.get_or_insert(error);
-                // Clears the list of waiting groups, so that the other threads end early.
+                // Clears the list of waiting groups, so that all other threads end early.
                 shared.left.clear();
             }
         }

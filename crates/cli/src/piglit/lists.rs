@@ -1,7 +1,7 @@
 //! The lists `results.csv` and `control.csv`. Lines of these lists have the form `NAME,STATUS,SECONDS`. The line of a
 //! test is written when the test ends.
 //!
-//! The lines of the subtests precede the line of their test. In the line of a subtest, the name is `TEST@SUBTEST`, and
+//! The lines of the subtests precede the line of the test. In the line of a subtest, the name is `TEST@SUBTEST`, and
 //! the number of seconds is `0.000`.
 
 use std::collections::{HashMap, HashSet};
@@ -37,8 +37,8 @@ impl List {
     /// Adds the outcome of a test.
     pub(super) fn add(&mut self, name: &str, outcome: &Outcome) -> Result<()> {
         if let Some(file) = &mut self.file {
-            // One call writes all lines of a test and its subtests. If the run is killed, the list therefore contains
-            // all of these lines or none of them.
+            // One call writes all lines of a test and of the subtests. So if the run is killed, the file contains
+            // either all of these lines or none of these lines.
             file.write_all(lines(name, outcome).as_bytes())?;
         }
         Ok(())

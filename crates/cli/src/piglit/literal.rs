@@ -1,14 +1,14 @@
 //! Reads Python literals in the attributes of piglit's profiles. A literal is a string, or a list, tuple or set of
 //! strings.
 
-/// Returns the value of a string literal such as `'ARBvp1.0'`, or `None` if the text is not a string literal.
+/// Returns the value of a string literal such as `'ARBvp1.0'`. Returns `None` if the text is not a string literal.
 pub(super) fn string(text: &str) -> Option<String> {
     let (string, rest) = quoted(text.trim())?;
     rest.trim().is_empty().then_some(string)
 }
 
-/// Returns the strings in a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is not such a literal.
-/// For Python's `None`, the list is empty.
+/// Returns the strings in a list literal such as `['glslparsertest', "a'b"]`. Returns `None` if the text is not a list
+/// literal. For Python's `None`, the list is empty.
 pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if text == "None" {
@@ -31,7 +31,7 @@ pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     Some(strings)
 }
 
-/// Returns the value of the string literal at the start of a text, and the text after the literal.
+/// Returns the value of the string literal at the start of a text. Also returns the text after the literal.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
     let mut characters = text[1..].chars();
@@ -46,7 +46,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// Adds the character that an escape sequence represents. The text starts after the backslash. As in Python, an unknown
-/// escape sequence is kept unchanged, with its backslash.
+/// escape sequence stays in the string, with the backslash.
 fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
     match characters.next()? {
         known @ ('\\' | '\'' | '"') => string.push(known),
@@ -60,7 +60,7 @@ fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<
     Some(())
 }
 
-/// Reads the digits of an escape sequence. Returns the character whose code point these digits state.
+/// Reads the digits of an escape sequence. Returns the character with the code point that these digits state.
 fn numbered(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let rest = characters.as_str();
     let number = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;

@@ -27,7 +27,7 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
-    /// The test belongs to a profile, and its process exited with a status other than 0 and 1.
+    /// The test belongs to a profile, and the process of the test exited with a status other than 0 and 1.
     Status(i32),
     Signal(i32),
     /// The test exceeded the timeout, and the process was killed.
@@ -41,7 +41,7 @@ pub(super) struct Outcome {
     pub(super) seconds: f64,
     /// The reason for a failure. For any status that is not a failure, the text is empty.
     pub(super) why: String,
-    /// The reported status of each subtest, with its name.
+    /// The name and the reported status of each subtest.
     pub(super) subtests: Vec<(String, Status)>,
 }
 
@@ -54,8 +54,8 @@ impl Outcome {
     /// Returns the outcome of a profile's command, by the rules of deqp-runner.
     ///
     /// If the process exits with status 0 or 1, the first result in the text is the status of the command. The outcome
-    /// contains only the subtests that the text reports before this result. The status of the command does not depend
-    /// on its subtests. If the text reports the same subtest name twice, the subtest fails.
+    /// contains only the subtests before this result in the text. The status of the command does not depend on the
+    /// subtests. If the text reports the same subtest name twice, the subtest fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;
@@ -80,7 +80,7 @@ impl Outcome {
         Outcome { status, seconds, why, subtests }
     }
 
-    /// Returns the outcome of a test that was alone in its process.
+    /// Returns the outcome of a test whose process ran no other test.
     pub(super) fn of(text: &str, end: Exit, seconds: f64) -> Outcome {
         let status = match (end, verdict(text)) {
             (Exit::Timeout, _) => Status::Timeout,
@@ -141,7 +141,7 @@ fn result_of(line: &str) -> Option<&str> {
     Some(rest.rsplit_once("\" }")?.0)
 }
 
-/// Returns the name and the result of a subtest in a line such as `PIGLIT: {"subtest": {"2D" : "pass"}}`. Piglit does
+/// Returns the name and the result of the subtest in a line such as `PIGLIT: {"subtest": {"2D" : "pass"}}`. Piglit does
 /// not escape the name.
 fn subtest_of(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_once("PIGLIT: {\"subtest\":")?;

@@ -1,7 +1,7 @@
 //! Processes that run tests in a new folder. A process runs one of piglit's programs with one test, or `shader_runner`
 //! with several tests.
 //!
-//! With several tests and `-report-subtests`, shader_runner runs the tests in the order of its arguments. When a test
+//! With several tests and `-report-subtests`, shader_runner runs the tests in the order of the arguments. When a test
 //! starts, shader_runner writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends,
 //! shader_runner writes the same line again. When the test ends, shader_runner also writes `PIGLIT: {"subtest": {"NAME"
 //! : "pass"}}` to standard output, and flushes standard output. Some tests end the process instead of returning the
@@ -80,8 +80,8 @@ impl Runner<'_> {
         Ok((outcome, process.reported()))
     }
 
-    /// Starts a process that runs `tests` in `folder`, with the environment variables in `variables`. If a process runs
-    /// several tests, these tests must have equal needs.
+    /// Starts a process that runs `tests` in `folder`, with the environment variables in `variables`. If `tests` has
+    /// several tests, the tests must have equal needs.
     pub(super) fn start(
         &self,
         setup: &Setup,
@@ -99,7 +99,7 @@ impl Runner<'_> {
         setup.apply_with(&mut command, &[self.root.join("lib")]);
         command.env("PIGLIT_SOURCE_DIR", self.root);
         command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
-        // Each process uses one thread, because there are as many processes at the same time as processors.
+        // Each process uses one thread, because the command runs as many processes as the host has processors.
         command.env("RAYON_NUM_THREADS", "1");
         command.envs(first.environment.iter().map(|(name, value)| (name, value)));
         command.args(tests.iter().flat_map(|test| &test.arguments)).args(first.options);
@@ -107,12 +107,12 @@ impl Runner<'_> {
             command.arg("-report-subtests");
         }
         if self.is_profile() {
-            // deqp-runner starts programs in piglit's folder, and some arguments are paths relative to that folder.
+            // Some arguments are paths relative to piglit's folder, because deqp-runner starts programs in that folder.
             for name in ["tests", "generated_tests"] {
                 symlink(self.root.join(name), folder.join(name)).with_context(place)?;
             }
-            // The process group also contains programs that the test starts, so that these programs end together with
-            // the test.
+            // The process group also contains programs that the test starts. So these programs end together with the
+            // test.
             command.process_group(0);
         }
         command.current_dir(folder).stdin(Stdio::null());
@@ -157,8 +157,8 @@ pub(super) struct Process {
 impl Process {
     /// Waits for the verdict of a test. The caller must pass the tests of a process to this function in the order in
     /// which the tests run. Returns the outcome and the output. Returns `None` if the process ended without a verdict
-    /// or exceeded the timeout. Also returns `None` if the process does not exit normally after its last test. If a
-    /// test of a profile ends the process to report a skip, the outcome is this skip.
+    /// or exceeded the timeout. Also returns `None` if the process does not exit normally after the last test. If a
+    /// test of a profile ends the process to report a skip, the outcome is the reported skip.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);

@@ -1,13 +1,13 @@
 //! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which lists several profiles.
 //!
 //! Each test is converted to the command that deqp-runner runs. The option `-auto` comes after the arguments of the
-//! test. If the test may run concurrently with other tests, `-fbo` also comes after the arguments, because the windows
+//! test. If other tests may run at the same time, the option `-fbo` also comes after the arguments, because the windows
 //! of other tests would disturb the test. The commands of parser tests do not have these options. A test cannot run if
-//! its program is missing, or if the test requires another window system. In this case, the module stores the reason
-//! with the test, as in piglit's `framework/test`.
+//! the program of the test is missing, or if the test requires another window system. In this case, the module stores
+//! the reason with the test, as in piglit's `framework/test`.
 //!
 //! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
-//! the `multi_shader` by its tests. These tests are then divided among processes like all shader tests.
+//! the `multi_shader` by the tests in the folder. Like all shader tests, these tests are then divided among processes.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -34,7 +34,8 @@ const NO_FILE: &str = "file not found in piglit";
 /// Returns the tests of a profile, in the profile's order.
 ///
 /// # Errors
-/// Returns an error if the profile does not exist or cannot be read, or if two tests have the same name.
+/// Returns an error if the profile does not exist, if the function cannot read the profile, or if two tests have the
+/// same name.
 pub(super) fn tests(root: &Path, profile: &str, platform: &str) -> Result<Vec<Test>> {
     let mut reading = Reading { root, platform, tests: Vec::new(), names: HashSet::new(), open: Vec::new() };
     reading.profile(profile)?;
@@ -55,13 +56,14 @@ fn known(root: &Path) -> Vec<String> {
     names
 }
 
-/// State of the reader while it reads a profile and the profiles that this profile lists.
+/// State of the reader while it reads a profile and the profiles in this profile.
 struct Reading<'a> {
     root: &'a Path,
     platform: &'a str,
     tests: Vec<Test>,
     names: HashSet<String>,
-    /// Names of the profiles that are being read: the current profile, and the profiles that list the current profile.
+    /// Names of the profiles that the reader has not finished: the current profile, and the profiles that list the
+    /// current profile.
     open: Vec<String>,
 }
 
@@ -160,7 +162,7 @@ impl Reading<'_> {
         self.add(name, test)
     }
 
-    /// Sets the command of a test. If `folder` is given, the first argument is a file in that folder.
+    /// Sets the command of a test. If `folder` is `Some`, the first argument is a file in this folder.
     fn command(&self, node: &Node<'_, '_>, test: &mut Test, folder: Option<&str>) -> Result<()> {
         let mut command = list(node, "command")?.into_iter();
         test.program = command.next().context("`command` is empty")?;
@@ -209,7 +211,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds a test under its name in deqp-runner's lists.
+    /// Adds a test under the name that deqp-runner's lists use.
     fn add(&mut self, name: &str, mut test: Test) -> Result<()> {
         test.name = name.to_lowercase().replace(',', "-");
         let is_installed =
@@ -225,9 +227,9 @@ impl Reading<'_> {
     }
 }
 
-/// Returns a text that identifies the OpenGL and GLSL versions that a shader test needs. A process has one context, so
-/// only tests with equal needs share a process. A test may fail in a context of the version that the test needs, but
-/// pass in a context of a later version.
+/// Returns a text that identifies the OpenGL and GLSL versions that a shader test needs. A process has only one
+/// context, so all tests of a process must have equal needs. A test may fail in a context of the version that the test
+/// needs, but pass in a context of a later version.
 fn needs(program: &str, node: &Node<'_, '_>) -> String {
     let needs = ["api", "api_version", "shader_version"].map(|name| option(node, name).unwrap_or_default());
     format!("{program} {}", needs.join(" "))

@@ -29,8 +29,9 @@ use crate::{check, files, interrupt};
 /// Maximum number of failures that are shown.
 const SHOWN: usize = 20;
 
-/// Maximum number of differences from the results of a real chip that the report shows. The maximum applies separately
-/// to the tests that fail only on the emulated chip and to the tests that fail only on the real chip.
+/// Maximum number of differences from the results of a real chip that the report shows. The report shows at most this
+/// number of tests that fail only on the emulated chip. The same maximum applies to the tests that fail only on the
+/// real chip.
 const SHOWN_DIFFERENT: usize = 500;
 
 /// Minimum duration of a slow test in seconds.
@@ -39,8 +40,8 @@ const SLOW: f64 = 5.;
 /// Maximum number of slow tests that are shown.
 const SHOWN_SLOW: usize = 10;
 
-/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names a different one. Mesa's CI also uses this
-/// window system.
+/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names another window system. Mesa's CI also
+/// uses this window system.
 const PLATFORM: &str = "gbm";
 
 /// Number of tests with each status.
@@ -83,10 +84,10 @@ struct Answered<'a> {
     failures: Vec<Failure<'a>>,
     /// Number of failures that the baseline does not list.
     unexpected: usize,
-    /// Tests that pass although the baseline lists them as failures.
+    /// Tests that pass, but that the baseline lists as failures.
     fixed: Vec<&'a str>,
     unknown: BTreeMap<String, u64>,
-    /// Number of tests that did not run because of Ctrl-C, or whose control did not run because of Ctrl-C.
+    /// Number of tests with a missing result because of Ctrl-C. Either the test or the control of the test did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     seconds: f64,
@@ -100,7 +101,7 @@ struct ProfileAnswer<'a> {
     profile: &'a str,
     /// The window system.
     platform: &'a str,
-    /// For each reason, the number of tests that were skipped without being started.
+    /// For each reason, the number of tests that the command skipped and did not start.
     skipped: BTreeMap<&'a str, usize>,
     subtests: SubtestsAnswer,
     /// Slow tests, the slowest first.
@@ -117,7 +118,7 @@ struct SubtestsAnswer {
     failures: Vec<SubtestFailure>,
     /// Number of failures that the baseline does not list.
     unexpected: usize,
-    /// Subtests that pass although the baseline lists them as failures.
+    /// Subtests that pass, but that the baseline lists as failures.
     fixed: Vec<String>,
 }
 
@@ -179,8 +180,8 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         false => vec![None; tests.len()],
     };
     progress.finish_and_clear();
-    // After Ctrl-C, some tests have not run. All controls run after the tests, so a test may have run although its
-    // control has not run.
+    // After Ctrl-C, some tests have not run. All controls run after all tests. So a test may have run although the
+    // control of the test has not run.
     let last = if has_control { &undrawn } else { &outcomes };
     let not_run = last.iter().filter(|outcome| outcome.is_none()).count();
     let ran = tests.into_iter().zip(outcomes).zip(undrawn);

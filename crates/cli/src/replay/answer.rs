@@ -24,7 +24,7 @@ pub(super) struct ReplayAnswer {
     pub(super) differ: u64,
     /// Pixel counts over all compared frames.
     pub(super) pixels: PixelCounts,
-    /// Maximum number of different pixels with which a picture still counts as equal.
+    /// Two pictures count as equal if at most this number of pixels differ.
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
     /// Number of draws whose pictures were compared. The compared draws are the draws of the first frame that differs.
@@ -146,7 +146,7 @@ fn shares(pixels: PixelCounts) {
     );
 }
 
-/// Returns a text with the number of different pixels, and the rectangle that contains these pixels.
+/// Returns a text with the number of different pixels and the rectangle that contains these pixels.
 fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String {
     let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };

@@ -1,8 +1,9 @@
 //! The launch files of the draws that belong to a call.
 //!
-//! A driver also draws for its own purposes, so the numbers of the chip's draws differ from the numbers of the draws in
+//! A driver also draws for its own purposes. So the number of a draw on the chip differs from the number of the draw in
 //! a trace. A first replay ends before the call and counts the chip's draws. A second replay includes the call and
-//! captures all draws after this number of draws. The captured draws are those that the driver submits for the call.
+//! captures all draws after this number of draws. The captured draws are the draws that the driver submits for the
+//! call.
 
 use std::fs;
 use std::path::{Path, PathBuf};

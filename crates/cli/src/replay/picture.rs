@@ -1,10 +1,10 @@
 //! Pictures of a replay, and their comparison.
 //!
 //! docs/mesa.md, "Programs", states the rule. A pixel agrees if every channel is within a tolerance of the reference.
-//! Renderers round the positions of edges differently. If a pixel does not agree, the function compares the pixel with
-//! the eight reference pixels around its position. If the pixel is within the tolerance of one of these eight pixels,
-//! the pixel is *at an edge*. The functions do not list a pixel at an edge as different. Pictures do not have alpha,
-//! and start with the top row.
+//! Renderers round the positions of edges differently. If a pixel does not agree, the function compares this pixel with
+//! the eight neighbouring pixels in the reference. If the pixel is within the tolerance of one of these eight reference
+//! pixels, the pixel is *at an edge*. The functions do not list a pixel at an edge as different. Pictures do not have
+//! alpha, and start with the top row.
 
 use std::io::{self, BufRead, Read};
 
@@ -127,7 +127,7 @@ pub(super) struct PictureDifference {
     pub(super) y: [usize; 2],
 }
 
-/// A pixel with its colours in both pictures.
+/// The position of a pixel, and the colours at this position in both pictures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PixelPair {
     pub(super) x: usize,

@@ -1,10 +1,10 @@
-//! A replay. A replay runs apitrace's retracer in the environment of the chip or of a software renderer, and reads the
-//! pictures of the retracer.
+//! A replay. The module runs apitrace's retracer in the environment of the chip or of a software renderer, and reads
+//! the pictures of the retracer.
 //!
 //! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. `eglretrace` also replays GLX
-//! traces, and writes pictures to standard output. Calls after the last required call are ignored instead of removed,
-//! so that all other calls keep their numbers. All calls run in one thread. At its end, `eglretrace` therefore calls
-//! `glFinish` for the current context, and the draws of every call reach the chip.
+//! traces, and writes pictures to standard output. The replay ignores calls after the last required call but does not
+//! remove these calls, so all calls keep their numbers. All calls run in one thread. So when `eglretrace` ends, it
+//! calls `glFinish` for the current context, and the draws of every call reach the chip.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -39,8 +39,8 @@ pub(super) struct Renderer<'a> {
 /// The calls of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplayedCalls<'a> {
-    /// The set of calls after which pictures are taken, in apitrace's notation. If the value is `None`, no pictures are
-    /// taken.
+    /// The set of calls after which pictures are taken, in apitrace's notation. If the value is `None`, the replay
+    /// takes no pictures.
     pub(super) pictures: Option<&'a str>,
     /// The number of the first call that is ignored. All calls after this call are also ignored.
     pub(super) end: u64,
@@ -102,14 +102,14 @@ impl Retracer {
     /// Returns the next picture and the number of its call. Returns `None` at the end of the replay.
     ///
     /// # Errors
-    /// Returns an error if the replay failed, or if its output is not a picture.
+    /// Returns an error if the replay failed, or if the output of the replay is not a picture.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Picture)>> {
         match Picture::read(&mut self.output) {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // The process may have ended before this SIGKILL, because of a different signal. That signal is then
-                // the cause of the error.
+                // A different signal may have ended the process before this SIGKILL. That signal is then the cause of
+                // the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {
                     Some(9) | None => bail!("the replay on {}: {error}{}", self.name, self.last_lines()),
@@ -120,7 +120,7 @@ impl Retracer {
         }
     }
 
-    /// Waits for the end of a replay without pictures. Returns its standard output and its messages.
+    /// Waits for the end of a replay without pictures. Returns the standard output and the messages of the replay.
     ///
     /// # Errors
     /// Returns an error if the replay failed.

@@ -1,5 +1,5 @@
-//! The search first compares frames, then the draws of the first frame that differs. Finally, the search captures the
-//! launch files of the first draw that differs.
+//! The search first compares frames. The search then compares the draws of the first frame that differs. Finally, the
+//! search captures the launch files of the first draw that differs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,9 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// Two pictures are equal if the share of different pixels is at most one divided by this number. Some edges pass close
-/// to the centre of a pixel. The two renderers then round to different sides of the edge, so the pixel has different
-/// colours. In some of these cases, none of the neighbouring pixels has the colour that the second renderer draws.
+/// Two pictures count as equal if the share of different pixels is at most 1 / `TOLERATED`. Some edges pass close to
+/// the centre of a pixel. At such an edge, the two renderers may round to different sides of the edge. The pixel then
+/// has different colours. In some of these cases, no neighbouring pixel has the colour that the second renderer draws.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
 const SHOWN: usize = 5;
@@ -127,8 +127,8 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
 }
 
 /// Returns a command that removes the failed calls from the trace. These calls failed to create a context when the
-/// trace was recorded. A program that tries several versions of OpenGL makes such calls. If one of these calls fails
-/// again in a replay, apitrace ends.
+/// trace was recorded. For example, a program makes such calls if it tries several versions of OpenGL. If one of these
+/// calls fails again in a replay, apitrace ends the replay.
 fn remedy(failed: &[TracedCall]) -> Option<String> {
     let first = failed.first()?;
     let starts = std::iter::once(0).chain(failed.iter().map(|call| call.number + 1));
@@ -246,7 +246,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Replays the trace on both renderers up to the call `end`, and compares the pictures after the calls in a set.
+    /// Replays the trace on both renderers up to the call `end`, and compares the pictures after the calls in `set`.
     /// Unless `all` is set, the function ends at the first difference.
     fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut ReplayAnswer) -> Result<Pass> {
         let mut report = Report::new()?;
@@ -293,7 +293,7 @@ impl Search<'_> {
         }
         progress.finish_and_clear();
         let messages = [chip.messages(), reference.messages()];
-        // Dropping these values ends the replays. A replay that is ended early has not written its final report.
+        // Dropping these values ends the replays. A replay that ends early has not written a final report.
         drop((chip, reference));
         self.reported(&mut report, &messages, found)?;
         if pass.is_cut {
@@ -302,7 +302,7 @@ impl Search<'_> {
         Ok(pass)
     }
 
-    /// Returns the error for a call after which only one of the two renderers has a picture.
+    /// Returns the error for a call after which one renderer has a picture and the other renderer has no picture.
     fn missing(
         &self,
         [ours, theirs]: [&Option<(u64, Picture)>; 2],
@@ -358,7 +358,7 @@ impl Search<'_> {
         Retracer::start(renderer, self.recording, calls, log, &variables)
     }
 
-    /// Adds the report of a replay on the chip, and the messages that occur only in this replay.
+    /// Adds the report of a replay on the chip. Also adds the messages that occur only in this replay.
     fn reported(
         &self,
         report: &mut Report,

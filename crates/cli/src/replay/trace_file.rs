@@ -40,7 +40,7 @@ pub(super) struct TracedFrame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TracedCall {
     pub(super) number: u64,
-    /// The function with its arguments and its result.
+    /// The function, the arguments, and the result of the call.
     pub(super) text: String,
 }
 
@@ -75,8 +75,8 @@ impl TraceFile {
         Ok(recording)
     }
 
-    /// Returns the calls of a set. If `function` is a regular expression, returns only the calls that match this
-    /// expression. The set is in apitrace's notation.
+    /// Returns the calls of a set. If `function` is a regular expression, returns only the calls whose function matches
+    /// this expression. The set is in apitrace's notation.
     pub(super) fn calls(&self, set: &str, function: Option<&str>) -> Result<Vec<TracedCall>> {
         let (set, grep) = (format!("--calls={set}"), function.map(|function| format!("--grep={function}")));
         let mut arguments = vec!["dump", "--color=never", "--multiline=no", &set];
@@ -98,14 +98,14 @@ impl TraceFile {
     }
 
     /// Returns whether a call draws into a window instead of a framebuffer object. For this check, the function looks
-    /// for the last call before this call that binds a framebuffer.
+    /// for the last earlier call that binds a framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the file is incomplete, apitrace reads the
-/// file up to its end and prints a warning. The function also returns this warning.
+/// Runs a command of apitrace on a trace. Returns the output of apitrace. If the trace file is incomplete, apitrace
+/// reads the trace up to the end of the file and prints a warning. The function also returns this warning.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();

@@ -18,8 +18,9 @@ use crate::args::Answer;
 /// Maximum number of program runs at the same time.
 const RUNS: usize = 16;
 
-/// Maximum number of text requests (such as requests for diagnostics) at the same time. Text requests have a separate
-/// limit, so that the server answers the editor's requests while programs run.
+/// Maximum number of text requests that run at the same time. A request for diagnostics is an example of a text
+/// request. Text requests have a separate limit, so that the server answers the requests of the editor while programs
+/// run.
 const QUESTIONS: usize = 16;
 
 /// Time limit of a text request.
@@ -28,7 +29,7 @@ const QUESTION_TIME: Duration = Duration::from_secs(10);
 /// Interval at which the connection of a page is polled.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Maximum size of a buffer on the server in bytes, unless `--limits` sets another value. The limit is low because
+/// Maximum size of a buffer on the server in bytes, unless `--limits` sets another maximum. The limit is low because
 /// several pages share the memory.
 const MEMORY_OF_RUN: u64 = 1 << 30;
 
@@ -56,7 +57,7 @@ struct Responder {
     runs: bool,
 }
 
-/// The running processes. The key of a process is the name that the page has given to its request.
+/// The running processes. The key of a process is the name that the page gave to the request of this process.
 #[derive(Clone, Default)]
 pub(super) struct Answering(Arc<Mutex<HashMap<String, Responder>>>);
 
@@ -66,8 +67,8 @@ impl Answering {
     }
 
     /// Answers a request within a time limit. If `is_gone` reports that the page has closed the connection, the
-    /// function stops the request early. Returns `None` if too many requests run, or if a request with this name is
-    /// already running.
+    /// function stops the request early. Returns `None` if too many requests run, or if a request with this name
+    /// already runs.
     ///
     /// # Errors
     /// Returns an error if a process cannot be started.

@@ -20,7 +20,7 @@ use crate::messages::note;
 /// The page. `npm run build` in viewer/ creates this page.
 const PAGE: &str = include_str!("../../assets/playground.html");
 
-/// The script that makes the page send its requests to the server.
+/// The script with which the page sends requests to the server.
 const ENGINE: &str = "globalThis.RECONVERGE_ENGINE = { served: true };\n";
 
 /// Maximum size of a request's body in bytes.
@@ -49,8 +49,8 @@ pub(super) fn run(args: &Serve) -> Result<Answer> {
     if args.open {
         open(&place);
     }
-    // Each connection has a separate thread, because a browser opens several connections at once and leaves some of
-    // them unused.
+    // Each connection has a separate thread, because a browser opens several connections at once and does not use all
+    // of these connections.
     for stream in listener.incoming().flatten() {
         let serving = Arc::clone(&serving);
         thread::spawn(move || serving.serve(&stream));
@@ -89,7 +89,8 @@ struct Pages {
 }
 
 impl Pages {
-    /// Returns the built-in page. If a folder is given, returns the page in this folder and the editor of this page.
+    /// Returns the built-in page. If `folder` is `Some`, returns the page in this folder, and the editor that belongs
+    /// to this page.
     fn new(folder: Option<&PathBuf>) -> Result<Pages> {
         let Some(folder) = folder else {
             return Ok(Pages { page: PAGE.as_bytes().to_vec(), editor: Vec::new() });
@@ -145,9 +146,9 @@ impl Serving {
     }
 
     fn answer(&self, name: &str, request: &PageRequest, stream: &TcpStream) -> Reply {
-        // If a page of another origin makes a browser send this media type, the browser first asks the server for
-        // permission (CORS preflight). The server does not answer that question, so the browser does not send the
-        // request.
+        // If a page of another origin makes a browser send this media type, the browser first sends a request for
+        // permission to the server (CORS preflight). The server does not give this permission, so the browser does not
+        // send the request.
         if request.media.as_deref() != Some("application/json") {
             return Reply::refused(415, "expected a request of type application/json\n");
         }
@@ -176,9 +177,9 @@ fn is_closed(stream: &TcpStream) -> bool {
 
 /// Returns the reason to refuse a request. Returns `None` if the request can come from this server's page.
 ///
-/// Another site can make its host name refer to this machine (DNS rebinding). The requests of that site's page then
-/// have that host name in `Host`. The server therefore rejects requests whose `Host` is neither `localhost` nor an
-/// address.
+/// Another site can make the host name of the site refer to this machine (DNS rebinding). In the requests of the site's
+/// page, `Host` is then the host name of the site. The server therefore rejects requests whose `Host` is neither
+/// `localhost` nor an address.
 fn foreign(request: &PageRequest) -> Option<&'static str> {
     let Some(host) = request.host.as_deref() else { return Some("missing Host in a request") };
     if !is_address(host) {

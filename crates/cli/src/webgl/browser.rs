@@ -60,8 +60,7 @@ impl Drawn<'_> {
     /// browsers write to `folder`. If `goes_on` returns `false`, the function returns early.
     ///
     /// # Errors
-    /// Returns an error if the browser cannot be started, or if the browser uses a renderer other than the expected
-    /// renderer.
+    /// Returns an error if the browser cannot start, or if the browser does not use the expected renderer.
     pub(super) fn run(
         &self,
         args: &Webgl,
@@ -136,7 +135,7 @@ impl Drawn<'_> {
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.arg(format!("http://127.0.0.1:{port}/"));
         command.stdin(Stdio::null()).stdout(log.try_clone().with_context(shown)?).stderr(log);
-        // The browser's processes form a group, so that all of them can be killed together.
+        // The processes of the browser form a group, so that one signal can end all of these processes.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().with_context(|| {
             format!("{}; install it with `apt-get install chromium`", crate::shown::program(&args.browser))

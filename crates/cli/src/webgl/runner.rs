@@ -26,9 +26,9 @@ use crate::{files, interrupt};
 /// Maximum number of failures per file that are shown.
 const SHOWN: usize = 5;
 
-/// Options of the browser on R500 chips, which do not have vertex texture units. Chromium paints pages with programs
-/// that ANGLE cannot link on these chips, so the page would stay empty. With this option, Chromium does not use the
-/// chip to paint pages.
+/// Options of the browser on R500 chips, which do not have vertex texture units. Chromium would paint the page with
+/// programs that ANGLE cannot link on these chips, so the page would stay empty. With this option, Chromium does not
+/// use the chip to paint pages.
 const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
 /// The output of `--json`.
@@ -167,7 +167,7 @@ fn run_both(
     Ok(servers.map(|server| server.with(|queue| std::mem::take(&mut queue.verdicts))))
 }
 
-/// Returns one line for each file that ran.
+/// Returns one line for each file of the suite that ran.
 fn lines(files: &[String], verdicts: &[Option<FileVerdict>]) -> String {
     let ran = files.iter().zip(verdicts).filter_map(|(file, verdict)| Some((file, verdict.as_ref()?)));
     let line = |(file, FileVerdict { end, assertions, seconds }): (&String, &FileVerdict)| {

@@ -30,7 +30,7 @@ pub(super) struct Queue {
     files: Arc<[String]>,
     /// Index of the file that runs next.
     next: usize,
-    /// Index of the running file, and its start time.
+    /// Index of the running file, and the start time of this file.
     pub(super) running: Option<(usize, Instant)>,
     /// The verdicts, in the order of the files.
     pub(super) verdicts: Vec<Option<FileVerdict>>,
@@ -42,8 +42,8 @@ impl Queue {
         self.verdicts.iter().all(Option::is_some)
     }
 
-    /// Sets the verdict of the running file, without a message from the page. If no file is running, the function does
-    /// nothing.
+    /// Sets the verdict of the running file, although the page has not sent a message. If no file is running, the
+    /// function does nothing.
     pub(super) fn cut_off(&mut self, end: FileEnd) {
         self.finish(end, Vec::new());
     }
@@ -101,8 +101,8 @@ impl Server {
         let ends = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&ends);
         let accepts = thread::spawn(move || {
-            // Each connection has a separate thread, because a browser opens several connections at once and leaves
-            // some of them unused.
+            // Each connection has a separate thread, because a browser opens several connections at once and does not
+            // use all of these connections.
             for stream in listener.incoming().take_while(|_| !asked.load(Ordering::Acquire)).flatten() {
                 let answers = Arc::clone(&answers);
                 thread::spawn(move || answers.serve(&stream));
@@ -165,7 +165,7 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // If the server has already ended the file, the server ignores a verdict that the page sends for the
+                // If the server has already ended the file, the server ignores a later verdict of the page for this
                 // file.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
@@ -279,7 +279,7 @@ mod unit {
         assert_eq!(range_of("words=0-1", 1000), None);
     }
 
-    /// Chromium opens some connections before Chromium needs the connections.
+    /// Chromium opens some connections before it needs these connections.
     #[test]
     fn connections_without_a_request_do_not_hold_up_others() {
         let files: Arc<[String]> = ["a.html".to_owned()].into();

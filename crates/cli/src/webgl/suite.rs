@@ -1,7 +1,7 @@
 //! The files of the suite. `00_test_list.txt` lists files and other lists.
 //!
 //! A line in a list names a file or another list, relative to the folder of the list. `--min-version V` and
-//! `--max-version V` before the name limit the versions of WebGL. If a line names a list and has such limits, the
+//! `--max-version V` before the name limit the versions of WebGL. If a line that names a list has such limits, the
 //! limits also apply to the entries of the named list. `js/webgl-test-harness.js` in the suite describes the format.
 
 use std::fs;
@@ -44,8 +44,8 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the files to run, in the order of the lists. If only a sample is run, its files are in the order of their
-/// names.
+/// Returns the files to run, in the order of the lists. If the command runs only a sample, the files are in the order
+/// of their names.
 ///
 /// # Errors
 /// Returns an error if a list cannot be read or parsed, or if no file is selected.

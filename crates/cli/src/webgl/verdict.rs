@@ -17,7 +17,8 @@ reconverge_isa::choices! {
     }
 }
 
-/// An assertion of a file, as the page sends it. The page sends equal assertions only once, together with their number.
+/// An assertion of a file, as the page sent this assertion. The page sends equal assertions only once, together with
+/// their number.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Assertion {
     pub(super) text: String,
@@ -26,14 +27,14 @@ pub(super) struct Assertion {
     pub(super) count: u64,
 }
 
-/// A failure of a file. Equal failures are listed only once, together with their number.
+/// A failure of a file. Equal failures are listed only once, together with the number of these failures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Failures<'a> {
     pub(super) text: &'a str,
     pub(super) count: u64,
 }
 
-/// The result of a file that ran.
+/// The result of a file of the suite that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileVerdict {
     pub(super) end: FileEnd,
@@ -43,7 +44,7 @@ pub(super) struct FileVerdict {
 
 impl FileVerdict {
     /// Returns the assertions that failed. If the file did not end normally, the result also has a failure that
-    /// describes this end.
+    /// describes the end of the file.
     fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
         let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
         let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
@@ -63,7 +64,7 @@ impl FileVerdict {
     }
 
     /// Returns the failures that the control does not have. If a failure occurs more often on the chip than in the
-    /// control, its count is the difference between the two counts.
+    /// control, the returned count is the difference between the two counts.
     pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
         let there: HashMap<&str, u64> =
             control.failing().map(|failures| (failures.text, failures.count)).collect();

@@ -1,17 +1,17 @@
-//! C and C++ sources that hold binaries. The binaries are in strings, such as `"architecture {sm_10}\n" …`, or in
-//! integer arrays, such as `unsigned char name[] = { 0x7f, 0x45, … };`. `xxd -i`, `bin2c` and nvcc write such arrays.
+//! C and C++ sources that hold binaries. The binaries are strings, such as `"architecture {sm_10}\n" …`, or integer
+//! arrays, such as `unsigned char name[] = { 0x7f, 0x45, … };`. `xxd -i`, `bin2c` and nvcc write such arrays.
 //!
 //! The reader reads only arrays and strings. [`preprocess`] evaluates `#if` groups and replaces macros. An element is
 //! an integer constant or an expression of constants. An expression can contain sums, shifts, casts, and functions such
-//! as `htonl`. If an array has any other kind of element, such as an unknown macro, the reader skips the array, and a
+//! as `htonl`. The reader skips an array that has any other kind of element, such as an unknown macro. In this case, a
 //! note names the array.
 //!
-//! The format of each array and string is detected from its bytes, like the format of a file. The header of a known
-//! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
-//! numbers in braces inside the initialiser of a structure is also read as an array. If such a list has a mark, its
-//! numbers are bytes. Otherwise, its numbers are 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little
-//! endian, unless the mark is in big-endian order or [`Hints::endian`] states big endian. An array of `long` is
-//! rejected, because the size of this type differs between hosts.
+//! The reader detects the format of each array and string from the bytes, as it detects the format of a file. The
+//! header of a known format is called a *mark*. An array without a mark contains raw words. A string without a mark is
+//! skipped. A list of numbers in braces inside the initialiser of a structure is also read as an array. If such a list
+//! of numbers has a mark, the numbers are bytes. Otherwise, the numbers are 32-bit words. Arrays of 8, 16, 32 and
+//! 64-bit elements are little endian, except in two cases: the mark is in big-endian order, or [`Hints::endian`] states
+//! big endian. An array of `long` is rejected, because the size of this type differs between hosts.
 
 mod assembly;
 mod preprocess;
@@ -41,7 +41,7 @@ const DEEPEST: usize = 8;
 /// Maximum number of tokens in an element. This number is also the maximum number of words in a declaration.
 const MOST_TOKENS: usize = 1000;
 
-/// If a number of a list is at least this value, the list contains code and not a table.
+/// A list with a number of at least this value contains code. Such a list is not a table.
 const LEAST_WORD: u64 = 1 << 16;
 
 /// A character that is not part of C. This character stands for lines that a text omits.
@@ -74,8 +74,8 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Returns whether a text could be a C source. Such a text has no other format and contains braces. The text also
-/// contains brackets, strings, statements or preprocessor lines.
+/// Returns whether a text could be a C source. A C source does not have another format, and contains braces. The text
+/// also contains brackets, strings, statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
         || text.lines().any(|line| line.starts_with("#include"))
@@ -83,9 +83,9 @@ pub(crate) fn looks_like(text: &str) -> bool {
 
 /// Reads all arrays and strings of a source.
 ///
-/// The name of a program of raw words is the name of its array. If several arrays have the same name, the line number
-/// of each array follows the name. Arrays that cannot be read are skipped with a note. Arrays that contain neither a
-/// known container nor whole words are also skipped with a note.
+/// A program of raw words has the name of the array that contains the words. If several arrays have the same name, the
+/// line number of each array follows the name. Arrays that cannot be read are skipped with a note. Arrays that contain
+/// neither a known container nor whole words are also skipped with a note.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let mut reader = Reader {
         text,
@@ -109,7 +109,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     tell_apart(&mut image, text, &raw);
     let notes = tokens.into_notes();
     unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
-        // The array is probably in the omitted `#if` group, so the error includes the note about this group.
+        // The array is probably in the omitted `#if` group, so the error includes the note about the omitted group.
         Some(note) if matches!(error, Error::Missing { .. }) => {
             Error::missing("an array with machine code", note.clone())
         }
@@ -119,8 +119,8 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Renames arrays that share a name. `raw` contains the index of each program of raw words, and the offset of its
-/// name.
+/// Renames arrays that share a name. `raw` contains the index of each program of raw words, and the offset of the
+/// program's name.
 fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
@@ -129,8 +129,8 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, each value of `uses` is a number that the code appends to the name of an array. The code uses this
-    // number for the next array that has the same name and starts on the same line.
+    // From here on, each value of `uses` is a number that the code appends to the name of an array. The next array with
+    // this name on the same line gets this number.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -165,7 +165,7 @@ enum Failure {
     Text(Error),
 }
 
-/// Converts an error of the preprocessor. Such an error affects all text that follows.
+/// Converts an error of the preprocessor. An error of the preprocessor affects all text after the error.
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::Text(error)
@@ -184,7 +184,7 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// Returns the bytes that the array has in the memory of a host with this byte order.
+    /// Returns the bytes of the array in the memory of a host with this byte order.
     fn bytes(&self, big_endian: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.values.len() * self.width);
         for value in &self.values {
@@ -218,7 +218,7 @@ struct Reader<'a> {
     /// Number of elements that may still be read. The initial number is the number of bytes of the text. The limit is
     /// needed because macros can expand to many elements.
     room: usize,
-    /// For each program of raw words, the index of the program and the offset of its name.
+    /// One entry for each program of raw words: the index of the program, and the offset of the program's name.
     raw: Vec<(usize, usize)>,
     /// Arrays of registers.
     registers: Vec<RegisterArray>,
@@ -229,8 +229,8 @@ impl<'a> Reader<'a> {
         // Words since the end of the last statement. These words are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap that was read. A gap is stored only if a number that may be an element follows the gap, and no
-        // brace separates the gap from this number.
+        // The last gap that was read. The code stores a gap only if a number that may be an element follows the gap,
+        // with no brace between the gap and the number.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
                         Err(Failure::Array(error)) => self.unread.push(error),
                         Err(Failure::Text(error)) => return Err(error),
                     }
-                    // After a comma, a further declarator with the same type follows.
+                    // After a comma, another declarator with the same type follows.
                     match self.tokens.next()? {
                         Some(comma) if comma.is(",") => drop(words.pop()),
                         next => {
@@ -305,9 +305,9 @@ impl<'a> Reader<'a> {
         Token { kind: Kind::Mark, text: "the end of the text", start: end, end }
     }
 
-    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, the contents are
-    /// read as a file of the mark's format. If the contents have no mark and `raw` contains the offset of an array's
-    /// name, the contents are raw words.
+    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, the function reads
+    /// the contents as a file of the mark's format. If the contents have no mark and `raw` contains the offset of an
+    /// array's name, the contents are raw words.
     fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
         let mut bytes = Vec::new();
         let mut result = push_string(self.text, &first, &mut bytes);
@@ -321,8 +321,8 @@ impl<'a> Reader<'a> {
         if raw.is_none()
             && let Some((data, wrong)) = assembly::data(&bytes)
         {
-            // If the data has no mark, the numbers may be operands of other `asm` statements. So an invalid number is
-            // an error only in data with a mark.
+            // If the data has no mark, the string may be another kind of `asm` statement whose numbers are operands. So
+            // an invalid number is an error only in data with a mark.
             if let Some(number) = wrong.filter(|_| recognise_marked(&data) != Ok(None)) {
                 let expected = "numbers that fit the width of their data directive";
                 return Err(Error::syntax(self.text, first.start, quoted(&number), expected));
@@ -410,7 +410,7 @@ impl<'a> Reader<'a> {
     /// Returns the raw words of an array as a program with the array's name.
     fn words(&mut self, array: &Array<'_>, bytes: &[u8]) -> Result<Image, Error> {
         magic::refuse(bytes)?;
-        // If an element has more than one byte, its bytes already have the right order.
+        // If an element has more than one byte, the bytes of the element already have the right order.
         let endian = self.hints.endian.filter(|_| array.width == 1).unwrap_or(Endian::Little);
         let words = named(crate::bin::load(bytes, endian), array.name)?;
         self.raw.push((self.image.programs.len(), array.name_at));
@@ -429,7 +429,7 @@ impl<'a> Reader<'a> {
         let mut depth = 1;
         // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` directly after the
         // brackets. In a compound literal, `(const u32[]){ … }`, the initialiser starts with the `{` after the closing
-        // parenthesis. A compound literal has no name, so the array gets the name of its type.
+        // parenthesis. A compound literal has no name, so the name of the array is the name of the type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -515,10 +515,10 @@ impl<'a> Reader<'a> {
         Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
     }
 
-    /// Reads the initialiser of a structure or of an array of structures, starting after its opening brace. Each list
-    /// of numbers in separate braces is added as an array. If the string that precedes the list in the structure is a
-    /// single word, this word is the name of the array. Otherwise, the name of the variable is the name of the array.
-    /// Returns whether the function has added any array.
+    /// Reads the initialiser of a structure or of an array of structures, starting after the opening brace. Each list
+    /// of numbers in separate braces is added as an array. In the structure, a string may precede the list. If this
+    /// string is a single word, the word is the name of the array. Otherwise, the name of the variable is the name of
+    /// the array. Returns whether the function has added any array.
     fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
         let mut open = vec![Fields::default()];
         let mut element: Vec<Token<'a>> = Vec::new();
@@ -580,7 +580,7 @@ impl<'a> Reader<'a> {
         Ok(added)
     }
 
-    /// Adds a list of numbers in a structure as an array, if the list can contain machine code.
+    /// If a list of numbers in a structure can contain machine code, the function adds the list as an array.
     fn add_list(&mut self, fields: Fields<'a>, name: &'a str, name_at: usize) -> bool {
         let Fields { values, places, is_mixed, wrong, .. } = fields;
         let most = values.iter().max().copied().unwrap_or(0);
@@ -608,7 +608,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Reads the elements of an initialiser, starting after its opening brace. Returns the elements and their
+    /// Reads the elements of an initialiser, starting after the opening brace. Returns the elements and their
     /// positions.
     fn elements(&mut self, width: usize) -> Result<(Vec<u64>, Vec<Range<usize>>), Failure> {
         let (mut values, mut places) = (Vec::new(), Vec::new());
@@ -616,7 +616,7 @@ impl<'a> Reader<'a> {
         let mut wrong = None;
         let mut element: Vec<Token<'a>> = Vec::new();
         let mut parentheses = 0_usize;
-        // `has_word`: the list contains a number of at least `LEAST_WORD`, so the list is code and not a table.
+        // `has_word`: the list contains a number of at least `LEAST_WORD`, so the list is not a table but code.
         // `unknown`: an element contains an unknown name.
         let (mut has_word, mut unknown) = (false, false);
         while depth > 0 {
@@ -655,7 +655,7 @@ impl<'a> Reader<'a> {
                         });
                     }
                 }
-                // After an error, the rest of the array is skipped token by token.
+                // After an error, the loop skips the tokens of the array one by one.
                 _ if wrong.is_some() => {
                     let value = (token.kind == Kind::Number).then(|| constant(token.text, 8)).flatten();
                     has_word |= width >= 4 && value.is_some_and(|value| value >= LEAST_WORD);
@@ -678,8 +678,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an element. Returns the value of the element, truncated to the width of the element, and the position of
-    /// the element.
+    /// Reads an element. Returns two values: the value of the element, truncated to the width of the element, and the
+    /// position of the element.
     fn element(
         &mut self,
         tokens: &[Token<'a>],
@@ -711,7 +711,7 @@ fn is_code(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.len().is_multiple_of(4) && crate::as_text(bytes).is_none()
 }
 
-/// Gives the program of an array's raw words the name of the array.
+/// Names the program of an array's raw words after the array.
 fn named(image: Result<Image, Error>, name: &str) -> Result<Image, Error> {
     let mut image = image?;
     for program in &mut image.programs {

@@ -1,8 +1,9 @@
-//! The parts of the C preprocessor that C sources with embedded binaries need: conditional groups and macros.
+//! The parts of the C preprocessor that are necessary for C sources with embedded binaries: conditional groups and
+//! macros.
 //!
 //! As in C, a name is undefined if neither the file nor [`Hints::defines`](crate::Hints) defines the name. Notes name
-//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser, these directives are errors,
-//! because they could add elements. The operators `#` and `##` are not supported.
+//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser, such a directive is an
+//! error, because the directive could add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -17,16 +18,17 @@ const DEEPEST: usize = 32;
 /// Maximum number of tokens in the expansion of one macro use.
 const MOST_TOKENS: usize = 1000;
 /// Maximum number of tokens in all macro expansions, per byte of the source. In practice, a macro that swaps bytes
-/// needs about 12 tokens for each byte of a use such as `SWAP(x)`.
+/// needs about 12 tokens for each source byte of a use such as `SWAP(x)`.
 const STEPS_PER_BYTE: usize = 64;
-/// Maximum number of omitted groups that notes name. Further groups are only counted.
+/// Maximum number of omitted groups that notes name. A last note states the number of further groups.
 const MOST_NAMED: usize = 20;
 
 /// A macro, from a `#define` or from the caller.
 #[derive(Clone)]
 struct Macro<'a> {
     parameters: Option<Vec<&'a str>>,
-    /// A text that ends with the body of the macro, and the offset at which the body starts in this text.
+    /// The first value is a text that ends with the body of the macro. The second value is the offset of the body in
+    /// this text.
     body: (&'a str, usize),
     /// Whether the macro comes from the caller instead of the source.
     given: bool,
@@ -108,7 +110,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Puts a token back, so that it is the next token.
+    /// Puts a token back, so that the next call of `next` returns this token.
     pub(super) fn unread(&mut self, token: Token<'a>) {
         self.pending.push_front(token);
     }
@@ -142,7 +144,7 @@ impl<'a> Tokens<'a> {
                 }
             }
             "elif" | "elifdef" | "elifndef" | "else" => {
-                // The reader has read a group before this directive, so the reader skips the groups after the
+                // The reader has read the group before this directive, so the reader skips the groups after the
                 // directive.
                 self.check_open(token, name)?;
                 self.skip(token, &[])?;
@@ -221,7 +223,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Adds a note about an omitted group. A group without digits contains neither words nor definitions, so the
-    /// function adds no note about such a group.
+    /// function adds no note about a group without digits.
     fn leave_out(&mut self, from: Token<'a>, until: Token<'a>, undefined: &[&'a str]) {
         if !self.text[from.end..until.start.max(from.end)].contains(|c: char| c.is_ascii_digit()) {
             return;
@@ -300,7 +302,7 @@ impl<'a> Tokens<'a> {
     fn expand(&mut self, name: Token<'a>) -> Result<(), Error> {
         let mut used = vec![name];
         if self.macros.get(name.text).is_some_and(|found| found.parameters.is_some()) {
-            // The name of a macro with parameters is a use of the macro only if a parenthesis follows the name.
+            // The name of a macro with parameters is a use of the macro only if a parenthesis follows this name.
             let before = self.lexer;
             match self.lexer.next() {
                 Some(open) if open.is("(") => {
@@ -330,7 +332,8 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Counts one more token of an expansion that has `len` tokens so far. Fails if the expansion has too many tokens.
+    /// Adds one token to the count of an expansion that has `len` tokens so far. Fails if the expansion has too many
+    /// tokens.
     fn check_room(&self, token: &Token<'a>, len: usize) -> Result<(), Error> {
         match self.room.get().checked_sub(1).filter(|_| len < MOST_TOKENS) {
             Some(left) => {
@@ -415,10 +418,10 @@ fn directive_name<'a>(token: Token<'a>) -> (&'a str, usize) {
     word.map_or(("", token.end), |word| (word.text, token.start + word.end))
 }
 
-/// A macro's parameters, and the offset of its body.
+/// The parameters of a macro, and the offset of the macro's body.
 type Head<'a> = (Option<Vec<&'a str>>, usize);
 
-/// Parses the name of a macro, its parameters, and the offset of its body.
+/// Parses the name of a macro, the parameters of the macro, and the offset of the macro's body.
 fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> {
     let mut lexer = Lexer::part(text, start, end);
     let name = lexer.next().filter(|name| name.kind == Kind::Word)?;
@@ -434,7 +437,8 @@ fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> 
         match word.kind {
             Kind::Word if seen.insert(word.text) => parameters.push(word.text),
             Kind::Mark if word.text == ")" && parameters.is_empty() => break,
-            // `...` is read as one parameter, so a use of the macro must have exactly one argument at this position.
+            // The code reads `...` as one parameter, so a use of the macro must have exactly one argument at this
+            // position.
             Kind::Mark if word.text == "." => parameters.push("..."),
             _ => return None,
         }

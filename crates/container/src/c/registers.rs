@@ -1,9 +1,9 @@
-//! Arrays of register values next to programs. Tools for the Wii U write such arrays: `u32 ps_regs[] = { … };` next to
-//! `u32 ps_program[] = { … };`.
+//! Arrays of register values next to programs. Tools for the Wii U write `u32 ps_regs[] = { … };` next to `u32
+//! ps_program[] = { … };`.
 //!
-//! An array whose name ends in `Regs` or `Registers` contains either packets that set registers, or the registers of a
-//! GX2 structure in the order of the structure. These registers are the state of the program whose name starts with the
-//! same text as the name of the array. The array is not read as code.
+//! The name of such an array ends in `Regs` or `Registers`. The array contains either packets that set registers, or
+//! the registers of a GX2 structure in the order of the structure. These registers are the state of a program. The
+//! names of the program and the array start with the same text. The array is not read as code.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::Stage;
@@ -27,8 +27,8 @@ const ENDINGS: [&str; 4] = ["registers", "register", "regs", "reg"];
 /// Suffixes of the names of programs.
 const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary", "bytes", "prog"];
 
-/// If `name` is the name of a register array, returns the prefix that this name and the name of the array's program
-/// have in common.
+/// If `name` is the name of a register array, returns the prefix that this name shares with the name of the array's
+/// program.
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
@@ -59,13 +59,13 @@ pub(super) fn state_of(values: &[u32]) -> Option<SetRegisters> {
         .or_else(|| Some((None, packets(values)?)))
 }
 
-/// Returns whether an array contains registers, according to its name and its values.
+/// Returns whether an array contains registers. The name and the values of the array decide.
 pub(super) fn looks_like(name: &str, values: &[u32]) -> bool {
     stem(name).is_some() && state_of(values).is_some()
 }
 
-/// Returns the registers that packets set. Each packet consists of a header of type 3 with the opcode SET_CONTEXT_REG,
-/// the first register, and the values of consecutive registers. (Mesa `r600d.h`)
+/// Returns the registers that packets set. A packet consists of a header of type 3 with the opcode SET_CONTEXT_REG, the
+/// first register, and the values of consecutive registers. (Mesa `r600d.h`)
 fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     const SET_CONTEXT_REG: u32 = 0x69;
     let mut state = Vec::new();
@@ -85,8 +85,8 @@ fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     (rest.is_empty() && !state.is_empty()).then_some(state)
 }
 
-/// Adds the registers of each array to the program whose name has the same prefix as the array. If no program has this
-/// prefix, adds the registers to a program next to the array.
+/// Adds the registers of each array to the program with the same prefix. If no program has this prefix, adds the
+/// registers to a program next to the array.
 pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
     for RegisterArray { name, after, values } in arrays {
         let Some((stage, state)) = state_of(&values) else { continue };
@@ -99,8 +99,8 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // If the name of an array and the name of each program have no common prefix, the array belongs to the program
-        // before the array. If no program precedes the array, the array belongs to the program after the array.
+        // If no name of a program shares a prefix with the name of the array, the array belongs to the program before
+        // the array. If no program precedes the array, the array belongs to the program after the array.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::{Endian, Hints};
 
-    /// Returns an array of `count` registers: the program's resources, then zeros.
+    /// Returns an array of `count` registers. The array has the resources of the program and then zeros.
     fn array(name: &str, count: usize) -> String {
         format!("static const u32 {name}[] = {{ 0x00000103{} }};\n", ", 0".repeat(count - 1))
     }

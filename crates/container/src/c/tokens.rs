@@ -12,11 +12,11 @@ pub(super) enum Kind {
     Character,
     /// One character of punctuation.
     Mark,
-    /// A preprocessor line with its continuation lines, from its `#` on.
+    /// A preprocessor line and the continuation lines of this line, starting at the `#`.
     Directive,
 }
 
-/// A token and its bytes in the source. If a token comes from a macro, its bytes are those of the macro's use.
+/// A token and its bytes in the source. If a token comes from a macro, the field has the bytes of the use of the macro.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
@@ -141,8 +141,8 @@ fn directive_len(text: &str) -> usize {
     let mut lexer = Lexer { text, at: 1, fresh: false };
     loop {
         let before = lexer.at;
-        // The lexer would skip ends of lines together with white space and comments. This loop therefore skips white
-        // space and comments itself, and stops at the end of the line.
+        // The lexer would skip ends of lines together with white space and comments. So this loop itself skips white
+        // space and comments, and stops at the end of the line.
         let rest = &text[before..];
         if rest.starts_with("/*") {
             lexer.at += comment_len(rest);
@@ -177,13 +177,13 @@ fn number_len(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a string or character constant. If the constant is not closed, the constant extends to the end
-/// of its line.
+/// Returns the length of a string or character constant. A constant without a closing quote extends to the end of the
+/// line.
 fn literal_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
-            // After a backslash, an end of line that consists of two characters is treated as one character.
+            // After a backslash, the two characters `\r\n` count as one character.
             '\r' if escaped && text[at..].starts_with("\r\n") => {}
             _ if escaped => escaped = false,
             '\n' => return at,
@@ -245,7 +245,7 @@ pub(super) fn push_string(source: &str, token: &Token<'_>, bytes: &mut Vec<u8>) 
     }
 }
 
-/// Returns the byte of an escape sequence, and the length of the sequence without its backslash. If the sequence only
+/// Returns the byte of an escape sequence, and the length of the sequence after the backslash. If the sequence only
 /// continues a line, the sequence has no byte.
 pub(super) fn escape(text: &str) -> Option<(Option<u8>, usize)> {
     let digits = |text: &str, radix: u32, most: usize| {

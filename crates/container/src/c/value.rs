@@ -1,4 +1,4 @@
-//! Evaluates constant expressions of C, with the width and sign of their operands.
+//! Evaluates constant expressions of C, with the width and sign of the operands.
 
 use super::tokens::{Kind, Lexer, Token, escape};
 use crate::Error;
@@ -11,8 +11,8 @@ const DEEPEST: usize = 16;
 pub(super) enum Names {
     /// Names have the value 0, and numbers have 64 bits, as in a condition of the preprocessor.
     AreZero,
-    /// A name is an error, unless the name is a function with a known result. The result may depend on the byte order
-    /// of the host.
+    /// A name is an error, unless it is the name of a function with a known result. The result may depend on the byte
+    /// order of the host.
     AreFunctions {
         /// Whether the host stores the most significant byte first.
         big_endian: bool,
@@ -97,7 +97,7 @@ impl<'a> Expression<'_, 'a> {
         Ok(if left.value != 0 { first } else { second })
     }
 
-    /// Returns the next token as a binary operator, with its precedence.
+    /// Returns the next token as a binary operator, and the precedence of this operator.
     fn operator(&mut self) -> Option<(&'static str, u8)> {
         #[rustfmt::skip]
         const OPERATORS: [(&str, u8); 18] = [
@@ -262,7 +262,7 @@ impl Value {
         let value = integer(text)?;
         let suffix = text.trim_start_matches(|c: char| !matches!(c, 'u' | 'U' | 'l' | 'L'));
         let bits = if suffix.contains(['l', 'L']) || value > u64::from(u32::MAX) { 64 } else { 32 };
-        // If a value does not fit into the signed type, its type is the unsigned type.
+        // A value that does not fit into the signed type has the unsigned type.
         let unsigned = suffix.contains(['u', 'U']) || value >> (bits - 1) != 0;
         Some(Value { value: i128::from(value), bits, unsigned })
     }
@@ -272,7 +272,7 @@ impl Value {
         Value { bits: 64, unsigned: self.unsigned && self.bits == 64, ..self }
     }
 
-    /// Wraps the value to the range of its type.
+    /// Wraps the value to the range of the value's type.
     fn wrapped(self) -> Value {
         let low = self.value & ((1 << self.bits) - 1);
         let negative = !self.unsigned && low >> (self.bits - 1) & 1 == 1;
@@ -340,8 +340,8 @@ pub(super) struct Integer {
     pub(super) unsigned: bool,
 }
 
-/// Returns the type that `words` spell. Returns `None` if the words do not spell an integer type, or if the size of the
-/// type differs between hosts.
+/// Returns the type that `words` spell. Returns `None` if the words are not the name of an integer type, or if the size
+/// of the type differs between hosts.
 pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     #[rustfmt::skip]
     const NAMES: [(usize, &[&str], &[&str]); 4] = [

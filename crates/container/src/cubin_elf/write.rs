@@ -13,7 +13,7 @@ use crate::bytes::to_bytes;
 use crate::error::quoted;
 use crate::{Error, Format, Written, cubin_text, elf, limits};
 
-/// ELFOSABI_CUDA, and the version that CUDA 3.1 and later write.
+/// The value ELFOSABI_CUDA, and the version that CUDA 3.1 and later versions write.
 const OS_ABI: (u8, u8) = (0x33, 2);
 const EXECUTABLE: u16 = 2;
 /// The type of attribute sections.
@@ -24,7 +24,7 @@ const ALLOC: u64 = 2;
 const EXECUTE: u64 = 4;
 /// The symbol type of texture references.
 const TEXTURE: u8 = 10;
-/// Flag bits that every record of KPARAM_INFO contains in the same word as the size.
+/// Flag bits in the word that contains the size. Every record of KPARAM_INFO has these flag bits.
 const PARAM_FLAGS: u32 = 0x3f000;
 
 /// A section to be written.
@@ -42,8 +42,8 @@ struct Part {
 }
 
 impl Part {
-    /// Returns a section without contents. `info` is the number of the section to which the new section belongs, or 0
-    /// if there is no such section.
+    /// Returns a section without contents. `info` is the number of the section to which the new section belongs. If the
+    /// new section does not belong to a section, `info` is 0.
     fn new(name: String, kind: u32, flags: u64, info: u16) -> Part {
         Part { name, kind, flags, info: info.into(), ..Part::default() }
     }
@@ -58,7 +58,7 @@ struct Symbol {
     size: u64,
 }
 
-/// Writes an ELF cubin: a 64-bit file if `wide`, otherwise a 32-bit file.
+/// Writes an ELF cubin. The file is a 64-bit file if `wide` is set, and otherwise a 32-bit file.
 ///
 /// The image must have one module. All blocks of a constant bank become one section. If `load` reads the written
 /// file, the loaded image may differ from this image. The returned notes report the differences. Blocks are merged.
@@ -133,7 +133,7 @@ struct File {
     wide: bool,
     parts: Vec<Part>,
     symbols: Vec<Symbol>,
-    /// Relocations, grouped by the constant section that they write to.
+    /// Relocations, grouped by the constant section that the relocations change.
     relocations: Vec<(usize, Vec<Rel>, bool)>,
     notes: Vec<String>,
 }
@@ -345,7 +345,7 @@ impl File {
         Ok(banks)
     }
 
-    /// Adds the module's constants, its variables, and the words that hold the addresses of the variables.
+    /// Adds the constants and variables of the module, and the words that contain addresses of the variables.
     fn module(&mut self, module: &Module) -> Result<(), Error> {
         let mut banks = self.banks("the module", &module.constants)?;
         let mut need = |bank: u32, end: u64| {

@@ -1,4 +1,4 @@
-//! The frames that the program sends, and counts of these frames.
+//! Receives the frames that the program sends, and counts these frames.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
@@ -48,7 +48,7 @@ struct Arrived {
 struct FrameCounts {
     /// Arrival times of the frames in the last second.
     recent: VecDeque<Instant>,
-    /// For each process, its number of resets and its number of unknown features.
+    /// For each process, the number of resets and the number of unknown features.
     troubles: HashMap<u32, [u64; 2]>,
 }
 
@@ -68,8 +68,8 @@ impl FrameCounts {
     /// Returns the frame rate in tenths of frames per second, and the numbers of resets and unknown features.
     fn sums(&mut self, now: Instant) -> [u64; 3] {
         self.drop_old(now);
-        // The rate is measured from the first to the last frame of the last second. If there is less than one frame per
-        // second, the list is often empty and the rate is 0.
+        // The rate is measured from the first to the last frame of the last second. With less than one frame per
+        // second, the list is often empty. The rate is then 0.
         let rate = match (self.recent.front(), self.recent.len() as u64) {
             (Some(first), count @ 2..) => {
                 let last = self.recent.back().unwrap_or(first);

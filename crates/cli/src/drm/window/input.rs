@@ -1,6 +1,6 @@
 //! Events of keyboard and pointer, and the sockets on which programs read the events.
 //!
-//! The numbers of keys and buttons are those of the kernel's `include/uapi/linux/input-event-codes.h`.
+//! The numbers of keys and buttons are from the kernel's `include/uapi/linux/input-event-codes.h`.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -78,8 +78,7 @@ impl Device {
     /// Stores whether the window has the focus. If the window loses the focus, the function sends the release of every
     /// pressed key. The reason is that the window system sends the actual release to another window.
     ///
-    /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
-    /// pointer.
+    /// On an X server without a window manager, no window ever has the focus. Keys go to the window under the pointer.
     pub(super) fn set_active(&mut self, is_active: bool) {
         if std::mem::replace(&mut self.is_active, is_active) && !is_active {
             self.release_all();
@@ -121,7 +120,8 @@ impl Connection {
     /// connection is still usable.
     fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
         let before = if self.has_dropped { lost } else { &[] };
-        // One call is enough, because a stream socket accepts a message of this size completely or not at all.
+        // One call of `write` is enough, because a stream socket accepts either all bytes of such a short message or no
+        // byte.
         match self.stream.write(&[before, group].concat()) {
             Ok(_) => self.has_dropped = false,
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.has_dropped = true,
@@ -162,7 +162,7 @@ impl Pointer {
         self.place = None;
     }
 
-    /// Returns the changes since the last call of this method, as a group of events.
+    /// Returns the changes after the last call of this method as a group of events.
     pub(super) fn events(&mut self, seen: &Seen) -> Vec<InputEvent> {
         let mut events = Vec::new();
         if let Some(place) = seen.place.and_then(|place| scaled(place, seen.window, seen.picture)) {
@@ -191,9 +191,9 @@ impl Pointer {
     }
 }
 
-/// Converts a position in the window to a position on the screen, in the range of [`PREFERRED`]. The picture fills the
-/// window in one direction and is centred in the other direction. A position outside of the picture is moved to the
-/// picture's edge.
+/// Converts a position in the window to a position on the screen. The coordinates of the result are in the range of
+/// [`PREFERRED`]. The picture fills the window in one direction. In the other direction, the picture is centred. A
+/// position outside of the picture is moved to the picture's edge.
 fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i32; 2]> {
     let size = picture.map(|size| size as f32);
     let scale = (window[0] / size[0]).min(window[1] / size[1]);
@@ -204,7 +204,7 @@ fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i3
     Some([0, 1].map(|way| {
         let start = (window[way] - size[way] * scale) / 2.;
         let range = f32::from(PREFERRED[way]);
-        // The code uses the centre of the pixel, so that rounding does not select the previous pixel.
+        // The code adds 0.5 to use the centre of the pixel. Otherwise, rounding could select the previous pixel.
         let at = (place[way] + 0.5 - start) / (size[way] * scale) * range;
         at.clamp(0., range - 1.) as i32
     }))
@@ -219,8 +219,8 @@ mod tests {
         let picture = [640, 480];
         assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
         assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
-        // In the window of 1280x960 pixels, the picture is enlarged by a factor of 2. In the window of 1000x480 pixels,
-        // there are bars on the left and on the right of the picture.
+        // In the window of 1280x960 pixels, the picture is enlarged by a factor of 2. The window of 1000x480 pixels has
+        // bars on the left and on the right of the picture.
         assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
         assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
         assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
@@ -288,12 +288,12 @@ mod tests {
         while device.connections.iter().any(|connection| !connection.has_dropped) {
             device.send(&[event(EV_ABS, 0, 1)]);
         }
-        // The program reads the waiting events, so that there is room for another group.
+        // The program reads the waiting events. Then the socket has room for another group.
         for _ in 0..8 {
             read(0);
         }
         device.send(&[event(EV_ABS, 1, 2)]);
-        // The program first reads the earlier events, then the report about the lost groups, and then the group that
+        // The program reads, in this order, the earlier events, the report about the lost groups, and the group that
         // was sent after the loss.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);

@@ -1,9 +1,9 @@
 //! The kernel's key numbers.
 //!
-//! The window library names a key by the symbol that the key has in the keyboard layout of the host. The program
-//! receives the key that has this symbol on a US keyboard. Keys that the library does not name do not reach the
-//! program. These keys are accented letters, letters of other scripts, the key next to the left Shift of European
-//! keyboards, AltGr on X11, Print, and media keys.
+//! The window library names a key by the symbol of the key in the host's keyboard layout. The program receives the key
+//! that has this symbol on a US keyboard. Keys that the library does not name do not reach the program. The keys
+//! without a name are accented letters, letters of other scripts, the key next to the left Shift of European keyboards,
+//! AltGr on X11, Print, and media keys.
 //!
 //! Source: the kernel's `include/uapi/linux/input-event-codes.h`.
 
